@@ -1,0 +1,70 @@
+"""The small frozen values every layer speaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from duelist.errors import InvalidInput
+
+FIRST_WON: Final = 1.0
+SECOND_WON: Final = 0.0
+TIE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two arms to compare: positions in the arms that were shown, in the order asked.
+
+    >>> duel = Duel(first=3, second=1, id=7)
+    >>> i, j = duel
+    >>> i, j
+    (3, 1)
+    """
+
+    first: int
+    second: int
+    id: int = -1
+
+    def __iter__(self) -> Iterator[int]:
+        yield self.first
+        yield self.second
+
+    @property
+    def is_self_duel(self) -> bool:
+        """Whether an arm meets itself, which teaches nothing."""
+        return self.first == self.second
+
+
+def check_outcome(outcome: float) -> float:
+    """Return `outcome` as a float in [0, 1]: 1 the first arm won, 0 the second, 0.5 a tie.
+
+    >>> check_outcome(True)
+    1.0
+    """
+    try:
+        value = float(outcome)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise InvalidInput(
+            f"outcome is {outcome!r}; give a number from 0 to 1: 1 if the first arm won, "
+            "0 if the second won, 0.5 for a tie"
+        )
+    return value
+
+
+def check_weight(weight: float) -> float:
+    """Return `weight` as a positive finite float."""
+    try:
+        value = float(weight)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise InvalidInput(
+            f"weight is {weight!r}; give a positive finite number, or leave the duel untold "
+            "(`forget` it) if its outcome should not count"
+        )
+    return value

@@ -1,0 +1,30 @@
+"""One world, one file; the registry that tools iterate over."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from duelist.environments._base import Environment, Rounds, Truth, World, Worlds
+from duelist.environments.fixed_arms import FixedArms
+from duelist.environments.hypercube import Hypercube
+from duelist.environments.noiseless import Noiseless
+from duelist.environments.preference_matrix import PreferenceMatrix
+from duelist.environments.random_arms import RandomArms
+
+__all__ = [
+    "ENVIRONMENTS",
+    "Environment",
+    "FixedArms",
+    "Hypercube",
+    "Noiseless",
+    "PreferenceMatrix",
+    "RandomArms",
+    "Rounds",
+    "Truth",
+    "World",
+    "Worlds",
+]
+
+ENVIRONMENTS: Final[dict[str, type[Environment]]] = {
+    cls.__name__: cls for cls in (Hypercube, FixedArms, RandomArms, Noiseless, PreferenceMatrix)
+}

@@ -1,0 +1,167 @@
+"""The contract of an environment: it owns the truth, and a policy never sees it.
+
+An environment describes a family of problems. `draw_world` makes the problem of one run: its
+theta* and, if the arms never change, its arms. Otherwise `draw_arms` shows new arms in
+every round. Worlds, arms and outcomes have random streams of their own, so that every policy
+of a simulation meets the same world, the same arms and the same luck.
+
+To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.errors import InvalidInput
+from duelist.links import Link
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class World:
+    """The problem of one run. `arms` is None where `draw_arms` shows new ones every round."""
+
+    theta: Floats
+    arms: Floats | None = None
+    utilities: Floats | None = None
+    """Utilities of fixed arms; None: arms . theta."""
+
+
+class Truth(NamedTuple):
+    """How outcomes come about, as compiled code reads it: chances from a link, a table, or none."""
+
+    link: int
+    noiseless: bool
+    table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
+
+
+class Rounds(NamedTuple):
+    """Arms and utilities of a stretch of rounds. Axes: run (1 if shared), round (1 if fixed), arm."""
+
+    arms: Floats  # (runs or 1, rounds or 1, n_arms, dim)
+    count: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
+    utilities: Floats  # (runs or 1, rounds or 1, n_arms)
+
+
+class Environment(ABC):
+    """A family of problems; `dim` and `link` say of which kind."""
+
+    dim: int
+    link: Link
+
+    @abstractmethod
+    def draw_world(self, rng: np.random.Generator) -> World:
+        """The problem of one run."""
+
+    def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
+        """New arms for the next rounds, (rounds, n_arms, dim), and how many count in each."""
+        raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms; give it one of them")
+
+    def truth(self) -> Truth:
+        """How outcomes are drawn; the link decides unless an environment says otherwise."""
+        return Truth(self.link.code, False, np.empty((0, 0)))
+
+    def describe(self) -> dict[str, Any]:
+        """Name and settings, for records."""
+        settings = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        return {"environment": type(self).__name__, **{k: _plain(v) for k, v in settings.items()}}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.describe().items() if k != "environment")
+        return f"{type(self).__name__}({settings})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Link):
+        return value.name
+    if isinstance(value, Environment):
+        return value.describe()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+class Worlds:
+    """The worlds of many runs, shown a stretch of rounds at a time."""
+
+    def __init__(self, environment: Environment, world_seeds: Sequence[Any], arm_seeds: Sequence[Any]) -> None:
+        self._environment = environment
+        self._worlds = [environment.draw_world(np.random.default_rng(s)) for s in world_seeds]
+        self._arm_rngs = [np.random.default_rng(s) for s in arm_seeds]
+        self._fixed = self._fixed_rounds()
+        self.truth = environment.truth()
+
+    @property
+    def thetas(self) -> Floats:
+        """theta* of every run."""
+        return np.stack([w.theta for w in self._worlds])
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the arms never change."""
+        return self._fixed is not None
+
+    def next_rounds(self, rounds: int) -> Rounds:
+        """The arms of the next rounds of every run."""
+        if self._fixed is not None:
+            return self._fixed
+        drawn = [
+            self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)
+        ]
+        arms = np.stack([a for a, _ in drawn])
+        count = np.stack([c for _, c in drawn]).astype(np.int64)
+        return Rounds(arms, count, np.einsum("rtkd,rd->rtk", arms, self.thetas))
+
+    def _fixed_rounds(self) -> Rounds | None:
+        if any(w.arms is None for w in self._worlds):
+            return None
+        arms = np.stack([w.arms for w in self._worlds if w.arms is not None])
+        utilities = np.stack([_utilities(w) for w in self._worlds])
+        if (arms == arms[0]).all():
+            arms = arms[:1]
+        count = np.full((len(arms), 1), arms.shape[1], np.int64)
+        return Rounds(np.ascontiguousarray(arms[:, None]), count, np.ascontiguousarray(utilities[:, None]))
+
+
+def _utilities(world: World) -> Floats:
+    if world.utilities is not None:
+        return world.utilities
+    return np.asarray(world.arms @ world.theta)
+
+
+def check_theta(theta: Any, dim: int) -> Floats | None:
+    """A given theta* as an array of `dim` finite numbers; None stays None."""
+    if theta is None:
+        return None
+    array = np.asarray(theta, dtype=np.float64)
+    if array.shape != (dim,) or not np.isfinite(array).all():
+        raise InvalidInput(f"theta has shape {array.shape} or non-finite entries; give {dim} finite numbers")
+    return array
+
+
+def draw_theta(theta: Floats | None, dim: int, scale: float, rng: np.random.Generator) -> Floats:
+    """scale times the given theta, or times a uniformly random direction of unit length."""
+    if theta is None:
+        direction = rng.standard_normal(dim)
+        theta = direction / np.linalg.norm(direction)
+    return np.asarray(scale * theta)
+
+
+def check_whole(name: str, value: int, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} is {value!r}; give a whole number of at least {least}")
+    return int(value)
+
+
+def check_scale(scale: float) -> float:
+    """A finite scale of theta*; 0 makes every comparison a coin flip."""
+    if not 0.0 <= float(scale) < np.inf:
+        raise InvalidInput(f"scale is {scale!r}; give a finite number of at least 0")
+    return float(scale)

@@ -1,0 +1,1 @@
+"""Compiled numerics: plain functions on arrays, no classes."""

@@ -1,0 +1,78 @@
+"""One algorithm, one file; the registry that tests, tools and users iterate over."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from duelist.errors import InvalidInput, InvalidSnapshot
+from duelist.policies._base import CompiledPolicy, Policy, hyperparameters
+from duelist.policies.colstim import CoLSTIM
+from duelist.policies.greedy_challenger import GreedyChallenger
+from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_pair_ucb import MaxPairUCB
+from duelist.policies.stad import StaD
+from duelist.policies.sup_colstim import SupCoLSTIM
+from duelist.policies.uniform_pair import UniformPair
+from duelist.policies.vacdb import VACDB
+
+__all__ = [
+    "POLICIES",
+    "VACDB",
+    "CoLSTIM",
+    "CompiledPolicy",
+    "GreedyChallenger",
+    "GreedyUniform",
+    "MaxInP",
+    "MaxPairUCB",
+    "Policy",
+    "StaD",
+    "SupCoLSTIM",
+    "UniformPair",
+    "make_policy",
+    "restore_policy",
+]
+
+POLICIES: Final[dict[str, type[CompiledPolicy]]] = {
+    cls.__name__: cls
+    for cls in (
+        VACDB,
+        MaxInP,
+        MaxPairUCB,
+        CoLSTIM,
+        StaD,
+        SupCoLSTIM,
+        UniformPair,
+        GreedyUniform,
+        GreedyChallenger,
+    )
+}
+
+
+def make_policy(name: str, *, horizon: int | None = None, **settings: Any) -> CompiledPolicy:
+    """The policy of that name (in any case), with the horizon if it takes one.
+
+    >>> make_policy("vacdb", horizon=100)
+    VACDB(horizon=100)
+    >>> make_policy("UniformPair", horizon=100)
+    UniformPair()
+    """
+    by_lower = {known.lower(): cls for known, cls in POLICIES.items()}
+    if name.lower() not in by_lower:
+        raise InvalidInput(f"policy is {name!r}; choose one of {', '.join(POLICIES)}")
+    cls = by_lower[name.lower()]
+    known = hyperparameters(cls)
+    if "horizon" in known:
+        settings["horizon"] = horizon
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(known)}")
+    return cls(**settings)
+
+
+def restore_policy(snapshot: dict[str, Any]) -> CompiledPolicy:
+    """The policy of a snapshot, whichever of the registered policies it is of."""
+    name = snapshot.get("policy") if isinstance(snapshot, dict) else None
+    if name not in POLICIES:
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(POLICIES)}")
+    return POLICIES[name].restore(snapshot)

@@ -1,0 +1,267 @@
+"""The contract of a policy, and what all compiled policies share.
+
+A policy is asked and told; the caller owns the loop:
+
+    duel = policy.ask(arms)        # arms (n_arms, dim), new each round if need be
+    policy.tell(duel, outcome)     # now, later, in any order, or never
+
+`ask` learns nothing. A trace of one policy:
+
+    ask -> duel 0 pending; ask -> duels 0, 1 pending; tell 1 -> duel 0 pending, one outcome
+    learned; tell 1 again -> UnknownDuel, nothing changed; forget 0 -> nothing pending.
+
+To add a policy, subclass `Policy` with `ask` and `tell` in plain Python; or, for compiled
+speed, subclass `CompiledPolicy` with a config, a rule (see `_rule`) and two small hooks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.domain import Duel, check_outcome, check_weight
+from duelist.errors import InvalidInput, UnknownDuel
+from duelist.kernels.random import seed_words
+from duelist.links import get_link
+from duelist.policies import _snapshot
+from duelist.policies._rule import ask_run
+from duelist.policies._state import Floats, Pending, State, empty_state, learn, solve, with_room
+
+
+class Policy(ABC):
+    """Anything that can be asked for a duel and told its outcome."""
+
+    @abstractmethod
+    def ask(self, arms: Any) -> Duel:
+        """Two arms to compare, by their position in `arms` (n_arms, dim)."""
+
+    @abstractmethod
+    def tell(self, duel: Duel, outcome: float, weight: float = 1.0) -> None:
+        """The outcome of a duel: 1 the first arm won, 0 the second, 0.5 a tie."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The hyperparameters, by the names the constructor takes."""
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names}
+
+    def fresh(self, random_state: int | None) -> Self:
+        """A policy with the same hyperparameters that has seen nothing."""
+        params = self.params
+        if "random_state" in params:
+            params["random_state"] = random_state
+        return type(self)(**params)
+
+    def __repr__(self) -> str:
+        defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
+        told = [f"{n}={v!r}" for n, v in self.params.items() if v is not defaults[n] and v != defaults[n]]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
+    """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
+    try:
+        array = np.ascontiguousarray(arms, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+    if array.ndim != 2:
+        raise InvalidInput(f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim)")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
+    if dim is not None and array.shape[1] != dim:
+        raise InvalidInput(
+            f"arms have {array.shape[1]} features, but this policy has learned with {dim}; "
+            "give the same features every round, or start a new policy"
+        )
+    # A finite sum proves every entry finite at half the cost of looking at each.
+    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+        arm, feature = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidInput(
+            f"arms[{arm}, {feature}] is {array[arm, feature]}; replace missing features before asking"
+        )
+    return array
+
+
+class CompiledConfig(NamedTuple):
+    """The setting every compiled rule needs; each policy has a config type of its own."""
+
+    link: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CompiledPolicy(Policy):
+    """A policy whose rule is compiled: one live run, or many at once in a simulation.
+
+    Parameters
+    ----------
+    link
+        "logistic", "probit" or "exponential".
+    ridge
+        Ridge of the estimate, in the units of the features. None: the mean variance of a
+        feature over the first arms shown, so that the rule does not depend on the units.
+    random_state
+        Seed of the policy's own randomness; None takes one from the operating system.
+    """
+
+    link: str = "logistic"
+    ridge: float | None = None
+    random_state: int | None = None
+
+    config_class: ClassVar[type[Any]] = CompiledConfig
+    uses_randomness: ClassVar[bool] = False
+    _config: Any = field(init=False, default=None)
+    _state: State | None = field(init=False, default=None)
+    _pending: dict[int, Pending] = field(init=False, default_factory=dict)
+    _next_id: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        get_link(self.link)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
+
+    # -- hooks a policy fills in ---------------------------------------------------------
+
+    def make_config(self, dim: int) -> Any:
+        """The NamedTuple of numbers that the rule reads."""
+        return self.config_class(get_link(self.link).code)
+
+    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
+        """An empty state for runs whose first arms are `arms`, shape (runs, n_arms, dim)."""
+        ridge = self._ridge(arms)[:, None]
+        unused = np.zeros_like(ridge)
+        return empty_state(words, np.ones(len(arms)), ridge, ridge, unused, arms.shape[2])
+
+    def make_room(self, state: State, rounds: int) -> State:
+        """The state with room for `rounds` more outcomes in every run."""
+        return with_room(state, rounds)
+
+    # -- the contract --------------------------------------------------------------------
+
+    def ask(self, arms: ArrayLike) -> Duel:
+        """Two arms to compare, by their position in `arms` (n_arms, dim)."""
+        shown = check_arms(arms, self.dim_)
+        state, config = self._state, self._config
+        if state is None:
+            config = self.make_config(shown.shape[1])
+            state = self.make_state(seed_words(self.random_state)[None], shown[None])
+        state = self.make_room(state, 1)
+        first, second, layer, share = ask_run(config, state, 0, shown)
+        self._state, self._config = state, config
+        duel = Duel(first, second, self._next_id)
+        self._pending[duel.id] = Pending(shown[first] - shown[second], layer, share)
+        self._next_id += 1
+        return duel
+
+    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+        """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
+        value, weight = check_outcome(outcome), check_weight(weight)
+        pending = self._take(duel)
+        if pending.share > 0.0 and self._state is not None:
+            self._state = self.make_room(self._state, 1)
+            learn(self._state, 0, pending.layer, pending.difference, value, pending.share, weight)
+
+    def forget(self, duel: Duel | int) -> None:
+        """Give up on a duel that will never be told, and free its memory."""
+        self._take(duel)
+
+    def _take(self, duel: Duel | int) -> Pending:
+        key = duel.id if isinstance(duel, Duel) else duel
+        if key not in self._pending:
+            known = isinstance(key, (int, np.integer)) and 0 <= key < self._next_id
+            why = "was told or forgotten already" if known else "was never asked of this policy"
+            raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
+        return self._pending.pop(key)
+
+    # -- what it has learned -------------------------------------------------------------
+
+    @property
+    def dim_(self) -> int | None:
+        """Number of features, learned from the first arms; None before."""
+        return None if self._state is None else self._state.z.shape[2]
+
+    @property
+    def rounds_(self) -> int:
+        """Duels asked so far."""
+        return 0 if self._state is None else int(self._state.rounds[0])
+
+    @property
+    def pending_(self) -> list[int]:
+        """Ids of duels asked and not yet told."""
+        return list(self._pending)
+
+    @property
+    def theta_(self) -> Floats:
+        """The estimate of theta; see `main_layer_` for policies with several."""
+        return self.estimate(self.main_layer_)
+
+    @property
+    def precision_(self) -> Floats:
+        """The precision Sigma that belongs to `theta_`."""
+        factor = self._fitted().factor[0, self.main_layer_]
+        return np.asarray(factor @ factor.T)
+
+    @property
+    def main_layer_(self) -> int:
+        """Position of the estimator with the most data (the deepest of equals)."""
+        counts = self._fitted().count[0]
+        return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
+
+    def estimate(self, layer: int) -> Floats:
+        """The up-to-date estimate of one estimator."""
+        state = self._fitted()
+        solve(state, 0, layer, get_link(self.link).code)
+        return state.theta[0, layer].copy()
+
+    def _fitted(self) -> State:
+        if self._state is None:
+            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+        return self._state
+
+    # -- snapshots -----------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything, as plain data that JSON can hold; see `restore`."""
+        return _snapshot.pack(self)
+
+    @classmethod
+    def restore(cls, snapshot: dict[str, Any]) -> Self:
+        """The policy of a snapshot; it goes on with the same duels, bit for bit."""
+        return _snapshot.unpack(cls, snapshot)
+
+    # -- first arms ----------------------------------------------------------------------
+
+    def _ridge(self, arms: Floats) -> Floats:
+        """The ridge of every run: as given, or the mean variance of a feature of its first arms."""
+        if self.ridge is not None:
+            return np.full(len(arms), float(self.ridge))
+        spread = arms.var(axis=1).mean(axis=1)
+        # A single arm, or equal arms, say nothing about units: fall back on one.
+        return np.where(spread > 0.0, spread, 1.0)
+
+
+def check_positive(name: str, value: float) -> float:
+    """`value` if it is a positive finite number."""
+    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0.0 < float(value) < np.inf):
+        raise InvalidInput(f"{name} is {value!r}; give a positive finite number")
+    return float(value)
+
+
+def check_horizon(horizon: int | None) -> int:
+    """A positive whole number of rounds, or 0 for None (unknown)."""
+    if horizon is None:
+        return 0
+    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1:
+        raise InvalidInput(
+            f"horizon is {horizon!r}; give the number of rounds (at least 1), or None if it is not known"
+        )
+    return int(horizon)
+
+
+def hyperparameters(policy_class: type[CompiledPolicy]) -> list[str]:
+    """Names of the settings a policy class takes."""
+    return [f.name for f in fields(policy_class) if f.init]

@@ -1,0 +1,270 @@
+"""VACDB: variance-aware contextual dueling bandit, the paper's Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist import radius as radii
+from duelist.compiled import compiled
+from duelist.errors import InvalidInput
+from duelist.kernels.linalg import utilities, whiten
+from duelist.kernels.mle import residual_sum
+from duelist.kernels.pairs import best_pair, best_wide_pair, count_wide_pairs, wide_pair_at, widest_pair
+from duelist.kernels.random import below
+from duelist.links import get_link
+from duelist.policies._base import check_horizon
+from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half
+from duelist.policies._radius_policy import RadiusPolicy
+from duelist.policies._rule import Decision, all_arms, rule
+from duelist.policies._state import Floats, State, empty_state, layer_rows, solve, with_layers, with_room
+
+EXPLORE: Final = ("value", "widest", "random")
+VARIANCE: Final = ("high", "all")
+_VALUE, _WIDEST = 0, 1
+
+
+class VACDBConfig(NamedTuple):
+    """Settings of the VACDB rule; `constant` > 0 replaces the variance-aware radius."""
+
+    link: int
+    max_slope: float
+    horizon: int
+    alpha: float
+    delta: float
+    scale: float
+    constant: float
+    explore: int
+    variance_everywhere: bool
+
+
+@compiled
+def finest_width(config: VACDBConfig, t: int) -> float:
+    """alpha: as given, or T^(-3/2)."""
+    if config.alpha > 0.0:
+        return config.alpha
+    return radii.effective_horizon(config.horizon, t) ** -1.5
+
+
+@compiled
+def refresh(config: VACDBConfig, state: State, run: int, layer: int) -> None:
+    """Lines 22-24, done when first read: the estimate of a layer whose data changed, and its radius."""
+    if not state.dirty[run, layer]:
+        return
+    solve(state, run, layer, config.link)
+    if config.constant > 0.0:
+        return
+    t = state.stamp[run, layer] + 1  # the update of round s makes the radius of round s + 1
+    layers = layers_for(finest_width(config, t))
+    kappa = state.kappa[run]
+    variance = state.count[run, layer]
+    if config.variance_everywhere or radii.variance_is_estimated(
+        layer + 1, kappa, config.max_slope, t, layers, config.delta
+    ):
+        z, mass, wins = layer_rows(state, run, layer)
+        variance = residual_sum(z, mass, wins, config.link, state.theta[run, layer])
+    beta = radii.variance_aware(layer + 1, variance, kappa, t, layers, config.delta)
+    state.radius[run, layer] = config.scale * beta
+
+
+@compiled
+def explore_pair(
+    config: VACDBConfig, state: State, run: int, layer: int, arms: Floats, remaining: Any, v: Floats, widest: Any
+) -> tuple[int, int]:
+    """Line 14, which the paper leaves open: some pair of the remaining arms wider than 2^-l."""
+    threshold = 2.0 ** -(layer + 1)
+    if config.explore == _VALUE:
+        refresh(config, state, run, layer)
+        u = utilities(state.theta[run, layer], arms, remaining, v.shape[1])
+        return best_wide_pair(u, v, threshold)
+    if config.explore == _WIDEST:
+        return widest[0], widest[1]
+    position = below(state.words[run], count_wide_pairs(v, threshold))
+    return wide_pair_at(v, threshold, position)
+
+
+@rule(VACDBConfig)
+def decide_vacdb(config: VACDBConfig, state: State, run: int, arms: Floats) -> Decision:
+    """Lines 5-18: walk down the layers until a pair is chosen."""
+    remaining = all_arms(arms.shape[0])
+    count = arms.shape[0]
+    alpha = finest_width(config, state.rounds[run])
+    layer = 0
+    last = state.theta.shape[1] - 1
+    while True:
+        v = whiten(state.factor[run, layer], arms, remaining, count)
+        widest = widest_pair(v)
+        width = math.sqrt(widest[2])
+        threshold = 2.0 ** -(layer + 1)
+        # 2^-L <= alpha up to rounding; the second test keeps rounding from leaving the last layer.
+        if width <= alpha or (layer == last and width <= threshold):  # lines 7-9: exploit
+            refresh(config, state, run, layer)
+            u = utilities(state.theta[run, layer], arms, remaining, count)
+            i, j, _ = best_pair(u, v, state.radius[run, layer])
+            return remaining[i], remaining[j], -1, 0.0
+        if width > threshold:  # lines 13-16: explore
+            i, j = explore_pair(config, state, run, layer, arms, remaining, v, widest)
+            square = 0.0
+            for k in range(v.shape[0]):
+                square += (v[k, i] - v[k, j]) ** 2
+            return remaining[i], remaining[j], layer, threshold * threshold / square
+        refresh(config, state, run, layer)  # lines 10-12: eliminate
+        u = utilities(state.theta[run, layer], arms, remaining, count)
+        count = keep_good_arms(u, remaining, count, threshold * state.radius[run, layer])
+        layer += 1
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VACDB(RadiusPolicy):
+    """Variance-aware contextual dueling bandit (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024, Algorithm 1).
+
+    With alpha = T^(-3/2), L = ceil(log2(1/alpha)) layers, each with its own data Psi_l, precision
+    Sigma_l = 4^-l I + sum_{Psi_l} w^2 zz' and estimate theta_l, the root of
+
+        4^-l kappa theta + sum_{Psi_l} w_s^2 (mu(z_s . theta) - o_s) z_s = 0.
+
+    A round starts with all arms in layer 1 and goes on until a pair is chosen:
+
+    1. all widths |x - y|_{Sigma_l^-1} <= alpha: play argmax (x + y) . theta_l + beta_l |x - y|, learn nothing;
+    2. all widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1;
+    3. otherwise play a pair wider than 2^-l, learn it in layer l with w = 2^-l / |x - y|.
+
+    The radius beta_l grows with the variance that layer l has seen (`radius.variance_aware`).
+
+    Parameters
+    ----------
+    horizon, delta, kappa, theta_bound, link, random_state
+        As for every policy with a radius.
+    radius
+        "theory": as published. "practical" (default): as published with the constants shrunk by
+        `practical_multiplier`, the variance estimate in all layers, and the ridge below.
+        A number: that radius in every layer, as the authors' code does.
+    scale
+        Multiplies the radius.
+    ridge
+        rho in the ridge 4^-l rho of layer l's estimate. None: kappa with "theory" (as published),
+        the mean variance of a feature over the first arms otherwise.
+    explore
+        Which wide pair to play in step 3, which the paper leaves open: "value" (largest
+        (x + y) . theta_l), "widest", or "random" (uniform over the wide pairs).
+    variance
+        "high": V is the residual sum in high layers and |Psi_l| in low ones, as published.
+        "all": the residual sum everywhere. None: "high" with radius "theory", else "all".
+    alpha
+        The width at which to exploit; None: T^(-3/2). L follows from it: alpha = 2^-5 has 5 layers.
+
+    Deviations
+    ----------
+    - Sigma_l starts at 4^-l I as in Algorithm 1; the proof of its Lemma uses 4^-l kappa I.
+    - Estimates are solved when they are read, not when data arrive; the decisions are the same.
+    - The paper starts a layer's solver from the estimate of the layer below; the root does not
+      depend on the start, so it is not done.
+    - A tie counts as half a win and half a loss, also in the variance.
+    - Unknown horizon: alpha and L follow a horizon that doubles; no data are dropped, since a
+      layer does not depend on L, and the union bound over (t, l) holds with L of the round.
+    - Late outcomes enter with the weight computed when the duel was asked.
+
+    Cost a round: O(layers visited * K^2 d) for the widths, and one Newton solve, O(n d^2) a
+    step with n distinct differences in the layer, when a layer that learned is read.
+
+    >>> import numpy as np
+    >>> policy = VACDB(horizon=1000, random_state=0)
+    >>> for _ in range(3):
+    ...     policy.tell(policy.ask(np.eye(4)), 1)
+    >>> policy.layer_counts_[:2]
+    [3, 0]
+    """
+
+    explore: str = "value"
+    variance: str | None = None
+    alpha: float | None = None
+
+    practical_multiplier: ClassVar[float] = 1e-4
+    uses_randomness: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius == "experiment":
+            raise InvalidInput(
+                "radius 'experiment' belongs to the comparators; VACDB takes 'practical', 'theory', or a number"
+            )
+        if self.explore not in EXPLORE:
+            raise InvalidInput(f"explore is {self.explore!r}; choose one of {', '.join(EXPLORE)}")
+        if self.variance is not None and self.variance not in VARIANCE:
+            raise InvalidInput(f"variance is {self.variance!r}; choose one of {', '.join(VARIANCE)}, or None")
+        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+            raise InvalidInput(f"alpha is {self.alpha!r}; give a width between 0 and 1, or None")
+
+    @property
+    def layer_counts_(self) -> list[int]:
+        """|Psi_l|, the duels learned in each layer (their weights summed and rounded)."""
+        return [round(c) for c in self._fitted().count[0]]
+
+    @property
+    def layer_radii_(self) -> Floats:
+        """beta_l of every layer, up to date."""
+        state = self._fitted()
+        for layer in range(state.theta.shape[1]):
+            refresh(self._config, state, 0, layer)
+        return state.radius[0].copy()
+
+    def estimate(self, layer: int) -> Floats:
+        """theta_l; `layer` counts from 0."""
+        refresh(self._config, self._fitted(), 0, layer)  # the radius moves with the estimate
+        return super().estimate(layer)
+
+    def make_config(self, dim: int) -> VACDBConfig:
+        """The settings of the rule as numbers."""
+        link = get_link(self.link)
+        named = isinstance(self.radius, str)
+        practical = self.radius == "practical"
+        variance = self.variance or ("all" if practical else "high")
+        return VACDBConfig(
+            link=link.code,
+            max_slope=link.max_slope,
+            horizon=check_horizon(self.horizon),
+            alpha=float(self.alpha or 0.0),
+            delta=float(self.delta),
+            scale=float(self.scale * (self.practical_multiplier if practical else 1.0)),
+            constant=0.0 if named else float(self.scale * float(self.radius)),
+            explore=EXPLORE.index(self.explore),
+            variance_everywhere=variance == "all",
+        )
+
+    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
+        """L empty layers a run."""
+        kappa = self._kappa(arms)
+        rho = kappa if self.ridge is None and self.radius == "theory" else self._ridge(arms)
+        prior, ridge, radius = self._layers(self._config_layers(arms.shape[2], 1), kappa, rho)
+        return empty_state(words, kappa, ridge, prior, radius, arms.shape[2])
+
+    def make_room(self, state: State, rounds: int) -> State:
+        """Room for more outcomes and, with an unknown horizon, for the layers they may reach."""
+        if self.horizon is None and self.alpha is None:
+            state = self._deepened(state, int(state.rounds.max()) + rounds)
+        return with_room(state, rounds)
+
+    def _deepened(self, state: State, t: int) -> State:
+        needed = self._config_layers(state.z.shape[2], t)
+        if needed > state.theta.shape[1]:
+            rho = 4.0 * state.ridge[:, 0]
+            prior, ridge, radius = self._layers(needed, state.kappa, rho)
+            return with_layers(state, ridge, prior, radius)
+        return state
+
+    def _config_layers(self, dim: int, t: int) -> int:
+        return int(layers_for(finest_width(self.make_config(dim), t)))
+
+    def _layers(self, layers: int, kappa: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
+        """Prior precision, ridge and first radius of each run and layer (line 2)."""
+        small = powers_of_half(layers)[None]
+        config = self.make_config(1)
+        prior = np.repeat(small**2, len(kappa), axis=0)
+        radius = config.scale * small * (1.0 + 1.0 / kappa[:, None])
+        if config.constant > 0.0:
+            radius = np.full_like(radius, config.constant)
+        return prior, small**2 * rho[:, None], radius

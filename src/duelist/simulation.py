@@ -1,0 +1,269 @@
+"""The loop: many runs of each policy against the same worlds.
+
+Random numbers. A simulation has one seed; run r has streams of its own for the world, the
+arms, the outcomes and the policy, made from (seed, r) alone. So a run does not depend on how
+many others there are, in how many threads they are played, or which other policies take part; and
+in round t of run r every policy meets the same arms and the same uniform number that
+decides the outcome.
+
+Compiled policies are advanced together, all runs a stretch of rounds at a time; a policy in plain
+Python is asked and told run by run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.compiled import compiled
+from duelist.environments import Environment, Rounds, Truth, Worlds
+from duelist.errors import InvalidInput
+from duelist.kernels.random import seed_words
+from duelist.links import mean
+from duelist.policies import CompiledPolicy, Policy
+from duelist.policies._rule import ask_run
+from duelist.policies._state import State, learn
+from duelist.runs import Log, Record, Runs
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+
+_WORLD, _ARMS, _OUTCOMES, _POLICY = range(4)
+_LONGEST_STRETCH = 250
+_STRETCH_BYTES = 1 << 26
+_RUNS_A_TASK = 8
+
+
+def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:
+    """The random stream of one run for one purpose."""
+    return np.random.SeedSequence(seed, spawn_key=(run, purpose))
+
+
+def policy_seed(seed: int, run: int) -> int:
+    """The `random_state` of the policy in one run of a simulation."""
+    return int(stream(seed, run, _POLICY).generate_state(1, np.uint64)[0])
+
+
+@compiled
+def win_chance(truth: Truth, utilities: Floats, first: int, second: int) -> float:
+    """The chance that the first arm wins."""
+    gap = utilities[first] - utilities[second]
+    if truth.noiseless:
+        return 0.5 if gap == 0.0 else (1.0 if gap > 0.0 else 0.0)
+    if truth.table.shape[0] > 0:
+        return truth.table[first, second]
+    return mean(truth.link, gap)
+
+
+@compiled
+def play(
+    config: Any,
+    state: State,
+    truth: Truth,
+    rounds: Rounds,
+    luck: Floats,
+    log: Log,
+    start: int,
+    stop: int,
+) -> None:
+    """Runs start .. stop - 1 through a stretch of rounds: ask, draw the outcome, tell."""
+    for run in range(start, stop):
+        world = run if rounds.arms.shape[0] > 1 else 0
+        truths = run if rounds.utilities.shape[0] > 1 else 0
+        for t in range(luck.shape[1]):
+            at = t if rounds.arms.shape[1] > 1 else 0
+            arms = rounds.arms[world, at, : rounds.count[world, at]]
+            utilities = rounds.utilities[truths, at, : arms.shape[0]]
+            first, second, layer, share = ask_run(config, state, run, arms)
+            outcome = 1.0 if luck[run, t] < win_chance(truth, utilities, first, second) else 0.0
+            if share > 0.0:
+                learn(state, run, layer, arms[first] - arms[second], outcome, share, 1.0)
+            best = utilities.max()
+            log.first[run, t] = first
+            log.second[run, t] = second
+            log.layer[run, t] = layer + 1
+            log.outcome[run, t] = int(outcome)
+            log.first_gap[run, t] = best - utilities[first]
+            log.second_gap[run, t] = best - utilities[second]
+
+
+def simulate(
+    policies: Policy | Iterable[Policy] | Mapping[str, Policy],
+    environment: Environment,
+    horizon: int,
+    runs: int = 128,
+    seed: int = 0,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Runs:
+    """Play every policy for `horizon` rounds in `runs` independent runs.
+
+    Parameters
+    ----------
+    policies
+        One policy, several, or a mapping from labels to policies. Each is a template: the runs are
+        played by fresh copies, and the object itself is left as it was.
+    environment
+        Where the worlds come from; the same ones for every policy.
+    horizon, runs, seed
+        The size of the simulation and its seed. The horizon a policy believes in is its own.
+    threads
+        How many to use; None: all cores. The results do not depend on it.
+    progress
+        Called as progress(label, rounds done, rounds in all) after every stretch.
+
+    >>> import duelist as dl
+    >>> runs = simulate(dl.UniformPair(), dl.environments.Hypercube(dim=2), horizon=10, runs=3)
+    >>> runs.regret("UniformPair").shape
+    (3, 10)
+    """
+    for name, value in (("horizon", horizon), ("runs", runs)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise InvalidInput(f"{name} is {value!r}; give a whole number of at least 1")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InvalidInput(f"seed is {seed!r}; give a whole number of at least 0, so that the result can be repeated")
+    templates = label_policies(policies)
+    records = {}
+    for label, template in templates.items():
+        records[label] = _play_policy(template, environment, horizon, runs, seed, threads, _shown(progress, label))
+    return Runs(records, environment.describe(), int(seed), {k: repr(p) for k, p in templates.items()})
+
+
+def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """Policies by label: their class name, with their settings where names repeat."""
+    if isinstance(policies, Mapping):
+        return dict(policies)
+    listed = [policies] if isinstance(policies, Policy) else list(policies)
+    if not listed:
+        raise InvalidInput("no policies given; give at least one")
+    names = [type(p).__name__ for p in listed]
+    labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
+    repeated = {label for label in labels if labels.count(label) > 1}
+    if repeated:
+        raise InvalidInput(f"{sorted(repeated)[0]} is given twice; give a mapping with a label for each")
+    return dict(zip(labels, listed, strict=True))
+
+
+def _shown(progress: Progress | None, label: str) -> Callable[[int, int], None]:
+    return (lambda done, total: None) if progress is None else (lambda done, total: progress(label, done, total))
+
+
+def _play_policy(
+    template: Policy,
+    environment: Environment,
+    horizon: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    shown: Callable[[int, int], None],
+) -> Record:
+    worlds = Worlds(
+        environment,
+        [stream(seed, r, _WORLD) for r in range(runs)],
+        [stream(seed, r, _ARMS) for r in range(runs)],
+    )
+    luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in range(runs)]
+    seeds = [policy_seed(seed, r) for r in range(runs)]
+    record = Record.empty(runs, horizon)
+    player = _Compiled(template, seeds, threads) if isinstance(template, CompiledPolicy) else _Plain(template, seeds)
+    done, a_round = 0, 0
+    while done < horizon:
+        length = min(horizon - done, _stretch(a_round))
+        rounds = worlds.next_rounds(length)
+        uniforms = np.stack([g.random(length) for g in luck])
+        log = record.blank(length)
+        player.play(worlds.truth, rounds, uniforms, log)
+        record.write(done, log)
+        done += length
+        a_round = rounds.arms.nbytes // length
+        shown(done, horizon)
+    return record
+
+
+def _stretch(bytes_a_round: int) -> int:
+    """How many rounds to play at once, so that their arms fit in memory; 1 until that is known."""
+    if bytes_a_round == 0:
+        return 1
+    return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
+
+
+class _Compiled:
+    """All runs of a compiled policy: one state, advanced by several threads."""
+
+    def __init__(self, template: CompiledPolicy, seeds: Sequence[int], threads: int | None) -> None:
+        self._template = template
+        self._words = np.stack([seed_words(s) for s in seeds])
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._state: State | None = None
+        self._config: Any = None
+
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
+        """Advance every run through the stretch."""
+        runs = len(self._words)
+        if self._state is None:
+            self._config = self._template.make_config(rounds.arms.shape[3])
+            self._state = self._first_state(rounds)
+        state = self._state = self._template.make_room(self._state, luck.shape[1])
+        bounds = [(start, min(start + _RUNS_A_TASK, runs)) for start in range(0, runs, _RUNS_A_TASK)]
+        if self._threads == 1:
+            play(self._config, state, truth, rounds, luck, log, 0, runs)
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            tasks = [pool.submit(play, self._config, state, truth, rounds, luck, log, *b) for b in bounds]
+            for task in tasks:
+                task.result()
+
+    def _first_state(self, rounds: Rounds) -> State:
+        """Each run starts from the arms of its own first round."""
+        counts = rounds.count[:, 0]
+        if len(counts) == 1:
+            shown = rounds.arms[:, 0, : counts[0]].repeat(len(self._words), axis=0)
+            return self._template.make_state(self._words, shown)
+        states = [
+            self._template.make_state(self._words[r : r + 1], rounds.arms[r : r + 1, 0, : counts[r]])
+            for r in range(len(self._words))
+        ]
+        return State(*(np.concatenate(arrays) for arrays in zip(*states, strict=True)))
+
+
+class _Plain:
+    """Runs of a policy in plain Python, each with a copy of its own."""
+
+    def __init__(self, template: Policy, seeds: Sequence[int]) -> None:
+        self._copies = [template.fresh(s) for s in seeds]
+
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
+        """Advance every run through the stretch."""
+        for run, policy in enumerate(self._copies):
+            world = run if len(rounds.arms) > 1 else 0
+            truths = run if len(rounds.utilities) > 1 else 0
+            for t in range(luck.shape[1]):
+                at = t if rounds.arms.shape[1] > 1 else 0
+                arms = rounds.arms[world, at, : rounds.count[world, at]]
+                utilities = rounds.utilities[truths, at, : len(arms)]
+                duel = policy.ask(arms)
+                first, second = _check_duel(policy, duel, len(arms))
+                outcome = float(luck[run, t] < win_chance(truth, utilities, first, second))
+                policy.tell(duel, outcome)
+                best = utilities.max()
+                gaps = best - utilities[first], best - utilities[second]
+                for column, value in zip(log, (first, second, 0, outcome, *gaps), strict=True):
+                    column[run, t] = value
+
+
+def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:
+    try:
+        first, second = (int(k) for k in duel)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{type(policy).__name__}.ask returned {duel!r}; return a Duel or a pair of positions"
+        ) from None
+    if not (0 <= first < n_arms and 0 <= second < n_arms):
+        raise InvalidInput(f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table")
+    return first, second
