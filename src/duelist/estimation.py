@@ -70,6 +70,8 @@ def fit_mle(
         What multiplies a duel's loss (scikit-learn's `sample_weight`); VACDB passes w^2. Default 1.
     ridge
         lambda > 0, not divided by anything.
+    link
+        "logistic", "probit", "exponential", or a `Link`.
     solver
         "newton" (a line search guards it on separable data), "agd" (accelerated gradient
         descent, for large dim), or "svrg". All reach the same root.
@@ -107,9 +109,7 @@ def fit_mle(
         if solver == "agd":
             status, iterations = mle.accelerated_gradient(z, mass, wins, ridge, code, theta, goal, limit)
         else:
-            status, iterations = mle.variance_reduced(
-                z, mass, wins, ridge, code, theta, goal, limit, seed_words(seed)
-            )
+            status, iterations = mle.variance_reduced(z, mass, wins, ridge, code, theta, goal, limit, seed_words(seed))
     mle.gradient(z, mass, wins, ridge, code, theta, gradient)
     return Fit(theta, status == mle.CONVERGED, _ADVICE[status], iterations, float(mle.norm(gradient)), solver)
 
@@ -125,7 +125,7 @@ def _check_rows(
     for name, array in (("outcomes", o), ("weights", mass)):
         if array.shape != (len(z),):
             raise InvalidInput(f"{name} have shape {array.shape}, but there are {len(z)} differences; give one each")
-    _check_all("differences", z, np.isfinite(z).all(axis=1), "finite numbers")
+    _check_all("differences", z, np.asarray(np.isfinite(z).all(axis=1)), "finite numbers")
     _check_all("outcomes", o, (o >= 0.0) & (o <= 1.0), "numbers from 0 (second won) to 1 (first won)")
     _check_all("weights", mass, (mass >= 0.0) & np.isfinite(mass), "finite numbers of at least 0")
     return z, mass, mass * o

@@ -40,30 +40,19 @@ class Log(NamedTuple):
     second_gap: Floats
 
 
-_DTYPES: Final = Log(np.int32, np.int32, np.int8, np.uint8, np.float64, np.float64)  # type: ignore[arg-type]
+_DTYPES: Final[tuple[Any, ...]] = (np.int32, np.int32, np.int8, np.uint8, np.float64, np.float64)
 
 
-class Record:
-    """The log of one policy, filled a stretch of rounds at a time."""
+def blank_log(runs: int, rounds: int) -> Log:
+    """A log with nothing written yet."""
+    return Log(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
 
-    @classmethod
-    def empty(cls, runs: int, horizon: int) -> Self:
-        """A record with nothing written yet."""
-        return cls(Log(*(np.zeros((runs, horizon), dtype) for dtype in _DTYPES)))
-
-    def blank(self, rounds: int) -> Log:
-        """An unfilled log for a stretch of rounds."""
-        runs = len(self.log.first)
-        return Log(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
-
-    def write(self, start: int, stretch: Log) -> None:
-        """Copy a stretch to its place."""
-        stop = start + stretch.first.shape[1]
-        for column, part in zip(self.log, stretch, strict=True):
-            column[:, start:stop] = part
+def copy_stretch(log: Log, start: int, stretch: Log) -> None:
+    """Write the log of a stretch of rounds into its place."""
+    stop = start + stretch.first.shape[1]
+    for name in Log._fields:
+        getattr(log, name)[:, start:stop] = getattr(stretch, name)
 
 
 @dataclass(frozen=True)
@@ -96,7 +85,10 @@ class Summary:
         columns = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
         lines = [columns] + [_cells(row, row.label == self.reference) for row in self.rows]
         widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
-        text = ["  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))) for line in lines]
+        text = [
+            "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
+            for line in lines
+        ]
         return "\n".join([head, *(line.rstrip() for line in text)])
 
 
@@ -130,13 +122,13 @@ class Runs:
 
     def __init__(
         self,
-        records: Mapping[str, Record],
+        logs: Mapping[str, Log],
         environment: dict[str, Any],
         seed: int,
         policies: dict[str, str],
         versions: dict[str, str] | None = None,
     ) -> None:
-        self._records = dict(records)
+        self._logs = dict(logs)
         self.settings: dict[str, Any] = {
             "environment": environment,
             "seed": seed,
@@ -147,7 +139,7 @@ class Runs:
     @property
     def labels(self) -> list[str]:
         """The policies, by label."""
-        return list(self._records)
+        return list(self._logs)
 
     @property
     def runs(self) -> int:
@@ -164,9 +156,9 @@ class Runs:
 
     def log(self, label: str) -> Log:
         """Everything written down of one policy."""
-        if label not in self._records:
+        if label not in self._logs:
             raise InvalidInput(f"no policy {label!r} in these runs; there are {', '.join(self.labels)}")
-        return self._records[label].log
+        return self._logs[label]
 
     def regret(self, label: str, kind: str = "average", *, cumulative: bool = True) -> Floats:
         """Regret (runs, horizon): "average", "weak" or "strong"; cumulative, or of each round."""
@@ -246,7 +238,7 @@ class Runs:
         try:
             with os.fdopen(handle, "wb") as file:
                 np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(meta)), **arrays)
-            os.replace(scratch, path)
+            Path(scratch).replace(path)
         except BaseException:
             Path(scratch).unlink(missing_ok=True)
             raise
@@ -263,18 +255,17 @@ class Runs:
                         f"{path} holds {meta.get('format')} version {meta.get('version')}; "
                         f"this release reads {FORMAT} version {VERSION}"
                     )
-                records = {
-                    label: Record(Log(*(data[f"{k}/{name}"] for name in Log._fields)))
-                    for k, label in enumerate(meta["labels"])
+                logs = {
+                    label: Log(*(data[f"{k}/{name}"] for name in Log._fields)) for k, label in enumerate(meta["labels"])
                 }
         except (BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
             if isinstance(error, (InvalidInput, FileNotFoundError)):
                 raise
             raise InvalidInput(f"{path} cannot be read as saved runs ({error}); simulate again") from error
-        return cls(records, meta["environment"], meta["seed"], meta["policies"], meta["versions"])
+        return cls(logs, meta["environment"], meta["seed"], meta["policies"], meta["versions"])
 
     def _any(self) -> Log:
-        return next(iter(self._records.values())).log
+        return next(iter(self._logs.values()))
 
 
 def interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:

@@ -15,20 +15,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 from duelist.environments import Environment, Rounds, Truth, Worlds
 from duelist.errors import InvalidInput
 from duelist.kernels.random import seed_words
 from duelist.links import mean
 from duelist.policies import CompiledPolicy, Policy
-from duelist.policies._rule import ask_run
+from duelist.policies._rule import decide
 from duelist.policies._state import State, learn
-from duelist.runs import Log, Record, Runs
+from duelist.runs import Log, Runs, blank_log, copy_stretch
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -77,12 +78,13 @@ def play(
         truths = run if rounds.utilities.shape[0] > 1 else 0
         for t in range(luck.shape[1]):
             at = t if rounds.arms.shape[1] > 1 else 0
-            arms = rounds.arms[world, at, : rounds.count[world, at]]
+            arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
             utilities = rounds.utilities[truths, at, : arms.shape[0]]
-            first, second, layer, share = ask_run(config, state, run, arms)
+            state.rounds[run] += 1
+            first, second, layer, share = decide(config, state, run, arms)
             outcome = 1.0 if luck[run, t] < win_chance(truth, utilities, first, second) else 0.0
             if share > 0.0:
-                learn(state, run, layer, arms[first] - arms[second], outcome, share, 1.0)
+                learn(state, run, plain_int(layer), arms[first] - arms[second], outcome, share, 1.0)
             best = utilities.max()
             log.first[run, t] = first
             log.second[run, t] = second
@@ -129,10 +131,11 @@ def simulate(
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}; give a whole number of at least 0, so that the result can be repeated")
     templates = label_policies(policies)
-    records = {}
+    logs = {}
     for label, template in templates.items():
-        records[label] = _play_policy(template, environment, horizon, runs, seed, threads, _shown(progress, label))
-    return Runs(records, environment.describe(), int(seed), {k: repr(p) for k, p in templates.items()})
+        shown = partial(progress or _silent, label)
+        logs[label] = _play_policy(template, environment, horizon, runs, seed, threads, shown)
+    return Runs(logs, environment.describe(), int(seed), {k: repr(p) for k, p in templates.items()})
 
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
@@ -150,8 +153,8 @@ def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -
     return dict(zip(labels, listed, strict=True))
 
 
-def _shown(progress: Progress | None, label: str) -> Callable[[int, int], None]:
-    return (lambda done, total: None) if progress is None else (lambda done, total: progress(label, done, total))
+def _silent(_label: str, _done: int, _total: int) -> None:
+    pass
 
 
 def _play_policy(
@@ -162,7 +165,7 @@ def _play_policy(
     seed: int,
     threads: int | None,
     shown: Callable[[int, int], None],
-) -> Record:
+) -> Log:
     worlds = Worlds(
         environment,
         [stream(seed, r, _WORLD) for r in range(runs)],
@@ -170,20 +173,20 @@ def _play_policy(
     )
     luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in range(runs)]
     seeds = [policy_seed(seed, r) for r in range(runs)]
-    record = Record.empty(runs, horizon)
+    log = blank_log(runs, horizon)
     player = _Compiled(template, seeds, threads) if isinstance(template, CompiledPolicy) else _Plain(template, seeds)
     done, a_round = 0, 0
     while done < horizon:
         length = min(horizon - done, _stretch(a_round))
         rounds = worlds.next_rounds(length)
         uniforms = np.stack([g.random(length) for g in luck])
-        log = record.blank(length)
-        player.play(worlds.truth, rounds, uniforms, log)
-        record.write(done, log)
+        stretch = blank_log(runs, length)
+        player.play(worlds.truth, rounds, uniforms, stretch)
+        copy_stretch(log, done, stretch)
         done += length
         a_round = rounds.arms.nbytes // length
         shown(done, horizon)
-    return record
+    return log
 
 
 def _stretch(bytes_a_round: int) -> int:
@@ -207,7 +210,7 @@ class _Compiled:
         """Advance every run through the stretch."""
         runs = len(self._words)
         if self._state is None:
-            self._config = self._template.make_config(rounds.arms.shape[3])
+            self._config = self._template.make_config()
             self._state = self._first_state(rounds)
         state = self._state = self._template.make_room(self._state, luck.shape[1])
         bounds = [(start, min(start + _RUNS_A_TASK, runs)) for start in range(0, runs, _RUNS_A_TASK)]
@@ -221,7 +224,7 @@ class _Compiled:
 
     def _first_state(self, rounds: Rounds) -> State:
         """Each run starts from the arms of its own first round."""
-        counts = rounds.count[:, 0]
+        counts = rounds.n_arms[:, 0]
         if len(counts) == 1:
             shown = rounds.arms[:, 0, : counts[0]].repeat(len(self._words), axis=0)
             return self._template.make_state(self._words, shown)
@@ -245,7 +248,7 @@ class _Plain:
             truths = run if len(rounds.utilities) > 1 else 0
             for t in range(luck.shape[1]):
                 at = t if rounds.arms.shape[1] > 1 else 0
-                arms = rounds.arms[world, at, : rounds.count[world, at]]
+                arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
                 utilities = rounds.utilities[truths, at, : len(arms)]
                 duel = policy.ask(arms)
                 first, second = _check_duel(policy, duel, len(arms))
@@ -253,8 +256,8 @@ class _Plain:
                 policy.tell(duel, outcome)
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
-                for column, value in zip(log, (first, second, 0, outcome, *gaps), strict=True):
-                    column[run, t] = value
+                for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):
+                    getattr(log, name)[run, t] = value
 
 
 def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:

@@ -47,7 +47,7 @@ class Rounds(NamedTuple):
     """Arms and utilities of a stretch of rounds. Axes: run (1 if shared), round (1 if fixed), arm."""
 
     arms: Floats  # (runs or 1, rounds or 1, n_arms, dim)
-    count: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
+    n_arms: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
     utilities: Floats  # (runs or 1, rounds or 1, n_arms)
 
 
@@ -111,9 +111,7 @@ class Worlds:
         """The arms of the next rounds of every run."""
         if self._fixed is not None:
             return self._fixed
-        drawn = [
-            self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)
-        ]
+        drawn = [self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)]
         arms = np.stack([a for a, _ in drawn])
         count = np.stack([c for _, c in drawn]).astype(np.int64)
         return Rounds(arms, count, np.einsum("rtkd,rd->rtk", arms, self.thetas))
@@ -132,7 +130,7 @@ class Worlds:
 def _utilities(world: World) -> Floats:
     if world.utilities is not None:
         return world.utilities
-    return np.asarray(world.arms @ world.theta)
+    return np.asarray(np.asarray(world.arms) @ world.theta)
 
 
 def check_theta(theta: Any, dim: int) -> Floats | None:

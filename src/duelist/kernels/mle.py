@@ -62,9 +62,7 @@ def objective(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, th
 
 
 @compiled
-def gradient(
-    z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, out: Vector
-) -> None:
+def gradient(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, out: Vector) -> None:
     """The gradient of F at theta, into `out`."""
     for k in range(theta.size):
         out[k] = ridge * theta[k]
@@ -82,18 +80,19 @@ def gradient_and_hessian(
     ridge: float,
     link: int,
     theta: Vector,
+    margins: Vector,
     out: Vector,
     hessian: Matrix,
 ) -> None:
-    """The gradient of F at theta, and the lower triangle of its Hessian."""
+    """The gradient of F at theta and its Hessian; `margins` are the z_s . theta."""
     dim = theta.size
     for k in range(dim):
         out[k] = ridge * theta[k]
-        for j in range(k + 1):
+        for j in range(dim):
             hessian[k, j] = 0.0
         hessian[k, k] = ridge
     for s in range(mass.size):
-        v = margin(z, s, theta)
+        v = margins[s]
         if link == LOGISTIC:
             # One exponential serves mean and slope; this loop is where policies spend their time.
             e = math.exp(-abs(v))
@@ -107,21 +106,22 @@ def gradient_and_hessian(
         for k in range(dim):
             out[k] += residual * z[s, k]
             c = curvature * z[s, k]
-            for j in range(k + 1):
+            # Whole rows, not the lower triangle: a fixed trip count vectorises.
+            for j in range(dim):
                 hessian[k, j] += c * z[s, j]
 
 
 @compiled
-def _curvature_is_safe(z: Matrix, link: int, theta: Vector, step: Vector) -> bool:
+def _full_step_is_safe(link: int, margins: Vector, moves: Vector) -> bool:
     """Whether a full Newton step surely decreases F.
 
     |d log mu'(v) / dv| is at most 1 for the logistic and exponential links and |v| for
     probit, so if no margin moves by more than h, curvature along the step changes by a factor
     of at most e^r with r = h or h (|v| + h). A full step decreases F when e^r < 2.
     """
-    for s in range(z.shape[0]):
-        h = abs(margin(z, s, step))
-        r = h * (abs(margin(z, s, theta)) + h) if link == PROBIT else h
+    for s in range(moves.size):
+        h = abs(moves[s])
+        r = h * (abs(margins[s]) + h) if link == PROBIT else h
         if r > 0.5:
             return False
     return True
@@ -148,10 +148,13 @@ def newton(
     dim = theta.size
     g = np.empty(dim)
     step = np.empty(dim)
-    trial = np.empty(dim)
     hessian = np.empty((dim, dim))
+    margins = np.empty(mass.size)
+    moves = np.empty(mass.size)
+    for s in range(mass.size):
+        margins[s] = margin(z, s, theta)
     for iteration in range(max_iterations):
-        gradient_and_hessian(z, mass, wins, ridge, link, theta, g, hessian)
+        gradient_and_hessian(z, mass, wins, ridge, link, theta, margins, g, hessian)
         if not cholesky(hessian):
             return STALLED, iteration
         for k in range(dim):
@@ -165,13 +168,17 @@ def newton(
             for k in range(dim):
                 theta[k] += step[k]
             return CONVERGED, iteration + 1
+        for s in range(mass.size):
+            moves[s] = margin(z, s, step)
         size = 1.0
-        if not _curvature_is_safe(z, link, theta, step):
-            size = _line_search(z, mass, wins, ridge, link, theta, step, decrement, trial)
+        if not _full_step_is_safe(link, margins, moves):
+            size = _line_search(z, mass, wins, ridge, link, theta, step, decrement)
             if size == 0.0:
                 return STALLED, iteration + 1
         for k in range(dim):
             theta[k] += size * step[k]
+        for s in range(mass.size):
+            margins[s] += size * moves[s]
     return OUT_OF_ITERATIONS, max_iterations
 
 
@@ -185,10 +192,10 @@ def _line_search(
     theta: Vector,
     step: Vector,
     decrement: float,
-    trial: Vector,
 ) -> float:
     """The largest of 1, 1/2, 1/4, ... that decreases F enough (Armijo); 0 if none does."""
     start = objective(z, mass, wins, ridge, link, theta)
+    trial = np.empty(theta.size)
     size = 1.0
     while size > _SMALLEST_STEP:
         for k in range(theta.size):

@@ -13,23 +13,28 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
 @compiled
-def squared_widths(v: Matrix, i: int, start: int, out: Vector) -> None:
-    """out[j] = |v_i - v_j|^2 for j from `start` on."""
-    dim, n = v.shape
-    for j in range(start, n):
-        out[j] = 0.0
+def squared_widths(v: Matrix, i: int, start: int, out: Vector) -> int:
+    """out[k] = |v_i - v_{start + k}|^2 for all arms from `start` on; how many they are."""
+    dim = v.shape[0]
+    count = v.shape[1] - start
+    # Slices counted from 0 let the compiler use vector instructions; v[k, start + j] would not.
+    near = out[:count]
+    for j in range(count):
+        near[j] = 0.0
     for k in range(dim):
         centre = v[k, i]
-        for j in range(start, n):
-            gap = v[k, j] - centre
-            out[j] += gap * gap
+        row = v[k, start:]
+        for j in range(count):
+            gap = row[j] - centre
+            near[j] += gap * gap
+    return count
 
 
 @compiled
@@ -39,20 +44,19 @@ def best_pair(u: Vector, v: Matrix, radius: float) -> tuple[int, int, float]:
     An arm may meet itself (width 0), so the search starts from the best single arm.
     """
     n = u.size
-    first = 0
-    for i in range(1, n):
-        if u[i] > u[first]:
-            first = i
+    first = argmax(u)
     second = first
     best = u[first] + u[first]
     value = np.empty(n)
     for i in range(n - 1):
-        squared_widths(v, i, i + 1, value)
-        for j in range(i + 1, n):
-            value[j] = u[i] + u[j] + radius * math.sqrt(value[j])
-        for j in range(i + 1, n):
+        count = squared_widths(v, i, i + 1, value)
+        own = u[i]
+        later = u[i + 1 :]
+        for j in range(count):
+            value[j] = own + later[j] + radius * math.sqrt(value[j])
+        for j in range(count):
             if value[j] > best:
-                first, second, best = i, j, value[j]
+                first, second, best = i, i + 1 + j, value[j]
     return first, second, best
 
 
@@ -63,10 +67,10 @@ def widest_pair(v: Matrix) -> tuple[int, int, float]:
     first, second, best = 0, 0, 0.0
     square = np.empty(n)
     for i in range(n - 1):
-        squared_widths(v, i, i + 1, square)
-        for j in range(i + 1, n):
+        count = squared_widths(v, i, i + 1, square)
+        for j in range(count):
             if square[j] > best:
-                first, second, best = i, j, square[j]
+                first, second, best = i, i + 1 + j, square[j]
     return first, second, best
 
 
@@ -79,12 +83,13 @@ def best_wide_pair(u: Vector, v: Matrix, threshold: float) -> tuple[int, int]:
     best, best_square = -math.inf, 0.0
     square = np.empty(n)
     for i in range(n - 1):
-        squared_widths(v, i, i + 1, square)
-        for j in range(i + 1, n):
+        count = squared_widths(v, i, i + 1, square)
+        later = u[i + 1 :]
+        for j in range(count):
             if square[j] > limit:
-                value = u[i] + u[j]
+                value = u[i] + later[j]
                 if value > best or (value == best and square[j] > best_square):
-                    first, second, best, best_square = i, j, value, square[j]
+                    first, second, best, best_square = i, i + 1 + j, value, square[j]
     return first, second
 
 
@@ -93,14 +98,14 @@ def count_wide_pairs(v: Matrix, threshold: float) -> int:
     """How many pairs are wider than `threshold`."""
     n = v.shape[1]
     limit = threshold * threshold
-    count = 0
+    wide = 0
     square = np.empty(n)
     for i in range(n - 1):
-        squared_widths(v, i, i + 1, square)
-        for j in range(i + 1, n):
+        count = squared_widths(v, i, i + 1, square)
+        for j in range(count):
             if square[j] > limit:
-                count += 1
-    return count
+                wide += 1
+    return wide
 
 
 @compiled
@@ -110,11 +115,11 @@ def wide_pair_at(v: Matrix, threshold: float, position: int) -> tuple[int, int]:
     limit = threshold * threshold
     square = np.empty(n)
     for i in range(n - 1):
-        squared_widths(v, i, i + 1, square)
-        for j in range(i + 1, n):
+        count = squared_widths(v, i, i + 1, square)
+        for j in range(count):
             if square[j] > limit:
                 if position == 0:
-                    return i, j
+                    return i, i + 1 + j
                 position -= 1
     return 0, 0
 
@@ -124,7 +129,7 @@ def challenger(u: Vector, v: Matrix, champion: int, bonus: float) -> int:
     """argmax over j of u_j + bonus |v_j - v_champion|; the champion may meet itself."""
     n = u.size
     square = np.empty(n)
-    squared_widths(v, champion, 0, square)
+    squared_widths(v, champion, plain_int(0), square)
     best = champion
     best_value = u[champion]
     for j in range(n):
@@ -138,30 +143,33 @@ def challenger(u: Vector, v: Matrix, champion: int, bonus: float) -> int:
 def undominated(u: Vector, v: Matrix, radius: float, kept: NDArray[np.int64]) -> int:
     """Arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j: listed in `kept`, counted.
 
-    The best arm is always among them. Rivals are met in order of falling u, and only those
-    with u_j > u_i can rule i out, so a hopeless arm falls to one of the first.
+    Only arms with a larger u can rule i out, and the best arm of all most often does, so it is
+    met first.
     """
     n = u.size
-    order = np.argsort(-u)
-    dim = v.shape[0]
+    best = argmax(u)
     count = 0
     for i in range(n):
+        if _rules_out(u, v, radius, best, i):
+            continue
         survives = True
-        for rank in range(n):
-            j = order[rank]
-            if u[j] <= u[i]:
-                break
-            square = 0.0
-            for k in range(dim):
-                gap = v[k, i] - v[k, j]
-                square += gap * gap
-            if u[i] - u[j] + radius * math.sqrt(square) < 0.0:
+        for j in range(n):
+            if u[j] > u[i] and _rules_out(u, v, radius, j, i):
                 survives = False
                 break
         if survives:
             kept[count] = i
             count += 1
     return count
+
+
+@compiled
+def _rules_out(u: Vector, v: Matrix, radius: float, rival: int, arm: int) -> bool:
+    square = 0.0
+    for k in range(v.shape[0]):
+        gap = v[k, arm] - v[k, rival]
+        square += gap * gap
+    return u[arm] - u[rival] + radius * math.sqrt(square) < 0.0
 
 
 @compiled

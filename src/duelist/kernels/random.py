@@ -22,7 +22,7 @@ _1 = np.uint64(1)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
-def seed_words(seed: int | None | np.random.SeedSequence) -> NDArray[np.uint64]:
+def seed_words(seed: int | np.random.SeedSequence | None) -> NDArray[np.uint64]:
     """Four words of generator state from a NumPy seed."""
     state = np.random.SFC64(seed).state["state"]["state"]
     return np.asarray(state, dtype=np.uint64)

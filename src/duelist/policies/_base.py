@@ -81,9 +81,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     # A finite sum proves every entry finite at half the cost of looking at each.
     if not np.isfinite(array.sum()) and not np.isfinite(array).all():
         arm, feature = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise InvalidInput(
-            f"arms[{arm}, {feature}] is {array[arm, feature]}; replace missing features before asking"
-        )
+        raise InvalidInput(f"arms[{arm}, {feature}] is {array[arm, feature]}; replace missing features before asking")
     return array
 
 
@@ -126,7 +124,7 @@ class CompiledPolicy(Policy):
 
     # -- hooks a policy fills in ---------------------------------------------------------
 
-    def make_config(self, dim: int) -> Any:
+    def make_config(self) -> Any:
         """The NamedTuple of numbers that the rule reads."""
         return self.config_class(get_link(self.link).code)
 
@@ -147,7 +145,7 @@ class CompiledPolicy(Policy):
         shown = check_arms(arms, self.dim_)
         state, config = self._state, self._config
         if state is None:
-            config = self.make_config(shown.shape[1])
+            config = self.make_config()
             state = self.make_state(seed_words(self.random_state)[None], shown[None])
         state = self.make_room(state, 1)
         first, second, layer, share = ask_run(config, state, 0, shown)
@@ -208,7 +206,7 @@ class CompiledPolicy(Policy):
     @property
     def main_layer_(self) -> int:
         """Position of the estimator with the most data (the deepest of equals)."""
-        counts = self._fitted().count[0]
+        counts = self._fitted().learned[0]
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
     def estimate(self, layer: int) -> Floats:

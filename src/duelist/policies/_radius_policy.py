@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class RadiusConfig(NamedTuple):
 
 
 @compiled
-def flat_radius(config: RadiusConfig, state: State, run: int, dim: int) -> float:
+def flat_radius(config: Any, state: State, run: int, dim: int) -> float:
     """beta of the present round for a policy with one estimator."""
     horizon = radii.effective_horizon(config.horizon, state.rounds[run])
     if config.kind == radii.THEORY:
@@ -90,7 +90,7 @@ class RadiusPolicy(CompiledPolicy):
         else:
             check_positive("radius", self.radius)
 
-    def make_config(self, dim: int) -> RadiusConfig:
+    def make_config(self) -> Any:
         """The settings of the rule as numbers."""
         kind, factor = self._kind_and_factor()
         return self.config_class(get_link(self.link).code, check_horizon(self.horizon), kind, factor, self.delta)

@@ -5,9 +5,9 @@ A policy file writes its rule once, as a plain function for one run,
     decide(config, state, run, arms) -> (first, second, layer, share)
 
 where `config` is a NamedTuple of numbers, `layer` the estimator that will learn the outcome
-and `share` the weight w^2 it enters with (0: learn nothing). The decorator `rule(Config)`
-compiles it and makes it the meaning of `decide` for that type of config, so that the loops of
-the package (one live run, or 128 simulated ones) are written once for all policies.
+and `share` the weight w^2 it enters with (0: learn nothing). The decorator `rule(Config)` makes
+it the meaning of `decide` for that type of config, so that the loops of the package (one live
+run, or 128 simulated ones) are written once and compiled for each policy.
 """
 
 from __future__ import annotations
@@ -34,15 +34,11 @@ def rule(config_class: type) -> Callable[[Rule], Rule]:
     """Make the decorated function the rule for `config_class`."""
 
     def register(function: Rule) -> Rule:
-        kernel = compiled(function)
-
         @overload(decide, strict=False)
         def dispatch(config: Any, state: Any, run: Any, arms: Any) -> Rule | None:
-            if getattr(config, "instance_class", None) is not config_class:
-                return None
-            return lambda config, state, run, arms: kernel(config, state, run, arms)
+            return function if getattr(config, "instance_class", None) is config_class else None
 
-        return kernel
+        return function
 
     return register
 

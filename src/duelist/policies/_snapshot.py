@@ -56,7 +56,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         pending = {int(i): Pending(_decode(z), int(layer), float(share)) for i, layer, share, z in snapshot["pending"]}
         if snapshot["state"] is not None:
             policy._state = State(**{name: _decode(a) for name, a in snapshot["state"].items()})
-            policy._config = policy.make_config(policy._state.z.shape[2])
+            policy._config = policy.make_config()
         policy._next_id = int(snapshot["next_id"])
         policy._pending = pending
     except (KeyError, TypeError, ValueError, DuelistError) as error:

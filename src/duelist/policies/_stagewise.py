@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist import radius as radii
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 from duelist.errors import InvalidInput
 from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import widest_pair
 from duelist.policies._layers import keep_good_arms, layers_for
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy
 from duelist.policies._rule import all_arms
-from duelist.policies._state import Floats, Ints, State, empty_state, solve, with_layers, with_room
+from duelist.policies._state import Floats, Ints, State, solve, with_layers, with_room
 
 
 class Walk(NamedTuple):
@@ -53,7 +53,7 @@ def walk(config: RadiusConfig, state: State, run: int, arms: Floats) -> Walk:
     eta = stretch(config, state, run, n)
     finest = 1.0 / math.sqrt(radii.effective_horizon(config.horizon, state.rounds[run]))
     last = state.theta.shape[1] - 1
-    layer = 0
+    layer = plain_int(0)
     while True:
         v = whiten(state.factor[run, layer], arms, remaining, count)
         i, j, square = widest_pair(v)
@@ -104,5 +104,4 @@ class StagewisePolicy(RadiusPolicy):
     @property
     def layer_counts_(self) -> list[int]:
         """Duels learned in each layer (their weights summed and rounded)."""
-        return [round(c) for c in self._fitted().count[0]]
-
+        return [round(c) for c in self._fitted().learned[0]]

@@ -15,12 +15,12 @@ stored with its first nonzero entry positive, and the outcome is turned with it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 from duelist.kernels.linalg import cholesky_update
 from duelist.kernels.mle import newton
 
@@ -33,7 +33,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci ha
 _SHIFT = np.uint64(29)
 _LOW_BITS = np.uint64(0x7FFFFFFFFFFFFFFF)
 
-TOLERANCE = 1e-12
+TOLERANCE = 1e-9
 """Newton decrement at which an estimate counts as solved, one last step included."""
 MAX_ITERATIONS = 200
 
@@ -49,7 +49,7 @@ class State(NamedTuple):
     theta: Floats  # (R, E, d)
     radius: Floats  # (R, E) for policies whose radius belongs to the estimate
     dirty: NDArray[np.bool_]  # (R, E)
-    count: Floats  # (R, E) duels learned from, each counted with its weight
+    learned: Floats  # (R, E) duels learned from, each counted with its weight
     stamp: Ints  # (R, E) round of the last update
     head: Ints  # (R, E) newest row of each chain
     n_rows: Ints  # (R,)
@@ -89,7 +89,7 @@ def empty_state(
         theta=np.zeros((runs, estimators, dim)),
         radius=radius.copy(),
         dirty=np.zeros((runs, estimators), np.bool_),
-        count=np.zeros((runs, estimators)),
+        learned=np.zeros((runs, estimators)),
         stamp=np.zeros((runs, estimators), np.int64),
         head=np.full((runs, estimators), _NO_ROW, np.int64),
         n_rows=np.zeros(runs, np.int64),
@@ -111,16 +111,14 @@ def with_room(state: State, rows: int) -> State:
     while capacity < needed:
         capacity *= 2
 
-    def stretched(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    def stretched(array: NDArray[Any]) -> NDArray[Any]:
         wider = np.zeros((array.shape[0], capacity, *array.shape[2:]), array.dtype)
         wider[:, : array.shape[1]] = array
         return wider
 
     names = ("z", "mass", "wins", "layer", "next_row")
-    state = state._replace(
-        table=np.zeros((state.table.shape[0], 2 * capacity), np.int64),
-        **{name: stretched(getattr(state, name)) for name in names},
-    )
+    wider: dict[str, Any] = {name: stretched(getattr(state, name)) for name in names}
+    state = state._replace(table=np.zeros((state.table.shape[0], 2 * capacity), np.int64), **wider)
     _rebuild_table(state)
     return state
 
@@ -131,8 +129,8 @@ def with_layers(state: State, ridge: Floats, prior: Floats, radius: Floats) -> S
     fresh = empty_state(
         state.words, state.kappa, ridge[:, known:], prior[:, known:], radius[:, known:], state.z.shape[2]
     )
-    names = ("ridge", "factor", "theta", "radius", "dirty", "count", "stamp", "head")
-    joined = {n: np.concatenate([getattr(state, n), getattr(fresh, n)], axis=1) for n in names}
+    names = ("ridge", "factor", "theta", "radius", "dirty", "learned", "stamp", "head")
+    joined: dict[str, Any] = {n: np.concatenate([getattr(state, n), getattr(fresh, n)], axis=1) for n in names}
     return state._replace(**joined)
 
 
@@ -187,9 +185,7 @@ def _row_of(state: State, run: int, layer: int, z: Floats) -> int:
 
 
 @compiled
-def learn(
-    state: State, run: int, layer: int, difference: Floats, outcome: float, share: float, weight: float
-) -> None:
+def learn(state: State, run: int, layer: int, difference: Floats, outcome: float, share: float, weight: float) -> None:
     """One outcome into one estimator. `share` is the policy's w^2, `weight` the caller's.
 
     A self-duel (zero difference) carries no information and changes nothing. There must be
@@ -212,7 +208,7 @@ def learn(
     state.mass[run, row] += mass
     state.wins[run, row] += mass * outcome
     cholesky_update(state.factor[run, layer], z, mass)
-    state.count[run, layer] += weight
+    state.learned[run, layer] += weight
     state.stamp[run, layer] = state.rounds[run]
     state.dirty[run, layer] = True
 
@@ -255,3 +251,9 @@ def solve(state: State, run: int, layer: int, link: int) -> None:
         z, mass, wins = layer_rows(state, run, layer)
         newton(z, mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
     state.dirty[run, layer] = False
+
+
+@compiled
+def solve_only(state: State, run: int, link: int) -> None:
+    """Bring the estimate of a policy without layers up to date."""
+    solve(state, run, plain_int(0), link)

@@ -11,9 +11,9 @@ from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.random import below
 from duelist.policies._base import check_positive
 from duelist.policies._perturbation import coin_chance, perturbed_pair
-from duelist.policies._radius_policy import RadiusPolicy, flat_radius
+from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve
+from duelist.policies._state import Floats, State, solve_only
 
 
 class CoLSTIMConfig(NamedTuple):
@@ -39,7 +39,7 @@ def decide_colstim(config: CoLSTIMConfig, state: State, run: int, arms: Floats) 
         j = below(state.words[run], n - 1)
         return i, j + 1 if j >= i else j, 0, 1.0
     everyone = all_arms(n)
-    solve(state, run, 0, config.link)
+    solve_only(state, run, config.link)
     u = utilities(state.theta[run, 0], arms, everyone, n)
     v = whiten(state.factor[run, 0], arms, everyone, n)
     horizon = radii.effective_horizon(config.horizon, t)
@@ -94,7 +94,8 @@ class CoLSTIM(RadiusPolicy):
         if self.warmup is not None and self.warmup < 0:
             raise InvalidInput(f"warmup is {self.warmup!r}; give a number of rounds, or None for d K of them")
 
-    def make_config(self, dim: int) -> CoLSTIMConfig:  # type: ignore[override]
+    def make_config(self) -> CoLSTIMConfig:
         """The settings of the rule as numbers."""
+        base: RadiusConfig = super().make_config()
         warmup = -1 if self.warmup is None else int(self.warmup)
-        return CoLSTIMConfig(*super().make_config(dim), float(self.clip or 0.0), warmup)
+        return CoLSTIMConfig(**base._asdict(), clip=float(self.clip or 0.0), warmup=warmup)

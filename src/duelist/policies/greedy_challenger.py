@@ -9,7 +9,7 @@ from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import argmax, challenger
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve
+from duelist.policies._state import Floats, State, solve_only
 
 
 class GreedyChallengerConfig(RadiusConfig):
@@ -21,7 +21,7 @@ def decide_greedy_challenger(config: GreedyChallengerConfig, state: State, run: 
     """First the arm with the largest utility, then the best arm with a bonus of 2 beta |x - y|."""
     n, dim = arms.shape
     everyone = all_arms(n)
-    solve(state, run, 0, config.link)
+    solve_only(state, run, config.link)
     u = utilities(state.theta[run, 0], arms, everyone, n)
     v = whiten(state.factor[run, 0], arms, everyone, n)
     i = argmax(u)

@@ -10,7 +10,7 @@ from duelist.kernels.pairs import argmax
 from duelist.kernels.random import below
 from duelist.policies._base import CompiledConfig, CompiledPolicy
 from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve
+from duelist.policies._state import Floats, State, solve_only
 
 
 class GreedyUniformConfig(CompiledConfig):
@@ -21,7 +21,7 @@ class GreedyUniformConfig(CompiledConfig):
 def decide_greedy_uniform(config: GreedyUniformConfig, state: State, run: int, arms: Floats) -> Decision:
     """First the arm with the largest utility, then any other arm."""
     n = arms.shape[0]
-    solve(state, run, 0, config.link)
+    solve_only(state, run, config.link)
     i = argmax(utilities(state.theta[run, 0], arms, all_arms(n), n))
     if n == 1:
         return i, i, 0, 1.0

@@ -11,7 +11,7 @@ from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import undominated, widest_pair
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve
+from duelist.policies._state import Floats, State, solve_only
 
 
 class MaxInPConfig(RadiusConfig):
@@ -23,7 +23,7 @@ def decide_max_in_p(config: MaxInPConfig, state: State, run: int, arms: Floats) 
     """The widest pair of the promising set."""
     n, dim = arms.shape
     everyone = all_arms(n)
-    solve(state, run, 0, config.link)
+    solve_only(state, run, config.link)
     u = utilities(state.theta[run, 0], arms, everyone, n)
     v = whiten(state.factor[run, 0], arms, everyone, n)
     promising = np.empty(n, np.int64)

@@ -9,7 +9,7 @@ from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import best_pair
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve
+from duelist.policies._state import Floats, State, solve_only
 
 
 class MaxPairUCBConfig(RadiusConfig):
@@ -21,7 +21,7 @@ def decide_max_pair_ucb(config: MaxPairUCBConfig, state: State, run: int, arms: 
     """argmax over pairs of (x + y) . theta + beta |x - y|."""
     n, dim = arms.shape
     everyone = all_arms(n)
-    solve(state, run, 0, config.link)
+    solve_only(state, run, config.link)
     u = utilities(state.theta[run, 0], arms, everyone, n)
     v = whiten(state.factor[run, 0], arms, everyone, n)
     i, j, _ = best_pair(u, v, flat_radius(config, state, run, dim))

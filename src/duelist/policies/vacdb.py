@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist import radius as radii
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 from duelist.errors import InvalidInput
 from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.mle import residual_sum
@@ -61,7 +61,7 @@ def refresh(config: VACDBConfig, state: State, run: int, layer: int) -> None:
     t = state.stamp[run, layer] + 1  # the update of round s makes the radius of round s + 1
     layers = layers_for(finest_width(config, t))
     kappa = state.kappa[run]
-    variance = state.count[run, layer]
+    variance = state.learned[run, layer]
     if config.variance_everywhere or radii.variance_is_estimated(
         layer + 1, kappa, config.max_slope, t, layers, config.delta
     ):
@@ -93,7 +93,7 @@ def decide_vacdb(config: VACDBConfig, state: State, run: int, arms: Floats) -> D
     remaining = all_arms(arms.shape[0])
     count = arms.shape[0]
     alpha = finest_width(config, state.rounds[run])
-    layer = 0
+    layer = plain_int(0)
     last = state.theta.shape[1] - 1
     while True:
         v = whiten(state.factor[run, layer], arms, remaining, count)
@@ -140,14 +140,14 @@ class VACDB(RadiusPolicy):
     horizon, delta, kappa, theta_bound, link, random_state
         As for every policy with a radius.
     radius
-        "theory": as published. "practical" (default): as published with the constants shrunk by
-        `practical_multiplier`, the variance estimate in all layers, and the ridge below.
-        A number: that radius in every layer, as the authors' code does.
+        "theory": as published. "practical" (default): as published but with the largest slope
+        L_mu in the place of kappa, times `practical_multiplier`, and the variance estimate in all
+        layers. A number: that radius in every layer, as the authors' code does.
     scale
         Multiplies the radius.
     ridge
         rho in the ridge 4^-l rho of layer l's estimate. None: kappa with "theory" (as published),
-        the mean variance of a feature over the first arms otherwise.
+        otherwise 1/20 of the mean variance of a feature over the first arms.
     explore
         Which wide pair to play in step 3, which the paper leaves open: "value" (largest
         (x + y) . theta_l), "widest", or "random" (uniform over the wide pairs).
@@ -183,7 +183,8 @@ class VACDB(RadiusPolicy):
     variance: str | None = None
     alpha: float | None = None
 
-    practical_multiplier: ClassVar[float] = 1e-4
+    practical_multiplier: ClassVar[float] = 5e-4
+    practical_ridge: ClassVar[float] = 0.05
     uses_randomness: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -202,7 +203,7 @@ class VACDB(RadiusPolicy):
     @property
     def layer_counts_(self) -> list[int]:
         """|Psi_l|, the duels learned in each layer (their weights summed and rounded)."""
-        return [round(c) for c in self._fitted().count[0]]
+        return [round(c) for c in self._fitted().learned[0]]
 
     @property
     def layer_radii_(self) -> Floats:
@@ -217,7 +218,7 @@ class VACDB(RadiusPolicy):
         refresh(self._config, self._fitted(), 0, layer)  # the radius moves with the estimate
         return super().estimate(layer)
 
-    def make_config(self, dim: int) -> VACDBConfig:
+    def make_config(self) -> VACDBConfig:
         """The settings of the rule as numbers."""
         link = get_link(self.link)
         named = isinstance(self.radius, str)
@@ -237,9 +238,12 @@ class VACDB(RadiusPolicy):
 
     def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
         """L empty layers a run."""
-        kappa = self._kappa(arms)
-        rho = kappa if self.ridge is None and self.radius == "theory" else self._ridge(arms)
-        prior, ridge, radius = self._layers(self._config_layers(arms.shape[2], 1), kappa, rho)
+        theory = self.radius == "theory"
+        kappa = self._kappa(arms) if theory or self.kappa else np.full(len(arms), get_link(self.link).max_slope)
+        rho = self._ridge(arms)
+        if self.ridge is None:
+            rho = kappa if theory else self.practical_ridge * rho
+        prior, ridge, radius = self._layers(self._layers_at(1), kappa, rho)
         return empty_state(words, kappa, ridge, prior, radius, arms.shape[2])
 
     def make_room(self, state: State, rounds: int) -> State:
@@ -249,20 +253,20 @@ class VACDB(RadiusPolicy):
         return with_room(state, rounds)
 
     def _deepened(self, state: State, t: int) -> State:
-        needed = self._config_layers(state.z.shape[2], t)
+        needed = self._layers_at(t)
         if needed > state.theta.shape[1]:
             rho = 4.0 * state.ridge[:, 0]
             prior, ridge, radius = self._layers(needed, state.kappa, rho)
             return with_layers(state, ridge, prior, radius)
         return state
 
-    def _config_layers(self, dim: int, t: int) -> int:
-        return int(layers_for(finest_width(self.make_config(dim), t)))
+    def _layers_at(self, t: int) -> int:
+        return int(layers_for(finest_width(self.make_config(), t)))
 
     def _layers(self, layers: int, kappa: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
         """Prior precision, ridge and first radius of each run and layer (line 2)."""
         small = powers_of_half(layers)[None]
-        config = self.make_config(1)
+        config = self.make_config()
         prior = np.repeat(small**2, len(kappa), axis=0)
         radius = config.scale * small * (1.0 + 1.0 / kappa[:, None])
         if config.constant > 0.0:
