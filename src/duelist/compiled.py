@@ -19,11 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _package_stamp() -> tuple[tuple[str, int], ...]:
-    """Name and checksum of every source file that compiled functions call into."""
+    """Name and checksum of every source file that holds compiled functions."""
     root = Path(__file__).parent
-    shared = [root / "compiled.py", root / "links.py", root / "radius.py"]
-    files = shared + sorted(root.glob("kernels/*.py")) + sorted(root.glob("policies/*.py"))
-    return tuple((str(f.relative_to(root)), zlib.crc32(f.read_bytes())) for f in files)
+    files = [root / "compiled.py", root / "links.py", root / "radius.py"]
+    files += sorted(root.glob("kernels/*.py")) + sorted(root.glob("policies/*.py"))
+    texts = {str(f.relative_to(root)): f.read_bytes() for f in files}
+    return tuple((name, zlib.crc32(text)) for name, text in texts.items() if b"@compiled" in text or b"@rule" in text)
 
 
 _STAMP = _package_stamp()

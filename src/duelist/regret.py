@@ -24,10 +24,16 @@ def regret(first_gap: Floats, second_gap: Floats, kind: str = "average") -> Floa
     >>> regret(np.array([0.0]), np.array([3.0]), "average")
     array([1.5])
     """
-    if kind == "average":
-        return np.asarray(0.5 * (first_gap + second_gap))
+    check_kind(kind)
     if kind == "weak":
         return np.minimum(first_gap, second_gap)
     if kind == "strong":
         return np.maximum(first_gap, second_gap)
-    raise InvalidInput(f"kind of regret is {kind!r}; choose one of {', '.join(KINDS)}")
+    return np.asarray(0.5 * (first_gap + second_gap))
+
+
+def check_kind(kind: str) -> str:
+    """`kind` if it is a kind of regret."""
+    if kind not in KINDS:
+        raise InvalidInput(f"kind of regret is {kind!r}; choose one of {', '.join(KINDS)}")
+    return kind

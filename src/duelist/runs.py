@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -130,7 +130,8 @@ class Runs:
     ) -> None:
         self._logs = dict(logs)
         self.settings: dict[str, Any] = {
-            "environment": environment,
+            # As JSON would give it back, so that saved and new runs compare equal.
+            "environment": json.loads(json.dumps(environment)),
             "seed": seed,
             "policies": policies,
             "versions": versions or {name: version(name) for name in ("duelist", "numpy", "scipy", "numba")},
@@ -182,6 +183,29 @@ class Runs:
     def layers(self, label: str) -> NDArray[np.int8]:
         """Layer that learned each outcome, from 1; 0 where nothing was learned (runs, horizon)."""
         return self.log(label).layer
+
+    def check_world(self, environment: dict[str, Any], seed: int, runs: int, horizon: int) -> None:
+        """Refuse unless these runs are of that environment, seed and size."""
+        mine = {**self.settings, "runs": self.runs, "horizon": self.horizon}
+        asked = {"environment": json.loads(json.dumps(environment)), "seed": seed, "runs": runs, "horizon": horizon}
+        for name, value in asked.items():
+            if mine[name] != value:
+                raise InvalidInput(
+                    f"these runs have {name} {mine[name]}, not {value}; keep different simulations in different files"
+                )
+
+    def only(self, labels: Sequence[str]) -> Runs:
+        """The runs of some policies, in the order given."""
+        policies = {label: self.settings["policies"][label] for label in labels if label in self._logs}
+        logs = {label: self.log(label) for label in labels}
+        return Runs(logs, self.settings["environment"], self.settings["seed"], policies, self.settings["versions"])
+
+    def joined(self, other: Runs) -> Runs:
+        """These runs and those of other policies in the same worlds; `other` wins where labels meet."""
+        self.check_world(other.settings["environment"], other.settings["seed"], other.runs, other.horizon)
+        policies = {**self.settings["policies"], **other.settings["policies"]}
+        logs = {**self._logs, **other._logs}
+        return Runs(logs, self.settings["environment"], self.settings["seed"], policies, other.settings["versions"])
 
     def summary(self, kind: str = "average", reference: str | None = None, confidence: float = 0.95) -> Summary:
         """Final regret of each policy and its paired difference from `reference` (default: the first).

@@ -135,7 +135,8 @@ def simulate(
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
         logs[label] = _play_policy(template, environment, horizon, runs, seed, threads, shown)
-    return Runs(logs, environment.describe(), int(seed), {k: repr(p) for k, p in templates.items()})
+    described = {label: repr(policy) for label, policy in templates.items()}
+    return Runs(logs, environment.describe(), int(seed), described)
 
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
@@ -196,13 +197,20 @@ def _stretch(bytes_a_round: int) -> int:
     return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
 
 
+def _cores() -> int:
+    """Cores this process may use, where the system says."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class _Compiled:
     """All runs of a compiled policy: one state, advanced by several threads."""
 
     def __init__(self, template: CompiledPolicy, seeds: Sequence[int], threads: int | None) -> None:
         self._template = template
         self._words = np.stack([seed_words(s) for s in seeds])
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or _cores()
         self._state: State | None = None
         self._config: Any = None
 

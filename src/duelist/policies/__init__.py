@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from duelist.errors import InvalidInput, InvalidSnapshot
-from duelist.policies._base import CompiledPolicy, Policy, hyperparameters
+from duelist.policies._base import CompiledPolicy, Policy
 from duelist.policies.colstim import CoLSTIM
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
@@ -50,18 +50,17 @@ POLICIES: Final[dict[str, type[CompiledPolicy]]] = {
 
 
 def make_policy(name: str, *, horizon: int | None = None, **settings: Any) -> CompiledPolicy:
-    """The policy of that name (in any case), with the horizon if it takes one.
+    """The policy of that name, with the horizon if it takes one; case, dashes and underscores do not matter.
 
     >>> make_policy("vacdb", horizon=100)
     VACDB(horizon=100)
     >>> make_policy("UniformPair", horizon=100)
     UniformPair()
     """
-    by_lower = {known.lower(): cls for known, cls in POLICIES.items()}
-    if name.lower() not in by_lower:
+    cls = {known.lower(): cls for known, cls in POLICIES.items()}.get(name.replace("-", "").replace("_", "").lower())
+    if cls is None:
         raise InvalidInput(f"policy is {name!r}; choose one of {', '.join(POLICIES)}")
-    cls = by_lower[name.lower()]
-    known = hyperparameters(cls)
+    known = cls.setting_names()
     if "horizon" in known:
         settings["horizon"] = horizon
     unknown = sorted(set(settings) - set(known))

@@ -122,6 +122,11 @@ class CompiledPolicy(Policy):
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
 
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        """Names of the settings the constructor takes."""
+        return [f.name for f in fields(cls) if f.init]
+
     # -- hooks a policy fills in ---------------------------------------------------------
 
     def make_config(self) -> Any:
@@ -258,8 +263,3 @@ def check_horizon(horizon: int | None) -> int:
             f"horizon is {horizon!r}; give the number of rounds (at least 1), or None if it is not known"
         )
     return int(horizon)
-
-
-def hyperparameters(policy_class: type[CompiledPolicy]) -> list[str]:
-    """Names of the settings a policy class takes."""
-    return [f.name for f in fields(policy_class) if f.init]
