@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench figures clean
 
 install: $(STAMP)
 
@@ -26,6 +26,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+figures: install
+	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -28,7 +28,7 @@ def test_brackets_hold_commas():
 def test_noiseless_holds_another_environment():
     environment = parse_environment("noiseless:hypercube:dim=3,scale=4")
     assert environment.truth().noiseless
-    assert environment.environment.scale == 4.0
+    assert environment.inside.scale == 4.0
 
 
 def test_preference_matrix_from_a_file(tmp_path):

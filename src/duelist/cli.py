@@ -24,9 +24,13 @@ from rich.table import Table
 import duelist
 from duelist import demo as demonstration
 from duelist.environments import ENVIRONMENTS
-from duelist.errors import DuelistError
+from duelist.errors import DuelistError, InvalidInput
+from duelist.experiments import CATALOG, Lab, tuning
+from duelist.experiments.report import markdown_report
+from duelist.experiments.reproduce import reproduce as run_experiments
+from duelist.experiments.reproduce import write_text
 from duelist.links import LINKS
-from duelist.policies import POLICIES
+from duelist.policies import POLICIES, CompiledPolicy
 from duelist.regret import check_kind
 from duelist.runs import Runs, Summary
 from duelist.simulation import Progress as Report
@@ -40,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+TUNED_FOLDER = Path("out/tuned")
 out = Console()
 err = Console(stderr=True)
 
@@ -116,7 +121,7 @@ def _first_line(cls: type) -> str:
 
 @app.command()
 def simulate(
-    policies: Annotated[list[str], typer.Argument(help="NAME or NAME:key=value,... for each policy.")],
+    policies: Annotated[list[str], typer.Argument(help="NAME, NAME:key=value,... or @TUNED for each policy.")],
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",
@@ -134,7 +139,7 @@ def simulate(
     with _kind_errors():
         check_kind(kind)
         world = parse_environment(environment)
-        chosen = {spec: parse_policy(spec, horizon) for spec in policies}
+        chosen = {spec: _policy(spec, horizon) for spec in policies}
         done = Runs.load(save) if save is not None and save.exists() else None
         if done is not None:
             done.check_world(world.describe(), seed, runs, horizon)
@@ -163,6 +168,74 @@ def simulate(
 
 def _print_summary(summary: Summary) -> None:
     out.print(str(summary), highlight=False, soft_wrap=True)
+
+
+@app.command()
+def tune(
+    policy: Annotated[str, typer.Argument(help="NAME or NAME:key=value,... of the policy.")],
+    environment: Annotated[
+        list[str] | None, typer.Option("--environment", "-e", help="NAME:key=value,...; give several to tune over all.")
+    ] = None,
+    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = 4000,
+    runs: Annotated[
+        int, typer.Option("--runs", "-r", help="Runs of each first trial; finals have four times as many.")
+    ] = (tuning.FIRST_RUNS),
+    seed: Annotated[
+        int, typer.Option("--seed", "-s", help="Seed for tuning; compare on other seeds.")
+    ] = tuning.TUNING_SEED,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Name of the result; default: the policy's.")] = None,
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Where results are kept.")] = TUNED_FOLDER,
+) -> None:
+    """Find the radius scale and ridge of a policy: the same trials for every policy, on tuning seeds."""
+    with _kind_errors():
+        worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]
+        template = parse_policy(policy, horizon)
+        told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
+        with _bars() as report:
+            lab = Lab(folder / "cache", report)
+            kind = type(template).__name__
+            found = tuning.tune(lab, kind, worlds, horizon, seed=seed, first_runs=runs, **told)
+        best = found.trials[-tuning.FINALISTS :]
+        table = Table("scale", "ridge", "mean regret", "sd", "runs", title=f"finals of {kind}", title_justify="left")
+        for trial in sorted(best, key=lambda t: t.mean):
+            table.add_row(
+                f"{trial.scale:g}", f"{trial.ridge:g}", f"{trial.mean:.1f}", f"{trial.sd:.1f}", str(trial.runs)
+            )
+        out.print(table)
+        path = found.save(folder / f"{name or kind}.json")
+        out.print(f"wrote {path}; use it as @{name or kind}, as in: duelist simulate @{name or kind}", highlight=False)
+
+
+def _policy(spec: str, horizon: int) -> CompiledPolicy:
+    """The policy of a spec; @NAME is one that `tune` has stored."""
+    if not spec.startswith("@"):
+        return parse_policy(spec, horizon)
+    path = TUNED_FOLDER / f"{spec[1:]}.json"
+    if not path.exists():
+        raise InvalidInput(f"no tuned policy {spec[1:]!r} in {TUNED_FOLDER}; make it with `duelist tune`")
+    return tuning.Tuned.load(path).make(horizon)
+
+
+@app.command()
+def reproduce(
+    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(CATALOG)}, or all.")],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Where figures, tables and the report go.")] = Path(
+        "out/figures"
+    ),
+    docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
+) -> None:
+    """Run the paper's experiments: figures, tables, and a verdict on every claim."""
+    with _kind_errors():
+        with _bars() as report:
+            outcomes = run_experiments(experiments, folder, report)
+        table = Table("claim", "setting", "what we found", "verdict", title="What holds", title_justify="left")
+        for claim in (c for o in outcomes for c in o.claims):
+            table.add_row(claim.claim, claim.setting, claim.figure, claim.verdict)
+        out.print(table)
+        if docs is not None:
+            write_text(docs, markdown_report(outcomes))
+            out.print(f"wrote {docs}", highlight=False, soft_wrap=True)
+        out.print(f"wrote {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
 @app.command()

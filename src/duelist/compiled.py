@@ -19,15 +19,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _package_stamp() -> tuple[tuple[str, int], ...]:
-    """Name and checksum of every source file that holds compiled functions."""
+    """Name and checksum of every source file that holds compiled functions, or tuples they read by position."""
     root = Path(__file__).parent
-    files = [root / "compiled.py", root / "links.py", root / "radius.py"]
-    files += sorted(root.glob("kernels/*.py")) + sorted(root.glob("policies/*.py"))
-    texts = {str(f.relative_to(root)): f.read_bytes() for f in files}
-    return tuple((name, zlib.crc32(text)) for name, text in texts.items() if b"@compiled" in text or b"@rule" in text)
+    texts = {f.relative_to(root).as_posix(): f.read_bytes() for f in sorted(root.rglob("*.py"))}
+    marks = (b"@compiled", b"@rule", b"(NamedTuple)", b"Config)")
+    return tuple((name, zlib.crc32(text)) for name, text in texts.items() if any(mark in text for mark in marks))
 
 
-_STAMP = _package_stamp()
+SOURCE_STAMP = _package_stamp()
+"""Changes whenever compiled code would; results computed by it can be kept under it."""
 
 
 def compiled(function: F) -> F:
@@ -39,8 +39,9 @@ def compiled(function: F) -> F:
     dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     # The stamp sits in Numba's private cache file object; tests/test_compiled.py fails
     # loudly if a Numba release moves it.
-    cache_file = dispatcher._cache._cache_file
-    cache_file._source_stamp = (cache_file._source_stamp, _STAMP)
+    if hasattr(dispatcher, "_cache"):  # a plain function under NUMBA_DISABLE_JIT=1, for debuggers
+        cache_file = dispatcher._cache._cache_file
+        cache_file._source_stamp = (cache_file._source_stamp, SOURCE_STAMP)
     return dispatcher
 
 

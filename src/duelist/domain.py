@@ -46,7 +46,7 @@ def check_outcome(outcome: float) -> float:
     """
     try:
         value = float(outcome)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not 0.0 <= value <= 1.0:
         raise InvalidInput(
@@ -60,7 +60,7 @@ def check_weight(weight: float) -> float:
     """Return `weight` as a positive finite float."""
     try:
         value = float(weight)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not 0.0 < value < math.inf:
         raise InvalidInput(

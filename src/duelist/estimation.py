@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
+from duelist.inputs import finite_floats, floats
 from duelist.kernels import mle
 from duelist.kernels.random import seed_words
 from duelist.links import Link, get_link
@@ -22,6 +23,7 @@ _ADVICE: Final = {
     mle.OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
     mle.STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
 }
+_LARGEST_ENERGY: Final = 1e300
 _ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000}
 
 
@@ -92,14 +94,13 @@ def fit_mle(
     array([ 0.4011, -0.4011])
     """
     z, mass, wins = _check_rows(differences, outcomes, weights)
+    dim = z.shape[0]
     code = get_link(link).code
-    if not 0.0 < ridge < np.inf:
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number")
-    if solver not in SOLVERS:
-        raise InvalidInput(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}")
-    theta = _check_start(start, z.shape[1])
-    gradient = np.empty(z.shape[1])
-    mle.gradient(z, mass, wins, ridge, code, np.zeros(z.shape[1]), gradient)
+    _check_settings(ridge, solver, tolerance, max_iterations)
+    ridge = float(ridge)
+    theta = _check_start(start, dim)
+    gradient = np.empty(dim)
+    mle.gradient(z, mass, wins, ridge, code, np.zeros(dim), gradient)
     limit = max_iterations if max_iterations is not None else _ITERATIONS[solver]
     if solver == "newton":
         goal = tolerance if tolerance is not None else 1e-16
@@ -117,18 +118,24 @@ def fit_mle(
 def _check_rows(
     differences: ArrayLike, outcomes: ArrayLike, weights: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
-    z = np.ascontiguousarray(differences, dtype=np.float64)
-    o = np.ascontiguousarray(outcomes, dtype=np.float64)
+    """Rows as the kernels want them: differences as columns, mass, wins."""
+    z = finite_floats("differences", differences, "finite numbers, one row a duel: (n, dim)")
+    o = floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
     if z.ndim != 2 or z.shape[1] == 0:
         raise InvalidInput(f"differences have shape {z.shape}; give one row a duel: (n, dim)")
-    mass = np.ones(len(z)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    mass = np.ones(len(z)) if weights is None else floats("weights", weights, "finite numbers of at least 0")
     for name, array in (("outcomes", o), ("weights", mass)):
         if array.shape != (len(z),):
             raise InvalidInput(f"{name} have shape {array.shape}, but there are {len(z)} differences; give one each")
-    _check_all("differences", z, np.asarray(np.isfinite(z).all(axis=1)), "finite numbers")
     _check_all("outcomes", o, (o >= 0.0) & (o <= 1.0), "numbers from 0 (second won) to 1 (first won)")
     _check_all("weights", mass, (mass >= 0.0) & np.isfinite(mass), "finite numbers of at least 0")
-    return z, mass, mass * o
+    with np.errstate(over="ignore", invalid="ignore"):
+        energy = float(mass @ np.square(z).sum(axis=1))
+    if not energy <= _LARGEST_ENERGY:
+        raise InvalidInput(
+            f"weights times squared differences add to {energy:.3g}, which would overflow; rescale the features or weights"
+        )
+    return np.ascontiguousarray(z.T), mass, mass * o
 
 
 def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) -> None:
@@ -138,7 +145,20 @@ def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) 
 
 
 def _check_start(start: ArrayLike | None, dim: int) -> Floats:
-    theta = np.zeros(dim) if start is None else np.array(start, dtype=np.float64)
-    if theta.shape != (dim,) or not np.isfinite(theta).all():
-        raise InvalidInput(f"start has shape {theta.shape} or non-finite entries; give {dim} finite numbers")
+    theta = np.zeros(dim) if start is None else finite_floats("start", start, f"{dim} finite numbers")
+    if theta.shape != (dim,):
+        raise InvalidInput(f"start has shape {theta.shape}; give {dim} finite numbers")
     return theta
+
+
+def _check_settings(ridge: float, solver: str, tolerance: float | None, max_iterations: int | None) -> None:
+    value = finite_floats("ridge", ridge, "a positive finite number")
+    if value.shape != () or not value > 0.0:
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number")
+    if solver not in SOLVERS:
+        raise InvalidInput(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}")
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
+        raise InvalidInput(f"tolerance is {tolerance!r}; give a positive finite number, or None")
+    whole = isinstance(max_iterations, (int, np.integer)) and not isinstance(max_iterations, bool)
+    if max_iterations is not None and not (whole and max_iterations >= 0):
+        raise InvalidInput(f"max_iterations is {max_iterations!r}; give a whole number of at least 0, or None")

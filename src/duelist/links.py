@@ -174,6 +174,6 @@ def get_link(link: str | Link) -> Link:
     """
     if isinstance(link, Link):
         return link
-    if link not in LINKS:
+    if not isinstance(link, str) or link not in LINKS:
         raise InvalidInput(f"link is {link!r}; choose one of {', '.join(LINKS)}")
     return LINKS[link]

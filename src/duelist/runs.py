@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from duelist.errors import InvalidInput
-from duelist.regret import regret
+from duelist.files import replacing
+from duelist.regret import check_kind, regret
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,23 @@ Floats = NDArray[np.float64]
 FORMAT: Final = "duelist.runs"
 VERSION: Final = 1
 
+# What np.load and zipfile raise for files that are damaged in one way or another.
+_UNREADABLE: Final = (
+    OSError,
+    BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    NotImplementedError,
+)
+
+
+BANDS: Final = ("sd", "interval", "quantile")
+
 
 class Log(NamedTuple):
     """What is written down of rounds: (runs, rounds) arrays."""
@@ -34,7 +51,7 @@ class Log(NamedTuple):
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     layer: NDArray[np.int8]
-    """Layer that learned the outcome, from 1; 0 where nothing was learned (exploitation)."""
+    """Layer that learned the outcome, from 1; 0 where nothing was learned (exploitation, a self-duel)."""
     outcome: NDArray[np.uint8]
     first_gap: Floats
     second_gap: Floats
@@ -81,7 +98,7 @@ class Summary:
     horizon: int
 
     def __str__(self) -> str:
-        head = f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {self.confidence:.0%} intervals"
+        head = f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {100 * self.confidence:g}% intervals"
         columns = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
         lines = [columns] + [_cells(row, row.label == self.reference) for row in self.rows]
         widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
@@ -128,7 +145,9 @@ class Runs:
         policies: dict[str, str],
         versions: dict[str, str] | None = None,
     ) -> None:
-        self._logs = dict(logs)
+        self._logs = {str(label): log for label, log in logs.items()}
+        if not self._logs:
+            raise InvalidInput("no policies in these runs; name at least one")
         self.settings: dict[str, Any] = {
             # As JSON would give it back, so that saved and new runs compare equal.
             "environment": json.loads(json.dumps(environment)),
@@ -238,6 +257,10 @@ class Runs:
         """Mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
         from matplotlib import pyplot as plt  # heavy, and not needed to simulate
 
+        if band not in BANDS:
+            raise InvalidInput(f"band is {band!r}; choose one of {', '.join(BANDS)}")
+        check_kind(kind)
+
         ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         t = np.arange(1, self.horizon + 1)
         for label in self.labels:
@@ -258,21 +281,16 @@ class Runs:
         path = Path(path)
         meta = {"format": FORMAT, "version": VERSION, "labels": self.labels, **self.settings}
         arrays = {f"{k}/{n}": a for k, lab in enumerate(self.labels) for n, a in self.log(lab)._asdict().items()}
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(meta)), **arrays)
-            Path(scratch).replace(path)
-        except BaseException:
-            Path(scratch).unlink(missing_ok=True)
-            raise
+        with replacing(path) as file:
+            np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Runs that `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            # Opened here: np.load leaves the file open when the archive is damaged.
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
                 if meta.get("format") != FORMAT or meta.get("version") != VERSION:
                     raise InvalidInput(
@@ -282,11 +300,11 @@ class Runs:
                 logs = {
                     label: Log(*(data[f"{k}/{name}"] for name in Log._fields)) for k, label in enumerate(meta["labels"])
                 }
-        except (BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
-            if isinstance(error, (InvalidInput, FileNotFoundError)):
-                raise
+                return cls(logs, meta["environment"], meta["seed"], meta["policies"], meta["versions"])
+        except (FileNotFoundError, InvalidInput):
+            raise
+        except _UNREADABLE as error:
             raise InvalidInput(f"{path} cannot be read as saved runs ({error}); simulate again") from error
-        return cls(logs, meta["environment"], meta["seed"], meta["policies"], meta["versions"])
 
     def _any(self) -> Log:
         return next(iter(self._logs.values()))
@@ -313,7 +331,5 @@ def _band(curves: Floats, band: str) -> tuple[Floats, Floats]:
     if band == "interval":
         half = (stdtrit(len(curves) - 1, 0.975) if len(curves) > 1 else 0.0) * sd / np.sqrt(len(curves))
         return mean - half, mean + half
-    if band == "quantile":
-        low, high = np.quantile(curves, [0.1, 0.9], axis=0)
-        return low, high
-    raise InvalidInput(f"band is {band!r}; choose sd, interval or quantile")
+    low, high = np.quantile(curves, [0.1, 0.9], axis=0)
+    return low, high

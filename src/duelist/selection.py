@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
+from duelist.inputs import finite_floats
 from duelist.kernels import linalg, pairs
 
 Floats = NDArray[np.float64]
+
+_ASYMMETRY = 1e-8
 
 
 class Pair(NamedTuple):
@@ -32,12 +35,13 @@ def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: f
     Pair(first=0, second=2, value=1.5)
     """
     x, v = _whitened(arms, precision)
-    t = np.asarray(theta, dtype=np.float64)
-    if t.shape != (x.shape[1],) or not np.isfinite(t).all():
-        raise InvalidInput(f"theta has shape {t.shape} or non-finite entries; give {x.shape[1]} finite numbers")
-    if not 0.0 <= radius < np.inf:
+    t = finite_floats("theta", theta, f"{x.shape[1]} finite numbers")
+    if t.shape != (x.shape[1],):
+        raise InvalidInput(f"theta has shape {t.shape}; give {x.shape[1]} finite numbers")
+    size = finite_floats("radius", radius, "a finite number of at least 0")
+    if size.shape != () or size < 0.0:
         raise InvalidInput(f"radius is {radius!r}; give a finite number of at least 0")
-    return Pair(*pairs.best_pair(x @ t, v, float(radius)))
+    return Pair(*pairs.best_pair(x @ t, v, float(size)))
 
 
 def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
@@ -52,13 +56,15 @@ def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
 
 
 def _whitened(arms: ArrayLike, precision: ArrayLike) -> tuple[Floats, Floats]:
-    x = np.ascontiguousarray(arms, dtype=np.float64)
-    if x.ndim != 2 or 0 in x.shape or not np.isfinite(x).all():
-        raise InvalidInput(f"arms have shape {x.shape} or non-finite entries; give finite features (n_arms, dim)")
-    factor = np.array(precision, dtype=np.float64)
+    x = finite_floats("arms", arms, "finite features (n_arms, dim)")
+    if x.ndim != 2 or 0 in x.shape:
+        raise InvalidInput(f"arms have shape {x.shape}; give finite features (n_arms, dim)")
     dim = x.shape[1]
-    if factor.shape != (dim, dim) or not np.allclose(factor, factor.T):
+    factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
+    if factor.shape != (dim, dim):
         raise InvalidInput(f"precision has shape {factor.shape}; give a symmetric matrix ({dim}, {dim})")
-    if not (np.isfinite(factor).all() and linalg.cholesky(factor)):
+    if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
+        raise InvalidInput("precision is not symmetric; give (P + P') / 2 if it should be")
+    if not linalg.cholesky(factor):
         raise InvalidInput("precision is not positive definite; add a ridge to its diagonal")
     return x, linalg.whiten(factor, x, np.arange(len(x)), len(x))

@@ -12,6 +12,7 @@ Python is asked and told run by run.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -83,12 +84,13 @@ def play(
             state.rounds[run] += 1
             first, second, layer, share = decide(config, state, run, arms)
             outcome = 1.0 if luck[run, t] < win_chance(truth, utilities, first, second) else 0.0
+            learned = False
             if share > 0.0:
-                learn(state, run, plain_int(layer), arms[first] - arms[second], outcome, share, 1.0)
+                learned = learn(state, run, plain_int(layer), arms[first] - arms[second], outcome, share, 1.0)
             best = utilities.max()
             log.first[run, t] = first
             log.second[run, t] = second
-            log.layer[run, t] = layer + 1
+            log.layer[run, t] = layer + 1 if learned else 0
             log.outcome[run, t] = int(outcome)
             log.first_gap[run, t] = best - utilities[first]
             log.second_gap[run, t] = best - utilities[second]
@@ -130,6 +132,10 @@ def simulate(
             raise InvalidInput(f"{name} is {value!r}; give a whole number of at least 1")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}; give a whole number of at least 0, so that the result can be repeated")
+    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise InvalidInput(f"threads is {threads!r}; give a whole number of at least 1, or None for all cores")
+    if not isinstance(environment, Environment):
+        raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
     templates = label_policies(policies)
     logs = {}
     for label, template in templates.items():
@@ -141,17 +147,26 @@ def simulate(
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
     """Policies by label: their class name, with their settings where names repeat."""
-    if isinstance(policies, Mapping):
-        return dict(policies)
-    listed = [policies] if isinstance(policies, Policy) else list(policies)
+    listed = list(policies.values() if isinstance(policies, Mapping) else _listed(policies))
     if not listed:
         raise InvalidInput("no policies given; give at least one")
+    for policy in listed:
+        if not isinstance(policy, Policy):
+            raise InvalidInput(
+                f"{policy!r} is not a policy; give an object of a subclass of Policy, or `make_policy` one"
+            )
+    if isinstance(policies, Mapping):
+        return dict(policies)
     names = [type(p).__name__ for p in listed]
     labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
     repeated = {label for label in labels if labels.count(label) > 1}
     if repeated:
         raise InvalidInput(f"{sorted(repeated)[0]} is given twice; give a mapping with a label for each")
     return dict(zip(labels, listed, strict=True))
+
+
+def _listed(policies: Policy | Iterable[Policy]) -> Iterable[Policy]:
+    return [policies] if isinstance(policies, Policy) else policies
 
 
 def _silent(_label: str, _done: int, _total: int) -> None:
@@ -185,7 +200,7 @@ def _play_policy(
         player.play(worlds.truth, rounds, uniforms, stretch)
         copy_stretch(log, done, stretch)
         done += length
-        a_round = rounds.arms.nbytes // length
+        a_round = rounds.arms.nbytes // rounds.arms.shape[1]
         shown(done, horizon)
     return log
 
@@ -258,6 +273,7 @@ class _Plain:
                 at = t if rounds.arms.shape[1] > 1 else 0
                 arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
                 utilities = rounds.utilities[truths, at, : len(arms)]
+                arms.flags.writeable = False  # the world is shared by all runs
                 duel = policy.ask(arms)
                 first, second = _check_duel(policy, duel, len(arms))
                 outcome = float(luck[run, t] < win_chance(truth, utilities, first, second))
@@ -270,11 +286,14 @@ class _Plain:
 
 def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:
     try:
-        first, second = (int(k) for k in duel)
+        first, second = (operator.index(k) for k in duel)
     except (TypeError, ValueError):
         raise InvalidInput(
             f"{type(policy).__name__}.ask returned {duel!r}; return a Duel or a pair of positions"
         ) from None
     if not (0 <= first < n_arms and 0 <= second < n_arms):
-        raise InvalidInput(f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table")
+        raise InvalidInput(
+            f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table; "
+            f"return positions from 0 to {n_arms - 1}"
+        )
     return first, second

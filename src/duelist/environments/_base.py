@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
+from duelist.inputs import finite_floats
 from duelist.links import Link
 
 Floats = NDArray[np.float64]
@@ -84,7 +85,11 @@ def _plain(value: Any) -> Any:
         return value.name
     if isinstance(value, Environment):
         return value.describe()
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
 
 
 class Worlds:
@@ -137,9 +142,9 @@ def check_theta(theta: Any, dim: int) -> Floats | None:
     """A given theta* as an array of `dim` finite numbers; None stays None."""
     if theta is None:
         return None
-    array = np.asarray(theta, dtype=np.float64)
-    if array.shape != (dim,) or not np.isfinite(array).all():
-        raise InvalidInput(f"theta has shape {array.shape} or non-finite entries; give {dim} finite numbers")
+    array = finite_floats("theta", theta, f"{dim} finite numbers")
+    if array.shape != (dim,):
+        raise InvalidInput(f"theta has shape {array.shape}; give {dim} finite numbers")
     return array
 
 
@@ -160,6 +165,7 @@ def check_whole(name: str, value: int, least: int = 1) -> int:
 
 def check_scale(scale: float) -> float:
     """A finite scale of theta*; 0 makes every comparison a coin flip."""
-    if not 0.0 <= float(scale) < np.inf:
+    value = finite_floats("scale", scale, "a finite number of at least 0")
+    if value.shape != () or value < 0.0:
         raise InvalidInput(f"scale is {scale!r}; give a finite number of at least 0")
-    return float(scale)
+    return float(value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from duelist.environments._base import Environment, World, check_scale, check_theta, draw_theta
 from duelist.errors import InvalidInput
+from duelist.inputs import finite_floats
 from duelist.links import Link, get_link
 
 
@@ -26,11 +27,9 @@ class FixedArms(Environment):
     """
 
     def __init__(self, arms: Any, theta: Any = None, scale: float = 1.0, link: str | Link = "logistic") -> None:
-        self.arms = np.array(arms, dtype=np.float64)
-        if self.arms.ndim != 2 or 0 in self.arms.shape or not np.isfinite(self.arms).all():
-            raise InvalidInput(
-                f"arms have shape {self.arms.shape} or non-finite entries; give finite features (n_arms, dim)"
-            )
+        self.arms = finite_floats("arms", arms, "finite features (n_arms, dim)")
+        if self.arms.ndim != 2 or 0 in self.arms.shape:
+            raise InvalidInput(f"arms have shape {self.arms.shape}; give finite features (n_arms, dim)")
         self.dim = self.arms.shape[1]
         self.theta = check_theta(theta, self.dim)
         self.scale = check_scale(scale)

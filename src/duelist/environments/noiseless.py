@@ -19,18 +19,18 @@ class Noiseless(Environment):
     """
 
     def __init__(self, environment: Environment) -> None:
-        self.environment = environment
+        self.inside = environment
         self.dim = environment.dim
         self.link = environment.link
 
     def draw_world(self, rng: np.random.Generator) -> World:
         """The world of the environment inside."""
-        return self.environment.draw_world(rng)
+        return self.inside.draw_world(rng)
 
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
         """The arms of the environment inside."""
-        return self.environment.draw_arms(world, rng, rounds)
+        return self.inside.draw_arms(world, rng, rounds)
 
     def truth(self) -> Truth:
         """Utilities decide."""
-        return self.environment.truth()._replace(noiseless=True)
+        return self.inside.truth()._replace(noiseless=True)

@@ -1,4 +1,4 @@
-"""PreferenceMatrix: outcomes from a table of chances, arms without features."""
+"""PreferenceMatrix: outcomes from a table of chances, for arms with or without features."""
 
 from __future__ import annotations
 
@@ -17,45 +17,65 @@ _SYMMETRY_TOLERANCE: Final = 1e-6
 
 
 class PreferenceMatrix(Environment):
-    """One-hot arms and a table: entry (i, j) is the chance that arm i beats arm j.
+    """A table decides: entry (i, j) is the chance that arm i beats arm j.
 
     Regret is measured against the winner w. With winner "condorcet" (the arm that beats every
     other with chance over 1/2) the utility of arm i is P(i beats w) - 1/2, so that the gap of an
     arm is the usual P(w beats i) - 1/2. With "borda" it is the mean chance to beat another arm.
 
-    A policy's link model need not fit the table; that is the point of trying.
+    A policy's link model need not fit the table; that is the point of trying. With the shares of
+    real votes as the table, an outcome is one of the pair's votes drawn at random (a replay).
+
+    Parameters
+    ----------
+    matrix
+        Chances, (n_arms, n_arms); entries (i, j) and (j, i) add to 1.
+    winner
+        "condorcet" or "borda": whom regret is measured against.
+    arms
+        Features shown to the policy, (n_arms, dim); None: one-hot, so that arms have nothing in common.
 
     >>> PreferenceMatrix([[0.5, 0.6], [0.4, 0.5]]).draw_world(np.random.default_rng(0)).utilities.round(3)
     array([ 0. , -0.1])
+    >>> PreferenceMatrix([[0.5, 0.6], [0.4, 0.5]], arms=[[1.0, 0.0, 2.0], [0.0, 1.0, 2.0]]).dim
+    3
     """
 
-    def __init__(self, matrix: Any, winner: str = "condorcet") -> None:
-        self.matrix = _check_matrix(np.array(matrix, dtype=np.float64))
+    def __init__(self, matrix: Any, winner: str = "condorcet", arms: Any = None) -> None:
+        self.matrix = _check_matrix(matrix)
         if winner not in WINNERS:
             raise InvalidInput(f"winner is {winner!r}; choose one of {', '.join(WINNERS)}")
         self.winner = winner
-        self.dim = len(self.matrix)
+        self.arms = None if arms is None else _check_arms(arms, len(self.matrix))
+        self._features = np.eye(len(self.matrix)) if self.arms is None else self.arms
+        self.dim = self._features.shape[1]
         self.link = get_link("logistic")
         self._utilities = self._borda() if winner == "borda" else self._condorcet()
 
     @classmethod
-    def from_csv(cls, path: str | Path, winner: str = "condorcet") -> PreferenceMatrix:
+    def from_csv(cls, path: str | Path, winner: str = "condorcet", arms: Any = None) -> PreferenceMatrix:
         """The table of a CSV file with one header line."""
         with Path(path).open(newline="") as file:
-            rows = list(csv.reader(file))[1:]
-        return cls([[float(entry) for entry in row] for row in rows], winner)
+            rows = [row for row in list(csv.reader(file))[1:] if row]
+        return cls(rows, winner, arms)
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """The same world in every run."""
-        return World(self._utilities, np.eye(self.dim), self._utilities)
+        """The same world in every run; theta is the least-squares fit of the utilities by the features."""
+        return World(self._nearest_theta(), self._features, self._utilities)
 
     def truth(self) -> Truth:
         """The table decides."""
         return Truth(self.link.code, False, self.matrix)
 
+    def _nearest_theta(self) -> Floats:
+        if self.arms is None:
+            return self._utilities
+        return np.asarray(np.linalg.lstsq(self.arms, self._utilities)[0])
+
     def _condorcet(self) -> Floats:
         beats = self.matrix > 0.5
-        winners = np.flatnonzero(beats.sum(axis=1) == self.dim - 1)
+        np.fill_diagonal(beats, False)
+        winners = np.flatnonzero(beats.sum(axis=1) == len(self.matrix) - 1)
         if winners.size == 0:
             raise InvalidInput(
                 "no arm beats every other one with chance over 1/2, so there is no Condorcet winner; "
@@ -64,15 +84,25 @@ class PreferenceMatrix(Environment):
         return np.asarray(self.matrix[:, winners[0]] - 0.5)
 
     def _borda(self) -> Floats:
-        others = max(self.dim - 1, 1)
-        return np.asarray((self.matrix.sum(axis=1) - 0.5) / others)
+        others = max(len(self.matrix) - 1, 1)
+        return np.asarray((self.matrix.sum(axis=1) - self.matrix.diagonal()) / others)
 
 
-def _check_matrix(matrix: Floats) -> Floats:
+def _check_matrix(table: Any) -> Floats:
+    try:
+        matrix = np.array(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"matrix cannot be read ({error}); give a square table of chances in rows of one length"
+        ) from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise InvalidInput(f"matrix has shape {matrix.shape}; give a square table of chances")
-    if not ((matrix >= 0.0) & (matrix <= 1.0)).all():
-        raise InvalidInput("matrix has entries outside [0, 1]; entry (i, j) is the chance that i beats j")
+    outside = ~((matrix >= 0.0) & (matrix <= 1.0))
+    if outside.any():
+        i, j = (int(k) for k in np.unravel_index(outside.argmax(), outside.shape))
+        raise InvalidInput(
+            f"matrix[{i}, {j}] is {matrix[i, j]:.6g}; entry (i, j) is the chance, in [0, 1], that i beats j"
+        )
     off = np.abs(matrix + matrix.T - 1.0)
     if off.max() > _SYMMETRY_TOLERANCE:
         i, j = (int(k) for k in np.unravel_index(off.argmax(), off.shape))
@@ -80,3 +110,16 @@ def _check_matrix(matrix: Floats) -> Floats:
             f"matrix[{i}, {j}] + matrix[{j}, {i}] is {matrix[i, j] + matrix[j, i]:.6g}; the two chances must add to 1"
         )
     return matrix
+
+
+def _check_arms(arms: Any, n_arms: int) -> Floats:
+    try:
+        features = np.array(arms, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"arms cannot be read ({error}); give finite features ({n_arms}, dim)") from error
+    if features.ndim != 2 or len(features) != n_arms or features.size == 0 or not np.isfinite(features).all():
+        raise InvalidInput(
+            f"arms have shape {features.shape} or non-finite entries; give finite features ({n_arms}, dim), "
+            "a row for each row of the matrix"
+        )
+    return features

@@ -61,8 +61,11 @@ class RandomArms(Environment):
     ) -> None:
         self.dim = check_whole("dim", dim)
         self.n_arms = n_arms
-        least, most = n_arms if isinstance(n_arms, tuple) else (n_arms, n_arms)
-        self._least, self._most = check_whole("n_arms", least), check_whole("n_arms", most, least)
+        bounds = tuple(n_arms) if isinstance(n_arms, (tuple, list)) else (n_arms, n_arms)
+        if len(bounds) != 2:
+            raise InvalidInput(f"n_arms is {n_arms!r}; give a number, or the least and the most")
+        self._least = check_whole("n_arms", bounds[0])
+        self._most = check_whole("n_arms", bounds[1], self._least)
         if kind not in KINDS:
             raise InvalidInput(f"kind is {kind!r}; choose one of {', '.join(KINDS)}")
         self.kind = kind
@@ -85,7 +88,9 @@ class RandomArms(Environment):
         count = self._least + np.minimum((chosen[:, -1] * span).astype(np.int64), span - 1)
         if self.kind == "sphere":
             features = np.sqrt(self.dim) * features / np.linalg.norm(features, axis=2, keepdims=True)
-        elif self.kind == "clustered" and isinstance(world, _RandomWorld):
+        elif self.kind == "clustered":
+            if not isinstance(world, _RandomWorld):
+                raise InvalidInput("this world has no cluster centres; make it with draw_world")
             cluster = np.minimum((chosen[:, :-1] * _CLUSTERS).astype(np.int64), _CLUSTERS - 1)
             features = world.centres[cluster] + _CLUSTER_SPREAD * features
         return np.ascontiguousarray(features), count

@@ -11,8 +11,12 @@ and Hessian    ridge I + sum_s W_s mu'(z_s . theta) z_s z_s'.
 Its root is the paper's estimating equation with W = sum of w^2 and O = sum of w^2 o over the
 duels that share z. Only for the logistic link is it the maximum of the likelihood.
 
-Rows are stored one a line, (n_rows, dim). Every solver overwrites `theta` (its start) and
-returns (status, iterations).
+Rows are columns of z, (dim, n or more); `mass` and `wins` have length n, and columns of z beyond n
+are not read. Each feature is then one contiguous stretch, and every step of a solver is a few long
+vector operations. Every solver overwrites `theta` (its start) and returns (status, iterations).
+
+Sums run in eight lanes that are added at the end. Written out, the order of additions is
+the same on every processor, while the compiler still turns lanes into vector instructions.
 """
 
 from __future__ import annotations
@@ -38,38 +42,129 @@ STALLED: Final = 2
 _SUFFICIENT_DECREASE: Final = 1e-4
 _SMALLEST_STEP: Final = 1e-12
 
+_LOG2_E: Final = 1.4426950408889634
+_LN2_HIGH: Final = 6.93147180369123816490e-01  # log 2 in two parts, so that k log 2 is exact in the first
+_LN2_LOW: Final = 1.90821492927058770002e-10
+_ROUND: Final = 6755399441055744.0  # 1.5 * 2^52
+
+
+@compiled
+def dot(a: Vector, b: Vector) -> float:
+    """a . b over the length of a, in eight lanes."""
+    n = a.size
+    whole = n - n % 8
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(0, whole, 8):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+        s4 += a[i + 4] * b[i + 4]
+        s5 += a[i + 5] * b[i + 5]
+        s6 += a[i + 6] * b[i + 6]
+        s7 += a[i + 7] * b[i + 7]
+    for i in range(whole, n):
+        s0 += a[i] * b[i]
+    return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+
+
+@compiled
+def margins_of(z: Matrix, theta: Vector, out: Vector) -> None:
+    """out_s = z_s . theta"""
+    n = out.size
+    for s in range(n):
+        out[s] = 0.0
+    for k in range(theta.size):
+        weight = theta[k]
+        row = z[k]
+        for s in range(n):
+            out[s] += weight * row[s]
+
 
 @compiled
 def margin(z: Matrix, s: int, theta: Vector) -> float:
-    """z_s . theta"""
+    """z_s . theta of one row."""
     total = 0.0
     for k in range(theta.size):
-        total += z[s, k] * theta[k]
+        total += z[k, s] * theta[k]
     return total
 
 
 @compiled
 def objective(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector) -> float:
     """F(theta)"""
-    total = 0.0
-    for k in range(theta.size):
-        total += theta[k] * theta[k]
-    total *= 0.5 * ridge
+    v = np.empty(mass.size)
+    margins_of(z, theta, v)
+    total = 0.5 * ridge * dot(theta, theta)
     for s in range(mass.size):
-        v = margin(z, s, theta)
-        total += mass[s] * potential(link, v) - wins[s] * v
+        total += mass[s] * potential(link, v[s]) - wins[s] * v[s]
     return total
 
 
 @compiled
 def gradient(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, out: Vector) -> None:
     """The gradient of F at theta, into `out`."""
-    for k in range(theta.size):
-        out[k] = ridge * theta[k]
+    residual = np.empty(mass.size)
+    margins_of(z, theta, residual)
     for s in range(mass.size):
-        residual = mass[s] * mean(link, margin(z, s, theta)) - wins[s]
-        for k in range(theta.size):
-            out[k] += residual * z[s, k]
+        residual[s] = mass[s] * mean(link, residual[s]) - wins[s]
+    for k in range(theta.size):
+        out[k] = ridge * theta[k] + dot(residual, z[k])
+
+
+@compiled
+def exp_of_minus_abs(v: Vector, out: Vector) -> None:
+    """out = exp(-|v|) to the last bit or two, written so that it vectorises.
+
+    With x = -|v| = k log 2 + r, |r| <= log(2)/2: a polynomial for exp(r), then 2^k put straight into the
+    exponent bits. Adding _ROUND leaves k in the low bits of the sum. |v| is cut at 700, where exp is 1e-304.
+    """
+    n = v.size
+    rounded = np.empty(n)
+    for s in range(n):
+        x = -min(abs(v[s]), 700.0)
+        shifted = x * _LOG2_E + _ROUND
+        k = shifted - _ROUND
+        r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+        p = 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        p = p * r + 1.0
+        out[s] = p * r + 1.0
+        rounded[s] = shifted
+    bits = rounded.view(np.int64)
+    for s in range(n):
+        bits[s] = (bits[s] << 52) + (1023 << 52)
+    power = bits.view(np.float64)
+    for s in range(n):
+        out[s] *= power[s]
+
+
+@compiled
+def residual_and_curvature(
+    mass: Vector, wins: Vector, link: int, margins: Vector, residual: Vector, curvature: Vector
+) -> None:
+    """W mu(v) - O and W mu'(v) of every row."""
+    if link == LOGISTIC:  # one exponential serves both; policies spend most of their time here
+        exp_of_minus_abs(margins, residual)
+        for s in range(mass.size):
+            e = residual[s]
+            inverse = 1.0 / (1.0 + e)
+            p = inverse if margins[s] >= 0.0 else e * inverse
+            curvature[s] = mass[s] * e * inverse * inverse
+            residual[s] = mass[s] * p - wins[s]
+        return
+    for s in range(mass.size):
+        residual[s] = mass[s] * mean(link, margins[s]) - wins[s]
+        curvature[s] = mass[s] * slope(link, margins[s])
 
 
 @compiled
@@ -84,31 +179,20 @@ def gradient_and_hessian(
     out: Vector,
     hessian: Matrix,
 ) -> None:
-    """The gradient of F at theta and its Hessian; `margins` are the z_s . theta."""
-    dim = theta.size
-    for k in range(dim):
-        out[k] = ridge * theta[k]
-        for j in range(dim):
-            hessian[k, j] = 0.0
-        hessian[k, k] = ridge
-    for s in range(mass.size):
-        v = margins[s]
-        if link == LOGISTIC:
-            # One exponential serves mean and slope; this loop is where policies spend their time.
-            e = math.exp(-abs(v))
-            inverse = 1.0 / (1.0 + e)
-            p = inverse if v >= 0.0 else e * inverse
-            curvature = mass[s] * e * inverse * inverse
-        else:
-            p = mean(link, v)
-            curvature = mass[s] * slope(link, v)
-        residual = mass[s] * p - wins[s]
-        for k in range(dim):
-            out[k] += residual * z[s, k]
-            c = curvature * z[s, k]
-            # Whole rows, not the lower triangle: a fixed trip count vectorises.
-            for j in range(dim):
-                hessian[k, j] += c * z[s, j]
+    """The gradient of F at theta and the lower triangle of its Hessian; `margins` are the z_s . theta."""
+    n = mass.size
+    residual = np.empty(n)
+    curvature = np.empty(n)
+    weighted = np.empty(n)
+    residual_and_curvature(mass, wins, link, margins, residual, curvature)
+    for k in range(theta.size):
+        row = z[k]
+        out[k] = ridge * theta[k] + dot(residual, row)
+        for s in range(n):
+            weighted[s] = curvature[s] * row[s]
+        for j in range(k + 1):
+            hessian[k, j] = dot(weighted, z[j])
+        hessian[k, k] += ridge
 
 
 @compiled
@@ -122,7 +206,7 @@ def _full_step_is_safe(link: int, margins: Vector, moves: Vector) -> bool:
     for s in range(moves.size):
         h = abs(moves[s])
         r = h * (abs(margins[s]) + h) if link == PROBIT else h
-        if r > 0.5:
+        if not r <= 0.5:  # NaN is not safe either
             return False
     return True
 
@@ -140,8 +224,9 @@ def newton(
 ) -> tuple[int, int]:
     """Newton's method with a line search; stops on the Newton decrement.
 
-    The decrement g'H^-1 g is twice the decrease that the quadratic model promises. Once it
-    is at most `tolerance`, one last full step is taken, which squares the error. Undamped
+    The decrement g'H^-1 g is twice the decrease that the quadratic model promises. Once it is at most
+    `tolerance` (times the total mass where that is below 1, so that scaling all weights and the ridge changes
+    nothing), one last full step is taken, which squares the error. Undamped
     Newton diverges on separable data, so a step is halved until F decreases enough, except
     where a full step provably does.
     """
@@ -151,8 +236,8 @@ def newton(
     hessian = np.empty((dim, dim))
     margins = np.empty(mass.size)
     moves = np.empty(mass.size)
-    for s in range(mass.size):
-        margins[s] = margin(z, s, theta)
+    margins_of(z, theta, margins)
+    goal = tolerance * min(1.0, mass.sum())
     for iteration in range(max_iterations):
         gradient_and_hessian(z, mass, wins, ridge, link, theta, margins, g, hessian)
         if not cholesky(hessian):
@@ -164,12 +249,11 @@ def newton(
         for k in range(dim):
             decrement += step[k] * step[k]
         solve_upper(hessian, step)
-        if decrement <= tolerance:
+        if decrement <= goal:
             for k in range(dim):
                 theta[k] += step[k]
             return CONVERGED, iteration + 1
-        for s in range(mass.size):
-            moves[s] = margin(z, s, step)
+        margins_of(z, step, moves)
         size = 1.0
         if not _full_step_is_safe(link, margins, moves):
             size = _line_search(z, mass, wins, ridge, link, theta, step, decrement)
@@ -177,8 +261,7 @@ def newton(
                 return STALLED, iteration + 1
         for k in range(dim):
             theta[k] += size * step[k]
-        for s in range(mass.size):
-            margins[s] += size * moves[s]
+        margins_of(z, theta, margins)
     return OUT_OF_ITERATIONS, max_iterations
 
 
@@ -227,26 +310,32 @@ def _largest_slope(link: int) -> float:
 
 @compiled
 def smoothness(z: Matrix, mass: Vector, ridge: float, link: int) -> float:
-    """An upper bound on the largest Hessian eigenvalue of F, by power iteration.
+    """The largest Hessian eigenvalue of F, nearly: power iteration, raised by its residual, at most the trace.
 
-    Power iteration approaches the eigenvalue from below; after it, the bound is raised by
-    the residual |A q - rho q|, within which an eigenvalue must lie, and never exceeds the trace.
+    It may come out low where the start has next to nothing of the steepest direction; the caller must notice a
+    step that is too long.
     """
-    dim = z.shape[1]
-    q = np.full(dim, 1.0 / math.sqrt(dim))
+    dim = z.shape[0]
+    q = np.empty(dim)
+    for k in range(dim):
+        q[k] = 1.0 + (0.618 * k) % 1.0  # not symmetric: differences of arms are often orthogonal to (1, .., 1)
+    size = norm(q)
+    for k in range(dim):
+        q[k] /= size
     product = np.zeros(dim)
+    along = np.empty(mass.size)
     trace = 0.0
-    for s in range(mass.size):
-        for k in range(dim):
-            trace += mass[s] * z[s, k] * z[s, k]
+    for k in range(dim):
+        for s in range(mass.size):
+            trace += mass[s] * z[k, s] * z[k, s]
     estimate = 0.0
     residual = trace
     for _ in range(60):
-        product[:] = 0.0
+        margins_of(z, q, along)
         for s in range(mass.size):
-            c = mass[s] * margin(z, s, q)
-            for k in range(dim):
-                product[k] += c * z[s, k]
+            along[s] *= mass[s]
+        for k in range(dim):
+            product[k] = dot(along, z[k])
         size = norm(product)
         if size == 0.0:
             break
@@ -283,6 +372,8 @@ def accelerated_gradient(
     """
     dim = theta.size
     step = 1.0 / smoothness(z, mass, ridge, link)
+    start = theta.copy()
+    first_size = -1.0
     ahead = theta.copy()
     previous = theta.copy()
     g = np.empty(dim)
@@ -293,6 +384,13 @@ def accelerated_gradient(
         if size <= tolerance:
             theta[:] = ahead
             return CONVERGED, iteration + 1
+        first_size = size if first_size < 0.0 else first_size
+        if not size <= 1e3 * first_size:  # the step was too long after all: halve it and start again
+            step *= 0.5
+            momentum = 1.0
+            theta[:] = start
+            ahead[:] = start
+            continue
         uphill = 0.0
         for k in range(dim):
             previous[k] = theta[k]
@@ -325,16 +423,19 @@ def variance_reduced(
     Rows are drawn in proportion to their smoothness bound (importance sampling), which lets
     the step be set by the average row and not the worst one.
     """
-    n, dim = z.shape
+    n, dim = mass.size, z.shape[0]
     top = _largest_slope(link)
     bound = np.empty(n)
     total = 0.0
     for s in range(n):
         square = 0.0
         for k in range(dim):
-            square += z[s, k] * z[s, k]
+            square += z[k, s] * z[k, s]
         total += top * mass[s] * square
         bound[s] = total
+    if total == 0.0:  # no row says anything: the ridge alone decides
+        theta[:] = 0.0
+        return CONVERGED, 0
     g = np.empty(dim)
     anchor = theta.copy()
     step = 1.0 / (4.0 * (total + ridge))
@@ -344,12 +445,12 @@ def variance_reduced(
         if size <= tolerance:
             return CONVERGED, epoch + 1
         anchor[:] = theta
-        for _ in range(2 * max(n, 1)):
+        for _ in range(2 * n):
             s = _pick(bound, words)
-            chance = (bound[s] - (bound[s - 1] if s > 0 else 0.0)) / total if n else 1.0
+            chance = (bound[s] - (bound[s - 1] if s > 0 else 0.0)) / total
             change = mass[s] * (mean(link, margin(z, s, theta)) - mean(link, margin(z, s, anchor))) / chance
             for k in range(dim):
-                theta[k] -= step * (g[k] + ridge * (theta[k] - anchor[k]) + change * z[s, k])
+                theta[k] -= step * (g[k] + ridge * (theta[k] - anchor[k]) + change * z[k, s])
     return OUT_OF_ITERATIONS, max_epochs
 
 
@@ -363,8 +464,10 @@ def _pick(cumulative: Vector, words: NDArray[np.uint64]) -> int:
 @compiled
 def residual_sum(z: Matrix, mass: Vector, wins: Vector, link: int, theta: Vector) -> float:
     """sum w^2 (o - mu(z . theta))^2 with o in {0, 1}; a tie counts as half a win and half a loss."""
+    v = np.empty(mass.size)
+    margins_of(z, theta, v)
     total = 0.0
     for s in range(mass.size):
-        p = mean(link, margin(z, s, theta))
+        p = mean(link, v[s])
         total += wins[s] * (1.0 - p) * (1.0 - p) + (mass[s] - wins[s]) * p * p
     return total

@@ -72,6 +72,6 @@ def make_policy(name: str, *, horizon: int | None = None, **settings: Any) -> Co
 def restore_policy(snapshot: dict[str, Any]) -> CompiledPolicy:
     """The policy of a snapshot, whichever of the registered policies it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
-    if name not in POLICIES:
+    if not isinstance(name, str) or name not in POLICIES:
         raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(POLICIES)}")
     return POLICIES[name].restore(snapshot)

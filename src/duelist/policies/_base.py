@@ -32,6 +32,8 @@ from duelist.policies import _snapshot
 from duelist.policies._rule import ask_run
 from duelist.policies._state import Floats, Pending, State, empty_state, learn, solve, with_room
 
+_LARGEST_SQUARE = 1e300
+
 
 class Policy(ABC):
     """Anything that can be asked for a duel and told its outcome."""
@@ -48,6 +50,12 @@ class Policy(ABC):
     def params(self) -> dict[str, Any]:
         """The hyperparameters, by the names the constructor takes."""
         names = inspect.signature(type(self)).parameters
+        missing = [name for name in names if not hasattr(self, name)]
+        if missing:
+            raise InvalidInput(
+                f"{type(self).__name__} takes {missing[0]!r} but does not keep it; set self.{missing[0]} in __init__, "
+                "so that fresh copies can be made"
+            )
         return {name: getattr(self, name) for name in names}
 
     def fresh(self, random_state: int | None) -> Self:
@@ -59,8 +67,13 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
-        told = [f"{n}={v!r}" for n, v in self.params.items() if v is not defaults[n] and v != defaults[n]]
+        told = [f"{n}={v!r}" for n, v in self.params.items() if not _same(v, defaults[n])]
         return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a setting has its default; settings may be arrays."""
+    return value is default or (np.shape(value) == np.shape(default) and bool(np.all(value == default)))
 
 
 def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
@@ -78,8 +91,12 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
             f"arms have {array.shape[1]} features, but this policy has learned with {dim}; "
             "give the same features every round, or start a new policy"
         )
-    # A finite sum proves every entry finite at half the cost of looking at each.
-    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+    # One pass proves every entry finite and small enough to square, at half the cost of looking at each.
+    if not np.vdot(array, array) <= _LARGEST_SQUARE:
+        if np.isfinite(array).all():
+            raise InvalidInput(
+                f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
+            )
         arm, feature = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
         raise InvalidInput(f"arms[{arm}, {feature}] is {array[arm, feature]}; replace missing features before asking")
     return array
@@ -113,6 +130,7 @@ class CompiledPolicy(Policy):
     config_class: ClassVar[type[Any]] = CompiledConfig
     uses_randomness: ClassVar[bool] = False
     _config: Any = field(init=False, default=None)
+    _words: Any = field(init=False, default=None)
     _state: State | None = field(init=False, default=None)
     _pending: dict[int, Pending] = field(init=False, default_factory=dict)
     _next_id: int = field(init=False, default=0)
@@ -121,6 +139,15 @@ class CompiledPolicy(Policy):
         get_link(self.link)
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
+        if self.random_state is None:
+            self._words = seed_words(None)
+        elif isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
+            self._words = seed_words(int(self.random_state))
+        else:
+            raise InvalidInput(
+                f"random_state is {self.random_state!r}; give a whole number of at least 0, "
+                "or None for one from the operating system"
+            )
 
     @classmethod
     def setting_names(cls) -> list[str]:
@@ -137,7 +164,8 @@ class CompiledPolicy(Policy):
         """An empty state for runs whose first arms are `arms`, shape (runs, n_arms, dim)."""
         ridge = self._ridge(arms)[:, None]
         unused = np.zeros_like(ridge)
-        return empty_state(words, np.ones(len(arms)), ridge, ridge, unused, arms.shape[2])
+        ones = np.ones(len(arms))
+        return empty_state(words, ones, ones, ridge, ridge, unused, arms.shape[2])
 
     def make_room(self, state: State, rounds: int) -> State:
         """The state with room for `rounds` more outcomes in every run."""
@@ -151,12 +179,12 @@ class CompiledPolicy(Policy):
         state, config = self._state, self._config
         if state is None:
             config = self.make_config()
-            state = self.make_state(seed_words(self.random_state)[None], shown[None])
+            state = self.make_state(self._words[None], shown[None])
         state = self.make_room(state, 1)
         first, second, layer, share = ask_run(config, state, 0, shown)
         self._state, self._config = state, config
         duel = Duel(first, second, self._next_id)
-        self._pending[duel.id] = Pending(shown[first] - shown[second], layer, share)
+        self._pending[duel.id] = Pending(first, second, shown[first] - shown[second], layer, share)
         self._next_id += 1
         return duel
 
@@ -174,18 +202,25 @@ class CompiledPolicy(Policy):
 
     def _take(self, duel: Duel | int) -> Pending:
         key = duel.id if isinstance(duel, Duel) else duel
-        if key not in self._pending:
-            known = isinstance(key, (int, np.integer)) and 0 <= key < self._next_id
+        whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+        if not whole or key not in self._pending:
+            known = whole and 0 <= key < self._next_id
             why = "was told or forgotten already" if known else "was never asked of this policy"
             raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        return self._pending.pop(key)
+        pending = self._pending[int(key)]
+        if isinstance(duel, Duel) and (duel.first, duel.second) != (pending.first, pending.second):
+            raise UnknownDuel(
+                f"duel {key} was asked as ({pending.first}, {pending.second}), not ({duel.first}, {duel.second}); "
+                "tell the outcome in the order asked"
+            )
+        return self._pending.pop(int(key))
 
     # -- what it has learned -------------------------------------------------------------
 
     @property
     def dim_(self) -> int | None:
         """Number of features, learned from the first arms; None before."""
-        return None if self._state is None else self._state.z.shape[2]
+        return None if self._state is None else self._state.z.shape[1]
 
     @property
     def rounds_(self) -> int:
@@ -205,8 +240,7 @@ class CompiledPolicy(Policy):
     @property
     def precision_(self) -> Floats:
         """The precision Sigma that belongs to `theta_`."""
-        factor = self._fitted().factor[0, self.main_layer_]
-        return np.asarray(factor @ factor.T)
+        return self.layer_precision(self.main_layer_)
 
     @property
     def main_layer_(self) -> int:
@@ -219,6 +253,11 @@ class CompiledPolicy(Policy):
         state = self._fitted()
         solve(state, 0, layer, get_link(self.link).code)
         return state.theta[0, layer].copy()
+
+    def layer_precision(self, layer: int) -> Floats:
+        """The precision Sigma of one estimator."""
+        factor = self._fitted().factor[0, layer]
+        return np.asarray(factor @ factor.T)
 
     def _fitted(self) -> State:
         if self._state is None:
@@ -240,18 +279,26 @@ class CompiledPolicy(Policy):
 
     def _ridge(self, arms: Floats) -> Floats:
         """The ridge of every run: as given, or the mean variance of a feature of its first arms."""
-        if self.ridge is not None:
-            return np.full(len(arms), float(self.ridge))
-        spread = arms.var(axis=1).mean(axis=1)
-        # A single arm, or equal arms, say nothing about units: fall back on one.
-        return np.where(spread > 0.0, spread, 1.0)
+        return feature_variance(arms) if self.ridge is None else np.full(len(arms), float(self.ridge))
+
+
+def feature_variance(arms: Floats) -> Floats:
+    """The mean variance of a feature over the arms of each run, (runs, n_arms, dim)."""
+    spread = arms.var(axis=1).mean(axis=1)
+    # A single arm, or equal arms, say nothing about units: fall back on one.
+    return np.where(spread > 0.0, spread, 1.0)
 
 
 def check_positive(name: str, value: float) -> float:
     """`value` if it is a positive finite number."""
-    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0.0 < float(value) < np.inf):
+    if not is_number(value) or not 0.0 < float(value) < np.inf:
         raise InvalidInput(f"{name} is {value!r}; give a positive finite number")
     return float(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number; True and False are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_horizon(horizon: int | None) -> int:

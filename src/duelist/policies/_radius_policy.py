@@ -12,9 +12,10 @@ from duelist import radius as radii
 from duelist.compiled import compiled
 from duelist.errors import InvalidInput
 from duelist.links import get_link
-from duelist.policies._base import CompiledPolicy, check_horizon, check_positive
+from duelist.policies._base import CompiledPolicy, check_horizon, check_positive, is_number
 from duelist.policies._state import Floats, State, empty_state
 
+_SMALLEST_KAPPA = 1e-300
 RADIUS_NAMES = ("practical", "theory", "experiment")
 
 
@@ -62,7 +63,8 @@ class RadiusPolicy(CompiledPolicy):
         Smallest slope of the link; None derives it from `theta_bound` and the first arms.
     theta_bound
         A bound S on |theta*| (the papers: 1), used only to derive kappa: the smallest slope
-        over |v| <= 2 A S with A the largest distance of a first arm from their centre.
+        over |v| <= 2 A S with A the largest distance of a first arm from their centre. Give kappa where the
+        first arms are not typical (a single one, say).
     """
 
     horizon: int | None = None
@@ -80,10 +82,13 @@ class RadiusPolicy(CompiledPolicy):
         check_horizon(self.horizon)
         check_positive("scale", self.scale)
         check_positive("theta_bound", self.theta_bound)
-        if not 0.0 < self.delta < 1.0:
+        if not is_number(self.delta) or not 0.0 < self.delta < 1.0:
             raise InvalidInput(f"delta is {self.delta!r}; give a probability between 0 and 1")
-        if self.kappa is not None and not self.kappa > 0.0:
-            raise InvalidInput(f"kappa is {self.kappa!r}; the smallest slope of a link is positive, or None")
+        if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa < np.inf):
+            raise InvalidInput(
+                f"kappa is {self.kappa!r}; give the smallest slope of the link, a positive finite number, "
+                "or None to derive it"
+            )
         if isinstance(self.radius, str):
             if self.radius not in RADIUS_NAMES:
                 raise InvalidInput(f"radius is {self.radius!r}; give a number or one of {', '.join(RADIUS_NAMES)}")
@@ -99,7 +104,7 @@ class RadiusPolicy(CompiledPolicy):
         """One estimator a run, its precision and estimate with the same ridge."""
         ridge = self._ridge(arms)[:, None]
         kappa = self._kappa(arms) if self.radius == "theory" else np.ones(len(arms))
-        return empty_state(words, kappa, ridge, ridge, np.zeros_like(ridge), arms.shape[2])
+        return empty_state(words, kappa, np.ones(len(arms)), ridge, ridge, np.zeros_like(ridge), arms.shape[2])
 
     def _kind_and_factor(self) -> tuple[int, float]:
         if self.radius == "theory":
@@ -118,9 +123,9 @@ class RadiusPolicy(CompiledPolicy):
         reach = np.linalg.norm(arms - arms.mean(axis=1, keepdims=True), axis=2).max(axis=1)
         largest = 2.0 * reach * self.theta_bound
         kappa = get_link(self.link).slope(largest)
-        if not kappa.all():
+        if kappa.min() < _SMALLEST_KAPPA:  # radii go with 1/kappa
             raise InvalidInput(
-                f"kappa is 0: the {self.link} link is flat at utility differences of {largest.max():.6g} "
+                f"kappa is {kappa.min():.6g}: the {self.link} link is flat at utility differences of {largest.max():.6g} "
                 f"(arms reach {reach.max():.6g} from their centre, theta_bound is {self.theta_bound}); "
                 "rescale the features, lower theta_bound, or give kappa"
             )

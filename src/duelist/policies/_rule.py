@@ -24,16 +24,20 @@ from duelist.policies._state import Floats, State
 Decision = tuple[int, int, int, float]
 Rule = Callable[[Any, State, int, Floats], Decision]
 
+_RULES: dict[type, Rule] = {}
+
 
 def decide(config: NamedTuple, state: State, run: int, arms: Floats) -> Decision:
     """The decision of one round; compiled code finds the rule by the type of `config`."""
-    raise TypeError(f"{type(config).__name__} has no rule; decorate one with @rule")
+    return _RULES[type(config)](config, state, run, arms)  # plain Python: with NUMBA_DISABLE_JIT=1, for a debugger
 
 
 def rule(config_class: type) -> Callable[[Rule], Rule]:
     """Make the decorated function the rule for `config_class`."""
 
     def register(function: Rule) -> Rule:
+        _RULES[config_class] = function
+
         @overload(decide, strict=False)
         def dispatch(config: Any, state: Any, run: Any, arms: Any) -> Rule | None:
             return function if getattr(config, "instance_class", None) is config_class else None

@@ -59,11 +59,12 @@ def walk(config: RadiusConfig, state: State, run: int, arms: Floats) -> Walk:
         i, j, square = widest_pair(v)
         p = eta * math.sqrt(square)
         threshold = 2.0 ** -(layer + 1)
-        if p > threshold:
+        exploit = p <= finest or (layer == last and p <= threshold)
+        if p > threshold and not exploit:
             return Walk(False, layer, remaining[i], remaining[j], eta, remaining, np.empty(0), v)
         solve(state, run, layer, config.link)
         u = utilities(state.theta[run, layer], arms, remaining, count)
-        if p <= finest or layer == last:
+        if exploit:
             return Walk(True, layer, 0, 0, eta, remaining, u, v)
         count = keep_good_arms(u, remaining, count, threshold)
         layer += 1

@@ -31,9 +31,10 @@ _NO_ROW = -1
 _FIRST_CAPACITY = 64
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
 _SHIFT = np.uint64(29)
+_HALF = np.uint64(32)
 _LOW_BITS = np.uint64(0x7FFFFFFFFFFFFFFF)
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-12
 """Newton decrement at which an estimate counts as solved, one last step included."""
 MAX_ITERATIONS = 200
 
@@ -44,6 +45,7 @@ class State(NamedTuple):
     words: NDArray[np.uint64]  # (R, 4) random generator
     rounds: Ints  # (R,) duels asked
     kappa: Floats  # (R,) smallest slope of the link
+    units: Floats  # (R,) squared size of a feature, which practical priors are multiples of
     ridge: Floats  # (R, E) ridge of each estimate
     factor: Floats  # (R, E, d, d)
     theta: Floats  # (R, E, d)
@@ -53,7 +55,7 @@ class State(NamedTuple):
     stamp: Ints  # (R, E) round of the last update
     head: Ints  # (R, E) newest row of each chain
     n_rows: Ints  # (R,)
-    z: Floats  # (R, C, d)
+    z: Floats  # (R, d, C)
     mass: Floats  # (R, C)
     wins: Floats  # (R, C)
     layer: Ints  # (R, C)
@@ -64,17 +66,19 @@ class State(NamedTuple):
 class Pending(NamedTuple):
     """What was decided at ask and is needed at tell."""
 
+    first: int
+    second: int
     difference: Floats
     layer: int
     share: float
 
 
 def empty_state(
-    words: NDArray[np.uint64], kappa: Floats, ridge: Floats, prior: Floats, radius: Floats, dim: int
+    words: NDArray[np.uint64], kappa: Floats, units: Floats, ridge: Floats, prior: Floats, radius: Floats, dim: int
 ) -> State:
     """A state that has seen nothing: precision `prior` I and estimate 0 in every layer.
 
-    `words` (R, 4), `kappa` (R,); `ridge`, `prior` and `radius` (R, E).
+    `words` (R, 4), `kappa` and `units` (R,); `ridge`, `prior` and `radius` (R, E).
     """
     runs, estimators = ridge.shape
     factor = np.zeros((runs, estimators, dim, dim))
@@ -84,6 +88,7 @@ def empty_state(
         words=words.copy(),
         rounds=np.zeros(runs, np.int64),
         kappa=kappa.copy(),
+        units=units.copy(),
         ridge=ridge.copy(),
         factor=factor,
         theta=np.zeros((runs, estimators, dim)),
@@ -93,7 +98,7 @@ def empty_state(
         stamp=np.zeros((runs, estimators), np.int64),
         head=np.full((runs, estimators), _NO_ROW, np.int64),
         n_rows=np.zeros(runs, np.int64),
-        z=np.zeros((runs, capacity, dim)),
+        z=np.zeros((runs, dim, capacity)),
         mass=np.zeros((runs, capacity)),
         wins=np.zeros((runs, capacity)),
         layer=np.zeros((runs, capacity), np.int64),
@@ -112,8 +117,8 @@ def with_room(state: State, rows: int) -> State:
         capacity *= 2
 
     def stretched(array: NDArray[Any]) -> NDArray[Any]:
-        wider = np.zeros((array.shape[0], capacity, *array.shape[2:]), array.dtype)
-        wider[:, : array.shape[1]] = array
+        wider = np.zeros((*array.shape[:-1], capacity), array.dtype)
+        wider[..., : array.shape[-1]] = array
         return wider
 
     names = ("z", "mass", "wins", "layer", "next_row")
@@ -127,7 +132,7 @@ def with_layers(state: State, ridge: Floats, prior: Floats, radius: Floats) -> S
     """The same state with more estimators, the new ones empty; arrays as in `empty_state`."""
     known = state.ridge.shape[1]
     fresh = empty_state(
-        state.words, state.kappa, ridge[:, known:], prior[:, known:], radius[:, known:], state.z.shape[2]
+        state.words, state.kappa, state.units, ridge[:, known:], prior[:, known:], radius[:, known:], state.z.shape[1]
     )
     names = ("ridge", "factor", "theta", "radius", "dirty", "learned", "stamp", "head")
     joined: dict[str, Any] = {n: np.concatenate([getattr(state, n), getattr(fresh, n)], axis=1) for n in names}
@@ -142,6 +147,10 @@ def _slot(z: Floats, layer: int, table_size: int) -> int:
     for k in range(bits.size):
         h = (h ^ bits[k]) * _MULTIPLIER
         h ^= h >> _SHIFT
+    # Round numbers differ only in high bits, and products move bits up: bring them down again.
+    h ^= h >> _HALF
+    h *= _MULTIPLIER
+    h ^= h >> _SHIFT
     return int(h & _LOW_BITS) & (table_size - 1)
 
 
@@ -150,7 +159,7 @@ def _rebuild_table(state: State) -> None:
     size = state.table.shape[1]
     for run in range(state.n_rows.size):
         for row in range(state.n_rows[run]):
-            slot = _slot(state.z[run, row], state.layer[run, row], size)
+            slot = _slot(state.z[run, :, row].copy(), state.layer[run, row], size)
             while state.table[run, slot] != 0:
                 slot = (slot + 1) & (size - 1)
             state.table[run, slot] = row + 1
@@ -166,7 +175,7 @@ def _row_of(state: State, run: int, layer: int, z: Floats) -> int:
         if state.layer[run, row] == layer:
             same = True
             for k in range(z.size):
-                if state.z[run, row, k] != z[k]:
+                if state.z[run, k, row] != z[k]:
                     same = False
                     break
             if same:
@@ -175,7 +184,8 @@ def _row_of(state: State, run: int, layer: int, z: Floats) -> int:
     row = state.n_rows[run]
     state.n_rows[run] = row + 1
     state.table[run, slot] = row + 1
-    state.z[run, row] = z
+    for k in range(z.size):
+        state.z[run, k, row] = z[k]
     state.mass[run, row] = 0.0
     state.wins[run, row] = 0.0
     state.layer[run, row] = layer
@@ -185,8 +195,8 @@ def _row_of(state: State, run: int, layer: int, z: Floats) -> int:
 
 
 @compiled
-def learn(state: State, run: int, layer: int, difference: Floats, outcome: float, share: float, weight: float) -> None:
-    """One outcome into one estimator. `share` is the policy's w^2, `weight` the caller's.
+def learn(state: State, run: int, layer: int, difference: Floats, outcome: float, share: float, weight: float) -> bool:
+    """One outcome into one estimator; whether it taught anything. `share` is the policy's w^2, `weight` the caller's.
 
     A self-duel (zero difference) carries no information and changes nothing. There must be
     room for one more row.
@@ -198,7 +208,7 @@ def learn(state: State, run: int, layer: int, difference: Floats, outcome: float
             sign = 1.0 if z[k] > 0.0 else -1.0
             break
     if sign == 0.0:
-        return
+        return False
     for k in range(z.size):
         z[k] = sign * z[k] + 0.0  # never -0.0, so that equal rows have equal bits
     if sign < 0.0:
@@ -211,25 +221,26 @@ def learn(state: State, run: int, layer: int, difference: Floats, outcome: float
     state.learned[run, layer] += weight
     state.stamp[run, layer] = state.rounds[run]
     state.dirty[run, layer] = True
+    return True
 
 
 @compiled
 def layer_rows(state: State, run: int, layer: int) -> tuple[Floats, Floats, Floats]:
     """The layer's rows, mass and wins, oldest first."""
-    dim = state.z.shape[2]
+    dim = state.z.shape[1]
     n = 0
     row = state.head[run, layer]
     while row != _NO_ROW:
         n += 1
         row = state.next_row[run, row]
-    z = np.empty((n, dim))
+    z = np.empty((dim, n))
     mass = np.empty(n)
     wins = np.empty(n)
     row = state.head[run, layer]
     while row != _NO_ROW:
         n -= 1
         for k in range(dim):
-            z[n, k] = state.z[run, row, k]
+            z[k, n] = state.z[run, k, row]
         mass[n] = state.mass[run, row]
         wins[n] = state.wins[run, row]
         row = state.next_row[run, row]
@@ -245,8 +256,7 @@ def solve(state: State, run: int, layer: int, link: int) -> None:
     ridge = state.ridge[run, layer]
     if state.theta.shape[1] == 1:  # a single chain is the whole pool, in order
         n = state.n_rows[run]
-        z, mass, wins = state.z[run, :n], state.mass[run, :n], state.wins[run, :n]
-        newton(z, mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
+        newton(state.z[run], state.mass[run, :n], state.wins[run, :n], ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
     else:
         z, mass, wins = layer_rows(state, run, layer)
         newton(z, mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)

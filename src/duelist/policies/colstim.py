@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from duelist import radius as radii
 from duelist.errors import InvalidInput
 from duelist.kernels.linalg import utilities, whiten
@@ -91,7 +93,8 @@ class CoLSTIM(RadiusPolicy):
         super().__post_init__()
         if self.clip is not None:
             check_positive("clip", self.clip)
-        if self.warmup is not None and self.warmup < 0:
+        whole = isinstance(self.warmup, (int, np.integer)) and not isinstance(self.warmup, bool)
+        if self.warmup is not None and not (whole and self.warmup >= 0):
             raise InvalidInput(f"warmup is {self.warmup!r}; give a number of rounds, or None for d K of them")
 
     def make_config(self) -> CoLSTIMConfig:

@@ -17,7 +17,7 @@ from duelist.kernels.mle import residual_sum
 from duelist.kernels.pairs import best_pair, best_wide_pair, count_wide_pairs, wide_pair_at, widest_pair
 from duelist.kernels.random import below
 from duelist.links import get_link
-from duelist.policies._base import check_horizon
+from duelist.policies._base import check_horizon, feature_variance, is_number
 from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half
 from duelist.policies._radius_policy import RadiusPolicy
 from duelist.policies._rule import Decision, all_arms, rule
@@ -141,8 +141,9 @@ class VACDB(RadiusPolicy):
         As for every policy with a radius.
     radius
         "theory": as published. "practical" (default): as published but with the largest slope
-        L_mu in the place of kappa, times `practical_multiplier`, and the variance estimate in all
-        layers. A number: that radius in every layer, as the authors' code does.
+        L_mu in the place of kappa, times `practical_multiplier`, the variance estimate in all layers, and
+        priors 4^-l times the mean variance of a feature over the first arms, so that units do not matter.
+        A number: that radius in every layer, as the authors' code does.
     scale
         Multiplies the radius.
     ridge
@@ -197,7 +198,7 @@ class VACDB(RadiusPolicy):
             raise InvalidInput(f"explore is {self.explore!r}; choose one of {', '.join(EXPLORE)}")
         if self.variance is not None and self.variance not in VARIANCE:
             raise InvalidInput(f"variance is {self.variance!r}; choose one of {', '.join(VARIANCE)}, or None")
-        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+        if self.alpha is not None and not (is_number(self.alpha) and 0.0 < self.alpha < 1.0):
             raise InvalidInput(f"alpha is {self.alpha!r}; give a width between 0 and 1, or None")
 
     @property
@@ -240,11 +241,12 @@ class VACDB(RadiusPolicy):
         """L empty layers a run."""
         theory = self.radius == "theory"
         kappa = self._kappa(arms) if theory or self.kappa else np.full(len(arms), get_link(self.link).max_slope)
+        units = feature_variance(arms) if self.radius == "practical" else np.ones(len(arms))
         rho = self._ridge(arms)
         if self.ridge is None:
             rho = kappa if theory else self.practical_ridge * rho
-        prior, ridge, radius = self._layers(self._layers_at(1), kappa, rho)
-        return empty_state(words, kappa, ridge, prior, radius, arms.shape[2])
+        prior, ridge, radius = self._layers(self._layers_at(1), kappa, units, rho)
+        return empty_state(words, kappa, units, ridge, prior, radius, arms.shape[2])
 
     def make_room(self, state: State, rounds: int) -> State:
         """Room for more outcomes and, with an unknown horizon, for the layers they may reach."""
@@ -256,18 +258,18 @@ class VACDB(RadiusPolicy):
         needed = self._layers_at(t)
         if needed > state.theta.shape[1]:
             rho = 4.0 * state.ridge[:, 0]
-            prior, ridge, radius = self._layers(needed, state.kappa, rho)
+            prior, ridge, radius = self._layers(needed, state.kappa, state.units, rho)
             return with_layers(state, ridge, prior, radius)
         return state
 
     def _layers_at(self, t: int) -> int:
         return int(layers_for(finest_width(self.make_config(), t)))
 
-    def _layers(self, layers: int, kappa: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
+    def _layers(self, layers: int, kappa: Floats, units: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
         """Prior precision, ridge and first radius of each run and layer (line 2)."""
         small = powers_of_half(layers)[None]
         config = self.make_config()
-        prior = np.repeat(small**2, len(kappa), axis=0)
+        prior = small**2 * units[:, None]
         radius = config.scale * small * (1.0 + 1.0 / kappa[:, None])
         if config.constant > 0.0:
             radius = np.full_like(radius, config.constant)

@@ -1,0 +1,1 @@
+"""One file an experiment: a declared sweep and its analysis beside it."""

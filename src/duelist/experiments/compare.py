@@ -1,0 +1,63 @@
+"""Comparing policies that played the same worlds: tables of paired differences, panels of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from duelist.experiments.lab import Result
+from duelist.experiments.problems import COLOURS
+from duelist.runs import interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS: Final = (
+    "policy",
+    "settings",
+    "mean",
+    "sd",
+    "mean low",
+    "mean high",
+    "median",
+    "worst",
+    "minus VACDB",
+    "difference low",
+    "difference high",
+)
+
+
+def comparison_rows(results: Mapping[str, Result], settings: Mapping[str, str]) -> list[tuple[Any, ...]]:
+    """A row a policy: final average regret, and its paired difference from VACDB with a 95 % interval."""
+    reference = results["VACDB"].final
+    rows = []
+    for name, result in results.items():
+        final = result.final
+        low, high = interval(final)
+        difference = final - reference
+        d_low, d_high = interval(difference) if name != "VACDB" else (0.0, 0.0)
+        numbers = [final.mean(), final.std(ddof=1), low, high, np.median(final), final.max()]
+        numbers += [difference.mean(), d_low, d_high]
+        rows.append((name, settings[name], *(round(float(x), 1) for x in numbers)))
+    return rows
+
+
+def beats(results: Mapping[str, Result], winner: str, loser: str) -> int:
+    """1 if the winner's mean regret is lower with a paired 95 % interval off zero, -1 if higher so, else 0."""
+    low, high = interval(results[loser].final - results[winner].final)
+    return 1 if low > 0.0 else -1 if high < 0.0 else 0
+
+
+def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
+    """Mean cumulative average regret with the 95 % interval of the mean."""
+    for name, result in results.items():
+        colour = COLOURS.get(name)
+        half = 1.96 * result.sd / np.sqrt(len(result.final))
+        ax.plot(result.rounds, result.mean, color=colour, label=name, linewidth=2.0 if name == "VACDB" else 1.4)
+        ax.fill_between(result.rounds, result.mean - half, result.mean + half, color=colour, alpha=0.18, linewidth=0)
+    ax.set_title(title, fontsize=10, loc="left")
+    ax.set_xlim(0, None)
+    ax.set_ylim(0, None)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,60 @@
+"""What an experiment hands back: figures, tables, and claims with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HOLDS: Final = "holds"
+HOLDS_ONLY_IF: Final = "holds only if"
+DOES_NOT_HOLD: Final = "does not hold"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain values under named columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One empirical claim of the paper, and what we found."""
+
+    section: str
+    claim: str
+    setting: str
+    figure: str
+    """Our figure: numbers, printed by the experiment."""
+    verdict: str
+    """`HOLDS`, `HOLDS_ONLY_IF` (the condition stands in `figure`), or `DOES_NOT_HOLD`."""
+
+
+@dataclass
+class Outcome:
+    """Everything one experiment found."""
+
+    name: str
+    title: str
+    summary: str
+    """A paragraph for somebody who has read only the abstract."""
+    figures: dict[str, Figure] = field(default_factory=dict)
+    captions: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def add_figure(self, name: str, figure: Figure, caption: str) -> None:
+        """A figure with the words under it."""
+        self.figures[name] = figure
+        self.captions[name] = caption
+
+    def add_table(self, name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """A table behind a figure."""
+        self.tables[name] = Table(title, tuple(columns), tuple(tuple(row) for row in rows))

@@ -1,0 +1,61 @@
+"""The problems and settings that several experiments share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.environments import Environment, Hypercube, RandomArms
+from duelist.policies import CompiledPolicy, make_policy
+
+DIM: Final = 5
+N_ARMS: Final = 32
+HORIZON: Final = 4000
+CHANGING_HORIZON: Final = 2000
+RUNS: Final = 128
+FIGURE_SEED: Final = 0
+
+PAPER_POLICIES: Final = ("VACDB", "MaxInP", "MaxPairUCB", "CoLSTIM")
+ALL_POLICIES: Final = (*PAPER_POLICIES, "StaD", "SupCoLSTIM")
+LAYERED: Final = ("VACDB", "StaD", "SupCoLSTIM")
+PAPER_RIDGE: Final = 0.001
+
+COLOURS: Final = {
+    "VACDB": "#0b5fa5",
+    "MaxInP": "#e07b00",
+    "MaxPairUCB": "#2a8f3c",
+    "CoLSTIM": "#c0392b",
+    "StaD": "#7d5ba6",
+    "SupCoLSTIM": "#6b6b6b",
+}
+
+
+def submission_theta() -> NDArray[np.float64]:
+    """theta* of the code submitted with the paper: one fixed random vector of unit length."""
+    theta = np.random.default_rng(23333).random(DIM)
+    return np.asarray(theta / np.linalg.norm(theta))
+
+
+def families() -> dict[str, tuple[Environment, int]]:
+    """The three families of problems of figure 1a, with their horizons."""
+    return {
+        "random θ*": (Hypercube(dim=DIM), HORIZON),
+        "the submission's θ*": (Hypercube(dim=DIM, theta=submission_theta()), HORIZON),
+        "changing arms": (RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere"), CHANGING_HORIZON),
+    }
+
+
+def as_published(name: str, horizon: int, **settings: Any) -> CompiledPolicy:
+    """A policy with the settings of the paper's experiments; layered ones take the scale found for them.
+
+    The comparators have the radius 2 sqrt(d log T) and the ridge 0.001. VACDB has its published radius and
+    ridge, with the radius scaled ("We tune the confidence radius of each algorithm"). The paper does not play
+    Sta'D and SupCoLSTIM; they get the paper's ridge and a scaled radius.
+    """
+    if name == "VACDB":
+        return make_policy(name, horizon=horizon, radius="theory", **settings)
+    if name in LAYERED:
+        return make_policy(name, horizon=horizon, ridge=PAPER_RIDGE, **settings)
+    return make_policy(name, horizon=horizon, radius="experiment", ridge=PAPER_RIDGE, **settings)

@@ -1,0 +1,84 @@
+"""Run experiments of the catalog and write down what they found.
+
+For each experiment a folder with its figures (PNG and SVG), its tables (CSV) and a JSON of settings, seeds,
+versions and wall time; over all of them an HTML report and, on request, docs/reproduction.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from duelist.errors import InvalidInput
+from duelist.experiments import CATALOG
+from duelist.experiments.lab import Lab, Progress
+from duelist.experiments.outcome import Outcome, Table
+from duelist.experiments.report import html_report
+from duelist.files import replacing
+
+PACKAGES: Final = ("duelist", "numpy", "scipy", "numba", "matplotlib")
+
+
+def reproduce(names: Sequence[str], folder: Path, progress: Progress | None = None) -> list[Outcome]:
+    """Run the named experiments ("all" for every one) and write everything into `folder`."""
+    chosen = list(CATALOG) if "all" in names else list(dict.fromkeys(names))
+    unknown = [name for name in chosen if name not in CATALOG]
+    if unknown:
+        raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all")
+    outcomes = []
+    for name in chosen:
+        lab = Lab(folder / "cache", progress)
+        started = time.perf_counter()
+        outcome = CATALOG[name](lab)
+        outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)
+        write_outcome(folder / name, outcome)
+        outcomes.append(outcome)
+    write_text(folder / "report.html", html_report(outcomes))
+    return outcomes
+
+
+def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
+    return {
+        "command": f"duelist reproduce {name}",
+        "wall time in seconds": round(seconds, 1),
+        "cells played": lab.played,
+        "cells read from the cache": lab.reused,
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
+    }
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Figures, tables and settings of one experiment."""
+    for name, figure in outcome.figures.items():
+        for kind in ("png", "svg"):
+            # Without a date in it an SVG of the same numbers is the same file.
+            metadata = {"Date": None} if kind == "svg" else None
+            with replacing(folder / f"{name}.{kind}") as file:
+                figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+    for name, table in outcome.tables.items():
+        write_text(folder / f"{name}.csv", csv_text(table))
+    found = {"settings": outcome.settings, "claims": [asdict(c) for c in outcome.claims]}
+    write_text(folder / "settings.json", json.dumps({"title": outcome.title, **found}, indent=2, default=str) + "\n")
+
+
+def csv_text(table: Table) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return text.getvalue()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text, all or nothing."""
+    with replacing(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,102 @@
+"""Cells are cached by everything their numbers depend on, and interrupted work goes on."""
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist.environments import Hypercube, Noiseless
+from duelist.experiments.lab import Cell, Lab
+
+
+def cell(**changes):
+    settings = {
+        "policy": dl.MaxInP(horizon=40),
+        "environment": Hypercube(dim=3),
+        "horizon": 40,
+        "runs": 4,
+        "seed": 1,
+    } | changes
+    return Cell(**settings)
+
+
+def test_a_result_is_what_the_simulation_says(tmp_path):
+    (result,) = Lab(tmp_path).run("x", [cell()])
+    runs = dl.simulate(dl.MaxInP(horizon=40), Hypercube(dim=3), 40, 4, seed=1)
+    curves = runs.regret("MaxInP")
+    assert (result.final == runs.final("MaxInP")).all()
+    assert (result.weak == runs.final("MaxInP", "weak")).all()
+    assert (result.mean == curves.mean(axis=0)[result.rounds - 1]).all()
+    log = runs.log("MaxInP")
+    p = 1.0 / (1.0 + np.exp(log.first_gap - log.second_gap))
+    np.testing.assert_allclose(result.variance, (p * (1 - p)).sum(axis=1), rtol=1e-12)
+    assert result.layer_counts.sum() == 4 * 40
+
+
+def test_exploitation_counts_in_the_variance_but_not_in_what_was_learned(tmp_path):
+    (result,) = Lab(tmp_path).run("x", [cell(policy=dl.VACDB(horizon=300, scale=0.01), horizon=300)])
+    assert (result.layer_counts[:, 0] > 0).all()  # it exploits
+    assert (result.learned_variance < result.variance).all()
+    assert result.layer_share.sum() == pytest.approx(1.0)
+
+
+def test_noiseless_comparisons_have_no_variance(tmp_path):
+    (result,) = Lab(tmp_path).run("x", [cell(environment=Noiseless(Hypercube(dim=3)))])
+    assert (result.variance == 0.0).all()
+
+
+def test_a_stored_cell_is_not_played_again(tmp_path):
+    first = Lab(tmp_path)
+    (a,) = first.run("x", [cell()])
+    second = Lab(tmp_path)
+    (b,) = second.run("x", [cell()])
+    assert (first.played, first.reused, second.played, second.reused) == (1, 0, 0, 1)
+    assert (a.final == b.final).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"policy": dl.MaxInP(horizon=40, scale=2.0)},
+        {"policy": dl.MaxPairUCB(horizon=40)},
+        {"environment": Hypercube(dim=3, scale=2.0)},
+        {"environment": Hypercube(dim=3, theta=[1.0, 0.0, 0.0])},
+        {"environment": Noiseless(Hypercube(dim=3))},
+        {"horizon": 41},
+        {"runs": 5},
+        {"seed": 2},
+    ],
+)
+def test_every_setting_is_part_of_the_key(changes):
+    assert cell(**changes).key != cell().key
+
+
+def test_the_code_is_part_of_the_key(monkeypatch):
+    before = cell().key
+    monkeypatch.setattr("duelist.experiments.lab.SOURCE_STAMP", (("kernels/mle.py", 1),))
+    assert cell().key != before
+
+
+def test_a_damaged_file_is_made_again(tmp_path):
+    Lab(tmp_path).run("x", [cell()])
+    path = tmp_path / f"{cell().key}.npz"
+    path.write_bytes(path.read_bytes()[:100])
+    again = Lab(tmp_path)
+    again.run("x", [cell()])
+    assert again.played == 1
+
+
+def test_an_interruption_keeps_what_was_finished(tmp_path):
+    cells = [cell(seed=s) for s in range(3)]
+    lab = Lab(tmp_path)
+
+    def stop_after_two(label, done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    lab._progress = stop_after_two
+    with pytest.raises(KeyboardInterrupt):
+        lab.run("x", cells)
+    again = Lab(tmp_path)
+    again.run("x", cells)
+    assert (again.played, again.reused) == (1, 2)
+    assert not list(tmp_path.glob("*.part")) + list(tmp_path.glob(".*.part"))

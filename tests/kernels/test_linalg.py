@@ -1,0 +1,192 @@
+"""Rank-one updates, factorisations, solves and whitening against NumPy and SciPy."""
+
+import numpy as np
+import pytest
+from scipy import linalg as reference
+
+from duelist.kernels import linalg
+
+DIMS = (1, 2, 5, 16)
+UPDATES = 100_000
+
+
+def random_precision(rng, dim):
+    """A well-conditioned positive definite matrix: eigenvalues from about 1 to 10."""
+    q, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+    return (q * rng.uniform(1, 10, size=dim)) @ q.T
+
+
+def long_cholesky(matrix):
+    """Cholesky in extended precision, so that the reference adds no error of its own."""
+    a = matrix.astype(np.longdouble)
+    factor = np.zeros_like(a)
+    for j in range(len(a)):
+        factor[j, j] = np.sqrt(a[j, j] - factor[j, :j] @ factor[j, :j])
+        for i in range(j + 1, len(a)):
+            factor[i, j] = (a[i, j] - factor[i, :j] @ factor[j, :j]) / factor[j, j]
+    return factor
+
+
+def long_width(factor, z):
+    v = z.astype(np.longdouble)
+    for i in range(len(v)):
+        v[i] = (v[i] - factor[i, :i] @ v[:i]) / factor[i, i]
+    return float(np.sqrt(v @ v))
+
+
+# Condition numbers are at most 100 here, so 1e-12 leaves a factor of 50 for rounding.
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("weight", [0.0, 1e-12, 0.3, 1.0, 10.0])
+def test_an_update_is_the_factor_of_the_sum(dim, weight):
+    rng = np.random.default_rng(dim)
+    precision, z = random_precision(rng, dim), rng.normal(size=dim)
+    factor = np.linalg.cholesky(precision)
+    linalg.cholesky_update(factor, z, weight)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(precision + weight * np.outer(z, z)), rtol=1e-12, atol=1e-12)
+
+
+def test_an_update_by_a_sparse_vector_touches_only_what_it_must():
+    rng = np.random.default_rng(0)
+    precision = random_precision(rng, 6)
+    for z in (np.eye(6)[0], np.eye(6)[3], np.eye(6)[5], np.array([0, -2.0, 0, 0, 1.0, 0])):
+        factor = np.linalg.cholesky(precision)
+        linalg.cholesky_update(factor, z, 2.0)
+        expected = np.linalg.cholesky(precision + 2.0 * np.outer(z, z))
+        np.testing.assert_allclose(factor, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("z", "weight"), [(np.zeros(4), 1.0), (np.ones(4), 0.0)])
+def test_an_update_by_nothing_changes_no_bit(z, weight):
+    factor = np.linalg.cholesky(random_precision(np.random.default_rng(1), 4))
+    before = factor.copy()
+    linalg.cholesky_update(factor, z, weight)
+    np.testing.assert_array_equal(factor, before)
+
+
+def test_an_update_leaves_its_vector_alone():
+    z = np.array([1.0, -2.0, 3.0])
+    linalg.cholesky_update(np.eye(3), z, 0.5)
+    np.testing.assert_array_equal(z, [1.0, -2.0, 3.0])
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_an_update_survives_scales_whose_squares_overflow_or_vanish(scale):
+    factor = scale * np.eye(2)
+    linalg.cholesky_update(factor, scale * np.array([3.0, 4.0]), 1.0)
+    expected = scale * np.linalg.cholesky(np.eye(2) + np.outer([3.0, 4.0], [3.0, 4.0]))
+    np.testing.assert_allclose(factor, expected, rtol=1e-14)
+
+
+def stream(kind, rng, dim):
+    """Differences and weights as policies meet them; each keeps the condition number below 1e6."""
+    if kind == "gaussian":
+        return rng.normal(size=(UPDATES, dim)), np.ones(UPDATES)
+    if kind == "hypercube":
+        return rng.choice([-2.0, 0.0, 2.0], size=(UPDATES, dim)), np.ones(UPDATES)
+    if kind == "few differences":
+        return rng.normal(size=(2 * dim, dim))[rng.integers(2 * dim, size=UPDATES)], np.ones(UPDATES)
+    if kind == "shrinking weights":
+        return rng.normal(size=(UPDATES, dim)), 1.0 / (1.0 + np.arange(UPDATES))
+    if kind == "nearly collinear":
+        return rng.normal(size=dim) + 1e-2 * rng.normal(size=(UPDATES, dim)), np.ones(UPDATES)
+    return rng.normal(size=(UPDATES, dim)) * np.geomspace(1, 1e-2, dim), rng.uniform(0, 1, UPDATES)  # stretched
+
+
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "hypercube", "few differences", "shrinking weights", "nearly collinear", "stretched"]
+)
+@pytest.mark.parametrize("prior", [1.0, 4.0**-18])
+def test_a_hundred_thousand_updates_drift_by_less_than_one_part_in_a_billion(kind, prior):
+    rng, dim = np.random.default_rng(2), 5
+    z, weights = stream(kind, rng, dim)
+    factor = np.sqrt(prior) * np.eye(dim)
+    for row, weight in zip(z, weights, strict=True):
+        linalg.cholesky_update(factor, row, weight)
+
+    rows = z.astype(np.longdouble)
+    exact = long_cholesky(prior * np.eye(dim) + (rows * weights[:, None]).T @ rows)
+    assert np.linalg.norm(factor - exact.astype(float)) <= 1e-9 * np.linalg.norm(exact.astype(float))
+    for probe in np.vstack([rng.normal(size=(20, dim)), np.eye(dim)]):
+        assert linalg.width_of(factor, probe) == pytest.approx(long_width(exact, probe), rel=1e-9)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_cholesky_is_numpys_and_leaves_the_upper_triangle_alone(dim):
+    precision = random_precision(np.random.default_rng(dim), dim)
+    matrix = precision.copy()
+    assert linalg.cholesky(matrix)
+    np.testing.assert_allclose(np.tril(matrix), np.linalg.cholesky(precision), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(matrix, 1), np.triu(precision, 1))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0.0]], [[-1.0]], [[np.nan]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[1.0, np.nan], [np.nan, 1.0]]],
+)
+def test_cholesky_says_no_to_what_is_not_positive_definite(matrix):
+    assert not linalg.cholesky(np.array(matrix))
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_triangular_solves_are_scipys(dim):
+    rng = np.random.default_rng(dim)
+    factor, b = np.linalg.cholesky(random_precision(rng, dim)), rng.normal(size=dim)
+    down, up = b.copy(), b.copy()
+    linalg.solve_lower(factor, down)
+    linalg.solve_upper(factor, up)
+    np.testing.assert_allclose(down, reference.solve_triangular(factor, b, lower=True), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(up, reference.solve_triangular(factor.T, b, lower=False), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_solves_ignore_the_upper_triangle(dim):
+    rng = np.random.default_rng(dim)
+    factor, b = np.linalg.cholesky(random_precision(rng, dim)), rng.normal(size=dim)
+    dirty = factor + np.triu(np.full((dim, dim), np.nan), 1)
+    for solve in (linalg.solve_lower, linalg.solve_upper):
+        clean, other = b.copy(), b.copy()
+        solve(factor, clean)
+        solve(dirty, other)
+        np.testing.assert_array_equal(clean, other)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_whitened_distances_are_norms_in_the_inverse_precision(dim):
+    rng = np.random.default_rng(dim)
+    precision, arms = random_precision(rng, dim), rng.normal(size=(12, dim))
+    factor = np.linalg.cholesky(precision)
+    v = linalg.whiten(factor, arms, np.arange(12), 12)
+    assert v.shape == (dim, 12)
+    gaps = arms[:, None] - arms[None]
+    expected = np.sqrt(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(precision), gaps))
+    np.testing.assert_allclose(np.linalg.norm(v[:, :, None] - v[:, None, :], axis=0), expected, rtol=1e-12, atol=1e-13)
+    for i, j in ((0, 1), (3, 11), (4, 4)):
+        assert linalg.width_of(factor, arms[i] - arms[j]) == pytest.approx(expected[i, j], rel=1e-12)
+
+
+def test_whitening_and_utilities_take_the_chosen_arms_in_their_order():
+    rng = np.random.default_rng(3)
+    factor, arms, theta = np.linalg.cholesky(random_precision(rng, 4)), rng.normal(size=(9, 4)), rng.normal(size=4)
+    chosen = np.array([7, 2, 2, 0, 5, -1, -1, -1, -1])
+    expected = reference.solve_triangular(factor, arms[[7, 2, 2, 0, 5]].T, lower=True)
+    np.testing.assert_allclose(linalg.whiten(factor, arms, chosen, 5), expected, rtol=1e-12, atol=1e-13)
+    u = linalg.utilities(theta, arms, chosen, 5)
+    np.testing.assert_allclose(u, arms[[7, 2, 2, 0, 5]] @ theta, rtol=1e-12, atol=1e-13)
+
+
+def test_equal_arms_are_at_distance_zero_exactly():
+    factor = np.linalg.cholesky(random_precision(np.random.default_rng(4), 5))
+    arms = np.full((3, 5), 0.1) * np.array([1, 2, 3, 4, 5])
+    v = linalg.whiten(factor, arms, np.arange(3), 3)
+    np.testing.assert_array_equal(v[:, 0], v[:, 2])
+
+
+def test_kernels_do_not_change_what_they_only_read():
+    rng = np.random.default_rng(5)
+    factor, arms, z = np.linalg.cholesky(random_precision(rng, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
+    kept = factor.copy(), arms.copy(), z.copy()
+    linalg.whiten(factor, arms, np.arange(4), 4)
+    linalg.utilities(z, arms, np.arange(4), 4)
+    linalg.width_of(factor, z)
+    for array, copy in zip((factor, arms, z), kept, strict=True):
+        np.testing.assert_array_equal(array, copy)

@@ -1,0 +1,320 @@
+"""The contract, on every policy of the registry and on one written in plain Python; and that it has teeth."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist import policies
+from duelist.policies import POLICIES, CompiledPolicy, Policy
+from duelist.policies._radius_policy import RADIUS_NAMES
+from duelist.testing import CompiledPolicyContract, PolicyContract
+from duelist.testing.policies import SHIFT, draw_arms, play
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
+EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]
+
+HORIZON = 200
+LAYERED = {"VACDB", "StaD", "SupCoLSTIM"}  # the experiments' radius is not defined for them
+LOOKS_AT_NORMS = {"CoLSTIM", "SupCoLSTIM"}
+NARROW = {"horizon": HORIZON, "radius": 0.02}  # soon done with exploring
+EXTRA = {
+    "VACDB": [
+        {"horizon": HORIZON, "explore": "widest"},
+        {"horizon": HORIZON, "explore": "random"},
+        {"horizon": HORIZON, "variance": "high", "scale": 0.01},
+        {"horizon": HORIZON, "radius": "theory", "variance": "all", "kappa": 0.1},
+        {"alpha": 2.0**-4, "radius": 0.05},
+    ],
+    "CoLSTIM": [{"horizon": HORIZON, "warmup": None}, {"warmup": 10, "clip": 0.5}],
+    "StaD": [NARROW],
+    "SupCoLSTIM": [NARROW],
+}
+
+
+def settings_of(name):
+    """The settings to try a policy with: the default (horizon None), a ridge, every radius."""
+    tried = [{}, {"ridge": 0.5}]
+    if "radius" in POLICIES[name]().params:
+        radii = [r for r in RADIUS_NAMES if not (r == "experiment" and name in LAYERED)]
+        tried += [{"horizon": HORIZON, "radius": r} for r in [*radii, 0.3]]
+        tried += [{"horizon": 1}, {"horizon": None, "radius": "theory", "delta": 0.2, "theta_bound": 0.5}]
+    return tried + EXTRA.get(name, [])
+
+
+CASES = [(name, settings) for name in POLICIES for settings in settings_of(name)]
+DICE = {
+    "VACDB": {"horizon": HORIZON, "explore": "random"},
+    "CoLSTIM": {"horizon": HORIZON},
+    "SupCoLSTIM": NARROW,
+    "UniformPair": {},
+    "GreedyUniform": {},
+}
+
+
+def is_equivariant(name, settings):
+    """Whether the rule goes by the arms alone."""
+    if name == "VACDB":
+        return settings != DICE["VACDB"]
+    # A narrow Sta'D reaches layers that have learned nothing, where all arms look the same: the first one plays.
+    return name not in DICE and not (name == "StaD" and settings == NARROW)
+
+
+class TestRegistry(CompiledPolicyContract):
+    @pytest.fixture(autouse=True, params=CASES, ids=lambda case: f"{case[0]}({case[1]})")
+    def _every_policy(self, request):
+        self.name, self.settings = request.param
+        self.translation_invariant = self.name not in LOOKS_AT_NORMS
+        self.label_equivariant = is_equivariant(self.name, self.settings)
+
+    def make(self, random_state):
+        return POLICIES[self.name](**self.settings, random_state=random_state)
+
+
+class TestPlain(PolicyContract):
+    @pytest.fixture(autouse=True, params=[0.0, 0.3, 1.0])
+    def _every_epsilon(self, request):
+        self.epsilon = request.param
+
+    def make(self, random_state):
+        return EpsilonGreedy(epsilon=self.epsilon, random_state=random_state)
+
+
+def test_no_policy_escapes():
+    assert POLICIES
+    public = {cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, Policy)}
+    assert set(POLICIES.values()) == public - {Policy, CompiledPolicy}
+    assert {name for name, _ in CASES} == set(POLICIES) == {cls.__name__ for cls in POLICIES.values()}
+
+
+@pytest.mark.parametrize("name", sorted(LAYERED))
+def test_layered_policies_refuse_the_radius_of_the_experiments(name):
+    with pytest.raises(dl.InvalidInput, match=r"radius 'experiment' .* 'practical', 'theory', or a number"):
+        POLICIES[name](radius="experiment")
+
+
+@pytest.mark.parametrize("name", sorted(LOOKS_AT_NORMS))
+def test_exemption_from_translation_is_earned(name):
+    shown = draw_arms(80)
+    one, other = (POLICIES[name](**NARROW, random_state=0) for _ in range(2))
+    assert play(one, shown) != play(other, [arms + SHIFT for arms in shown])
+
+
+def test_dice_are_declared():
+    assert set(DICE) == {name for name, cls in POLICIES.items() if cls.uses_randomness}
+
+
+@pytest.mark.parametrize("name", DICE)
+def test_dice_follow_the_random_state(name):
+    shown = draw_arms(80)
+    one, other = (POLICIES[name](**DICE[name], random_state=seed) for seed in (0, 1))
+    assert play(one, shown) != play(other, shown)
+
+
+@pytest.mark.parametrize(("name", "settings"), [c for c in CASES if is_equivariant(*c)], ids=str)
+def test_without_dice_the_random_state_does_not_matter(name, settings):
+    shown = draw_arms(80)
+    one, other = (POLICIES[name](**settings, random_state=seed) for seed in (0, 1))
+    assert play(one, shown) == play(other, shown)
+
+
+# -- the contract is published -------------------------------------------------------------------
+
+THEIR_TESTS = """
+from plain_policy import EpsilonGreedy
+from duelist.testing import PolicyContract
+
+class TestTheirs(PolicyContract):
+    def make(self, random_state):
+        return EpsilonGreedy(random_state=random_state)
+
+class OutOfRange(EpsilonGreedy):
+    def ask(self, arms):
+        super().ask(arms)
+        return 0, len(arms)
+
+class TestBroken(PolicyContract):
+    def make(self, random_state):
+        return OutOfRange(random_state=random_state)
+"""
+
+
+def test_in_the_tests_of_someone_else(tmp_path):
+    (tmp_path / "test_theirs.py").write_text(THEIR_TESTS)
+    (tmp_path / "plain_policy.py").write_text(EXAMPLE.read_text())
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    rules = sum(name.startswith("test_") for name in dir(PolicyContract))
+    assert "TestTheirs" not in told  # nothing to report: all passed
+    assert "TestBroken::test_positions_are_in_range" in told
+    assert re.search(r"assert (\d+) < \1$", told, re.MULTILINE)  # a failure shows the values
+    assert int(told.split(" passed")[0].split()[-1]) >= rules
+
+
+def test_importing_duelist_does_not_need_pytest():
+    code = "import duelist, sys; sys.exit('pytest' in sys.modules or 'duelist.testing' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -- the contract catches what it should: one broken policy a rule -------------------------------
+
+
+class OutOfRange(EpsilonGreedy):
+    def ask(self, arms):
+        duel = super().ask(arms)
+        return dl.Duel(duel.first, len(arms), duel.id)
+
+
+class FloatPositions(EpsilonGreedy):
+    def ask(self, arms):
+        duel = super().ask(arms)
+        return dl.Duel(float(duel.first), duel.second, duel.id)
+
+
+class OwnDice(EpsilonGreedy):
+    def __init__(self, random_state=None):
+        super().__init__(1.0, random_state=np.random.SeedSequence())
+        self.random_state = random_state
+
+
+class StaleCopy(EpsilonGreedy):
+    def fresh(self, random_state):
+        return self
+
+
+class Scribbler(EpsilonGreedy):
+    def ask(self, arms):
+        arms -= arms.mean(axis=0)
+        return super().ask(arms)
+
+
+class TwoArmsOnly(EpsilonGreedy):
+    def ask(self, arms):
+        duel = super().ask(arms)
+        return dl.Duel(duel.first, 1 - duel.first, duel.id)
+
+
+class SharedMemory(EpsilonGreedy):
+    told = 0
+
+    def tell(self, duel, outcome, weight=1.0):
+        super().tell(duel, outcome, weight)
+        SharedMemory.told += 1
+
+    def ask(self, arms):
+        duel = super().ask(arms)
+        return dl.Duel(duel.first, SharedMemory.told % len(arms), duel.id)
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        (OutOfRange, "test_positions_are_in_range"),
+        (FloatPositions, "test_positions_are_in_range"),
+        (OwnDice, "test_same_random_state_gives_the_same_duels"),
+        (StaleCopy, "test_fresh_has_seen_nothing"),
+        (StaleCopy, "test_fresh_keeps_hyperparameters"),
+        (StaleCopy, "test_fresh_leaves_the_template_alone"),
+        (StaleCopy, "test_simulate_leaves_the_template_alone"),
+        (Scribbler, "test_ask_leaves_the_arms_alone"),
+        (TwoArmsOnly, "test_one_arm_meets_itself"),
+        (SharedMemory, "test_fresh_leaves_the_template_alone"),
+    ],
+)
+def test_contract_catches(broken, rule):
+    check = type("Check", (PolicyContract,), {"make": lambda self, random_state: broken(random_state=random_state)})
+    with pytest.raises(AssertionError):
+        getattr(check(), rule)()
+
+
+class LearnsFromAsk(dl.MaxPairUCB):
+    def ask(self, arms):
+        self.tell(super().ask(arms), 1.0)
+        return super().ask(arms)
+
+
+class ForgivesUnknown(dl.MaxPairUCB):
+    def tell(self, duel, outcome, weight=1.0):
+        if (duel.id if isinstance(duel, dl.Duel) else duel) in self.pending_:
+            super().tell(duel, outcome, weight)
+
+
+class IgnoresWeight(dl.MaxPairUCB):
+    def tell(self, duel, outcome, weight=1.0):
+        super().tell(duel, outcome)
+
+
+class FirstMostlyWins(dl.MaxPairUCB):
+    def tell(self, duel, outcome, weight=1.0):
+        super().tell(duel, 0.5 + 0.5 * outcome, weight)
+
+
+class LooksAtFeatures(dl.MaxPairUCB):
+    def ask(self, arms):
+        duel = super().ask(arms)
+        first = int(np.argmax(np.linalg.norm(arms, axis=1)))
+        return dl.Duel(first, duel.second, duel.id)
+
+    def tell(self, duel, outcome, weight=1.0):
+        super().tell(duel.id, outcome, weight)
+
+
+class PrefersLowLabels(dl.MaxPairUCB):
+    def ask(self, arms):
+        return dl.Duel(0, super().ask(arms).second, self.pending_[-1])
+
+    def tell(self, duel, outcome, weight=1.0):
+        super().tell(duel.id, outcome, weight)
+
+
+class LosesPending(dl.UniformPair):
+    @classmethod
+    def restore(cls, snapshot):
+        policy = super().restore(snapshot)
+        policy._pending.clear()
+        return policy
+
+
+class LosesDice(dl.UniformPair):
+    @classmethod
+    def restore(cls, snapshot):
+        policy = super().restore(snapshot)
+        if policy._state is not None:
+            policy._state.words[0, 0] ^= np.uint64(1)
+        return policy
+
+
+class ArraysInSnapshot(dl.UniformPair):
+    def snapshot(self):
+        return {**super().snapshot(), "extra": (1.0, 2.0)}
+
+
+IN_THE_MIDDLE = ("in the middle, four pending",)
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule", "arguments"),
+    [
+        (LearnsFromAsk, "test_ask_learns_nothing", ()),
+        (ForgivesUnknown, "test_told_twice_is_an_error", ()),
+        (ForgivesUnknown, "test_never_asked_is_an_error", ()),
+        (ForgivesUnknown, "test_forget", ()),
+        (IgnoresWeight, "test_weight_two_is_two_outcomes", ()),
+        (FirstMostlyWins, "test_swapping_the_arms_changes_no_bit", ()),
+        (LooksAtFeatures, "test_a_constant_added_to_all_arms_changes_no_duel", ()),
+        (PrefersLowLabels, "test_relabelled_arms_relabel_the_duel", ()),
+        (LosesPending, "test_restored_goes_on_bit_for_bit", IN_THE_MIDDLE),
+        (LosesDice, "test_restored_goes_on_bit_for_bit", IN_THE_MIDDLE),
+        (ArraysInSnapshot, "test_snapshot_is_json", IN_THE_MIDDLE),
+    ],
+)
+def test_compiled_contract_catches(broken, rule, arguments):
+    made = {"make": lambda self, random_state: broken(random_state=random_state)}
+    check = type("Check", (CompiledPolicyContract,), made)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        getattr(check(), rule)(*arguments)
