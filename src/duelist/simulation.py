@@ -236,7 +236,8 @@ class _Compiled:
             self._config = self._template.make_config()
             self._state = self._first_state(rounds)
         state = self._state = self._template.make_room(self._state, luck.shape[1])
-        bounds = [(start, min(start + _RUNS_A_TASK, runs)) for start in range(0, runs, _RUNS_A_TASK)]
+        size = min(_RUNS_A_TASK, -(-runs // self._threads))
+        bounds = [(start, min(start + size, runs)) for start in range(0, runs, size)]
         if self._threads == 1:
             play(self._config, state, truth, rounds, luck, log, 0, runs)
             return

@@ -44,6 +44,12 @@ def test_noiseless_comparisons_have_no_variance(tmp_path):
     assert (result.variance == 0.0).all()
 
 
+def test_a_table_of_chances_gives_the_variance(tmp_path):
+    world = dl.environments.PreferenceMatrix([[0.5, 0.9], [0.1, 0.5]])
+    (result,) = Lab(tmp_path).run("x", [cell(policy=dl.UniformPair(), environment=world)])
+    np.testing.assert_allclose(result.variance, 40 * 0.9 * 0.1)
+
+
 def test_a_stored_cell_is_not_played_again(tmp_path):
     first = Lab(tmp_path)
     (a,) = first.run("x", [cell()])

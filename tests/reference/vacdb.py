@@ -58,8 +58,8 @@ class VACDB(Reference):
         if self.kappa is None:
             theory = self.radius == "theory"
             self.kappa = smallest_slope(self.link, arms, self.theta_bound) if theory else self.largest_slope
-        # The published prior 4^-l I has the units of no feature; the practical one takes them from the first arms.
-        self.unit = mean_variance(arms) if self.radius == "practical" else 1.0
+        # The published prior 4^-l I has the units of no feature; any other takes them from the first arms.
+        self.unit = 1.0 if self.radius == "theory" else mean_variance(arms)
         if self.ridge is not None:
             self.rho = self.ridge
         elif self.radius == "theory":

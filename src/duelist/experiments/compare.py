@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from duelist.experiments.lab import Result
 from duelist.experiments.problems import COLOURS
@@ -13,6 +14,7 @@ from duelist.runs import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 COLUMNS: Final = (
     "policy",
@@ -61,3 +63,10 @@ def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
     ax.set_xlim(0, None)
     ax.set_ylim(0, None)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def log_axis(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5, few enough not to collide."""
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())

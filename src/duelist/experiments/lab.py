@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.compiled import SOURCE_STAMP
-from duelist.environments import Environment
+from duelist.environments import Environment, Truth
 from duelist.files import replacing
-from duelist.links import Link, get_link
+from duelist.links import mean_of
 from duelist.policies import Policy
 from duelist.runs import Runs
 from duelist.simulation import simulate
@@ -32,6 +32,12 @@ Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 CURVE_POINTS: Final = 201
+_PACKAGE: Final = Path(__file__).parents[1]
+WORLD_STAMP: Final = tuple(
+    (f.name, zlib.crc32(f.read_bytes()))
+    for f in [*sorted(_PACKAGE.glob("environments/*.py")), _PACKAGE / "simulation.py"]
+)
+"""What the compiled code's own stamp leaves out: the source of the worlds."""
 _LAYERS_KEPT: Final = 32
 
 
@@ -58,7 +64,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Hash of the description and of the code."""
-        text = json.dumps([self.describe(), SOURCE_STAMP], sort_keys=True)
+        text = json.dumps([self.describe(), SOURCE_STAMP, WORLD_STAMP], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -88,12 +94,12 @@ class Result:
         return np.asarray(self.layer_counts.sum(axis=0) / self.layer_counts.sum())
 
     @classmethod
-    def of(cls, runs: Runs, label: str, link: Link | None) -> Result:
+    def of(cls, runs: Runs, label: str, truth: Truth) -> Result:
         """The part of a simulation that is kept."""
         curves = runs.regret(label)
         at = np.unique(np.linspace(1, runs.horizon, CURVE_POINTS).astype(np.int64))
         layers = runs.layers(label)
-        variance = _variances(runs, label, link)
+        variance = _variances(runs, label, truth)
         return cls(
             rounds=at,
             mean=curves[:, at - 1].mean(axis=0),
@@ -107,12 +113,17 @@ class Result:
         )
 
 
-def _variances(runs: Runs, label: str, link: Link | None) -> Floats:
+def _variances(runs: Runs, label: str, truth: Truth) -> Floats:
     """p (1 - p) of every round; zero where comparisons have no noise."""
     log = runs.log(label)
-    if link is None:
+    if truth.noiseless:
         return np.zeros(log.first_gap.shape)
-    p = link.mean(log.second_gap - log.first_gap)
+    if truth.table.size:
+        p = truth.table[log.first, log.second]
+    else:
+        p = np.empty(log.first_gap.size)
+        mean_of(truth.link, (log.second_gap - log.first_gap).reshape(-1), p)
+        p = p.reshape(log.first_gap.shape)
     return np.asarray(p * (1.0 - p))
 
 
@@ -150,9 +161,7 @@ class Lab:
         runs = simulate(
             {"policy": cell.policy}, cell.environment, cell.horizon, cell.runs, cell.seed, threads=self._threads
         )
-        truth = cell.environment.truth()
-        link = None if truth.noiseless else get_link(cell.environment.link)
-        result = Result.of(runs, "policy", link)
+        result = Result.of(runs, "policy", cell.environment.truth())
         _write(path, result)
         self.played += 1
         return result

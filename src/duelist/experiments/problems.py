@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,26 @@ def submission_theta() -> NDArray[np.float64]:
     return np.asarray(theta / np.linalg.norm(theta))
 
 
-def families() -> dict[str, tuple[Environment, int]]:
-    """The three families of problems of figure 1a, with their horizons."""
+class Family(NamedTuple):
+    """A family of problems, and how long and how often to play it: in the figure, and in each first trial of tuning."""
+
+    environment: Environment
+    horizon: int
+    tuning_horizon: int
+    tuning_runs: int
+
+
+def families() -> dict[str, Family]:
+    """The three families of problems of figure 1a.
+
+    With changing arms every difference is new, and a round costs more the later it is; that family is played
+    for fewer rounds, and tuned on fewer still.
+    """
+    changing = RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere")
     return {
-        "random θ*": (Hypercube(dim=DIM), HORIZON),
-        "the submission's θ*": (Hypercube(dim=DIM, theta=submission_theta()), HORIZON),
-        "changing arms": (RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere"), CHANGING_HORIZON),
+        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 16),
+        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 16),
+        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 8),
     }
 
 

@@ -1,7 +1,7 @@
 """Equal-budget tuning: the same trials of the same two knobs for every policy.
 
 The knobs are the ones the paper's authors had, the scale of the radius and the ridge. Each policy gets the
-same grid around its own defaults: scales 2^-4 .. 2^2, ridges 10^-2 .. 10, all on tuning seeds with
+same grid around its own defaults: scales 2^-4 .. 2^2, ridges 10^-1 .. 100, all on tuning seeds with
 few runs; the best four are then played with four times as many runs, and the best of these is taken. Figures come from
 other seeds. A grid, since there are two knobs, trials are noisy and heavy-tailed, and every policy must get exactly the
 same; see docs/decisions/0009-tuning.md.
@@ -24,7 +24,7 @@ from duelist.files import replacing
 from duelist.policies import CompiledPolicy, make_policy
 
 SCALES: Final = tuple(2.0**k for k in range(-4, 3))
-RIDGES: Final = (0.01, 0.1, 1.0, 10.0)
+RIDGES: Final = (0.1, 1.0, 10.0, 100.0)
 TUNING_SEED: Final = 1_000_003
 FIRST_RUNS: Final = 16
 FINALISTS: Final = 4
@@ -83,12 +83,13 @@ def tune(
     *,
     feature_variance: float = 1.0,
     seed: int = TUNING_SEED,
-    first_runs: int = FIRST_RUNS,
+    first_runs: int | None = None,
     label: str | None = None,
     **settings: Any,
 ) -> Tuned:
     """The best scale and ridge of a policy over one or several problems (mean regret, divided by the scale of theta*)."""
     make: Callable[..., CompiledPolicy] = make_policy
+    runs_each = first_runs or FIRST_RUNS
     base = default_ridge(name) * feature_variance
 
     def play(pairs: list[tuple[float, float]], runs: int, stage: str) -> list[Trial]:
@@ -106,9 +107,9 @@ def tune(
             trials.append(Trial(s, r, runs, float(scores.mean()), sd))
         return trials
 
-    grid = play([(s, base * r) for s in SCALES for r in RIDGES], first_runs, "tuning")
+    grid = play([(s, base * r) for s in SCALES for r in RIDGES], runs_each, "tuning")
     best = sorted(grid, key=lambda t: t.mean)[:FINALISTS]
-    finals = play([(t.scale, t.ridge) for t in best], 4 * first_runs, "finals")
+    finals = play([(t.scale, t.ridge) for t in best], 4 * runs_each, "finals")
     winner = min(finals, key=lambda t: t.mean)
     described = (
         environments[0].describe() if len(environments) == 1 else {"several": [e.describe() for e in environments]}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from duelist.compiled import compiled, plain_int
 from duelist.kernels.linalg import cholesky_update
-from duelist.kernels.mle import newton
+from duelist.kernels.mle import OUT_OF_ITERATIONS, newton
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -256,11 +256,12 @@ def solve(state: State, run: int, layer: int, link: int) -> None:
     ridge = state.ridge[run, layer]
     if state.theta.shape[1] == 1:  # a single chain is the whole pool, in order
         n = state.n_rows[run]
-        newton(state.z[run], state.mass[run, :n], state.wins[run, :n], ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
+        mass, wins = state.mass[run, :n], state.wins[run, :n]
+        status, _ = newton(state.z[run], mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
     else:
         z, mass, wins = layer_rows(state, run, layer)
-        newton(z, mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
-    state.dirty[run, layer] = False
+        status, _ = newton(z, mass, wins, ridge, link, theta, TOLERANCE, MAX_ITERATIONS)
+    state.dirty[run, layer] = status == OUT_OF_ITERATIONS  # then the next read goes on from here
 
 
 @compiled

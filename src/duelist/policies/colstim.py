@@ -71,7 +71,7 @@ class CoLSTIM(RadiusPolicy):
     clip
         C; None: sqrt(d log T), as published.
     warmup
-        Uniform rounds at the start; None: d K, as published. The default 0 follows the
+        Uniform rounds at the start; None: d K with K the arms of the round, as published. The default 0 follows the
         experiments of Di et al. 2024, where the ridge stands in for it.
 
     Deviations: the ridge; the coin of the authors' code of Di et al. has the branches the other way

@@ -141,7 +141,7 @@ class VACDB(RadiusPolicy):
         As for every policy with a radius.
     radius
         "theory": as published. "practical" (default): as published but with the largest slope
-        L_mu in the place of kappa, times `practical_multiplier`, the variance estimate in all layers, and
+        L_mu in the place of kappa (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and
         priors 4^-l times the mean variance of a feature over the first arms, so that units do not matter.
         A number: that radius in every layer, as the authors' code does.
     scale
@@ -160,7 +160,8 @@ class VACDB(RadiusPolicy):
 
     Deviations
     ----------
-    - Sigma_l starts at 4^-l I as in Algorithm 1; the proof of its Lemma uses 4^-l kappa I.
+    - Sigma_l starts at 4^-l I as in Algorithm 1 (the proof of its Lemma uses 4^-l kappa I); with any radius but
+      "theory", at 4^-l times the mean variance of a feature over the first arms.
     - Estimates are solved when they are read, not when data arrive; the decisions are the same.
     - The paper starts a layer's solver from the estimate of the layer below; the root does not
       depend on the start, so it is not done.
@@ -241,7 +242,7 @@ class VACDB(RadiusPolicy):
         """L empty layers a run."""
         theory = self.radius == "theory"
         kappa = self._kappa(arms) if theory or self.kappa else np.full(len(arms), get_link(self.link).max_slope)
-        units = feature_variance(arms) if self.radius == "practical" else np.ones(len(arms))
+        units = np.ones(len(arms)) if theory else feature_variance(arms)
         rho = self._ridge(arms)
         if self.ridge is None:
             rho = kappa if theory else self.practical_ridge * rho

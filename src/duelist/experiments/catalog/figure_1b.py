@@ -11,24 +11,30 @@ from matplotlib.figure import Figure
 
 from duelist.environments import Hypercube
 from duelist.experiments.catalog.figure_1a import published_policies
+from duelist.experiments.compare import log_axis
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
-from duelist.experiments.problems import ALL_POLICIES, COLOURS, DIM, FIGURE_SEED, HORIZON, RUNS
+from duelist.experiments.problems import ALL_POLICIES, COLOURS, DIM, FIGURE_SEED, HORIZON, RUNS, Family
 from duelist.experiments.tuning import TUNING_SEED, tune
 from duelist.policies import CompiledPolicy
 from duelist.runs import interval
 
 NAME: Final = "figure-1b"
 SCALES: Final = (0.5, 1.0, 2.0, 4.0)
+PUBLISHED_RUNS: Final = 16
+TUNING_RUNS: Final = 4
+"""Runs of a first trial at each of the four scales."""
 Grid = dict[tuple[str, float], Result]
 
 
 def run(lab: Lab) -> Outcome:
     """theta* scaled by 1/2, 1, 2, 4; no policy is told the scale."""
     worlds = {scale: Hypercube(dim=DIM, scale=scale) for scale in SCALES}
-    published = published_policies(lab, "random θ*", worlds[1.0], HORIZON)
+    published = published_policies(lab, "random θ*", Family(worlds[1.0], HORIZON, HORIZON, PUBLISHED_RUNS))
     tuned: dict[str, CompiledPolicy] = {
-        name: tune(lab, name, list(worlds.values()), HORIZON, label=f"{name}, four scales").make()
+        name: tune(
+            lab, name, list(worlds.values()), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, four scales"
+        ).make()
         for name in ALL_POLICIES
     }
     outcome = Outcome(
@@ -118,8 +124,9 @@ def _all(panels: Mapping[str, Grid]) -> Figure:
             ax.plot(SCALES, values, marker="o", color=COLOURS[name], label=name)
         ax.set_title(panel, fontsize=10, loc="left")
         ax.set(xscale="log", yscale="log", xlabel="scale of θ*", ylabel="final regret / scale")
-        ax.set_xticks(SCALES, [f"{s:g}" for s in SCALES])
+        log_axis(ax.yaxis)
         ax.minorticks_off()
+        ax.set_xticks(SCALES, [f"{s:g}" for s in SCALES])
     axes[0].legend(frameon=False, fontsize=8)
     for scale, marker in zip(SCALES, "os^D", strict=True):
         result = panels["as published"]["VACDB", scale]
@@ -130,6 +137,8 @@ def _all(panels: Mapping[str, Grid]) -> Figure:
     axes[2].set(
         xscale="log", yscale="log", xlabel="sum of variances σ² over exploration", ylabel="final regret / scale"
     )
+    log_axis(axes[2].xaxis)
+    log_axis(axes[2].yaxis)
     axes[2].legend(frameon=False, fontsize=8)
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from duelist.environments import Environment, Hypercube, Noiseless, RandomArms
+from duelist.experiments.compare import log_axis
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
 from duelist.experiments.problems import COLOURS, DIM, FIGURE_SEED, HORIZON
@@ -147,6 +148,8 @@ def _in_horizon(lab: Lab, outcome: Outcome, ax: Any) -> None:
         ax.plot(horizons, means[0] * np.sqrt(np.divide(horizons, horizons[0])), color="grey", linestyle="--")
         rows += [(name, t, round(m, 1)) for t, m in zip(horizons, means, strict=True)]
     ax.set(xscale="log", yscale="log", xlabel="horizon T", ylabel="average regret")
+    log_axis(ax.xaxis)
+    log_axis(ax.yaxis)
     ax.set_title("in the horizon (dashed: square root)", fontsize=10, loc="left")
     ax.legend(frameon=False, fontsize=8)
     outcome.add_table("horizon", "regret at the horizon the policy was given", ("arms", "T", "mean regret"), rows)
@@ -168,8 +171,9 @@ def _in_dimension(lab: Lab, outcome: Outcome, ax: Any) -> None:
     ax.plot(DIMS, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
     ax.plot(DIMS, means[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
     ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="average regret")
-    ax.set_xticks(DIMS, [str(d) for d in DIMS])
+    log_axis(ax.yaxis)
     ax.minorticks_off()
+    ax.set_xticks(DIMS, [str(d) for d in DIMS])
     ax.set_title(f"in the dimension, T = {HORIZON}", fontsize=10, loc="left")
     ax.legend(frameon=False, fontsize=8)
     rows = [(d, 2**d, round(m, 1)) for d, m in zip(DIMS, means, strict=True)]
@@ -194,6 +198,8 @@ def _in_variance(lab: Lab, outcome: Outcome, ax: Any) -> None:
     ax.plot(variance, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
     ax.plot(variance, means[0] * np.sqrt(np.divide(variance, variance[0])), color="grey", linestyle="--")
     ax.set(xscale="log", yscale="log", xlabel="sum of σ² over exploration", ylabel="average regret / scale")
+    log_axis(ax.xaxis)
+    log_axis(ax.yaxis)
     ax.set_title("in the variance (dashed: square root)", fontsize=10, loc="left")
     ax.legend(frameon=False, fontsize=8)
     rows = [
@@ -251,6 +257,7 @@ def _explorations(lab: Lab, outcome: Outcome, ax: Any) -> None:
     ax.plot(layers, most, marker="o", color=COLOURS["VACDB"], label="most in a run")
     ax.plot(layers, bounds, linestyle="--", color="grey", label="bound")
     ax.set(yscale="log", xlabel="layer", ylabel="explorations")
+    log_axis(ax.yaxis)
     ax.set_xticks(layers)
     ax.set_title("explorations in each layer", fontsize=10, loc="left")
     ax.legend(frameon=False, fontsize=8)
