@@ -41,7 +41,7 @@ def test_shell_commands_run(line, tmp_path, monkeypatch):
 def test_make_targets_exist():
     makefile = (Path(__file__).parents[1] / "Makefile").read_text()
     targets = re.findall(r"^make (\w+)", "\n".join(blocks("console")), flags=re.MULTILINE)
-    assert targets == ["demo", "test"]
+    assert targets[:2] == ["demo", "test"]
     assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
 
 

@@ -13,7 +13,7 @@ from duelist.policies import CompiledPolicy, make_policy
 DIM: Final = 5
 N_ARMS: Final = 32
 HORIZON: Final = 4000
-CHANGING_HORIZON: Final = 2000
+CHANGING_HORIZON: Final = 1500
 RUNS: Final = 128
 FIGURE_SEED: Final = 0
 
@@ -55,9 +55,9 @@ def families() -> dict[str, Family]:
     """
     changing = RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere")
     return {
-        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 16),
-        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 16),
-        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 8),
+        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 10),
+        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 10),
+        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 6),
     }
 
 

@@ -21,7 +21,7 @@ _PAGE: Final = Template("""<!doctype html>
   :root { color-scheme: light; }
   body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; margin: 0 auto; max-width: 68rem; padding: 1.5rem; }
   h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.2rem; }
-  p.lead { max-width: 46rem; } figure { margin: 1.2rem 0; } img { width: 100%; height: auto; }
+  p.lead { max-width: 46rem; } figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; }
   figcaption, .small { color: #555; font-size: .88rem; max-width: 54rem; }
   table { border-collapse: collapse; font-size: .86rem; margin: .6rem 0; } th { text-align: left; background: #f4f4f4; }
   th, td { padding: .3rem .6rem; border-bottom: 1px solid #e4e4e4; vertical-align: top; }
