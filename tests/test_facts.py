@@ -169,7 +169,7 @@ def test_1_the_estimate_of_a_layer_solves_the_paper_s_equation(layer):
 )
 def test_2_a_layer_learns_no_more_than_its_bound(environment, reach, explore):
     """|Psi_l| <= 4^l 2d log(1 + 4^(l+1) A^2 |Psi_l| / d), with nothing ever eliminated."""
-    policy = dl.VACDB(horizon=3000, radius=1e6, explore=explore)
+    policy = dl.VACDB(horizon=3000, radius="theory", scale=1e6, kappa=0.1, explore=explore)  # the published prior
     layers = dl.simulate(policy, environment, horizon=3000, runs=3).layers("VACDB")
     dim = environment.dim
     full = 0.0
