@@ -20,3 +20,7 @@ class UnknownDuel(DuelistError, KeyError):
 
 class InvalidSnapshot(DuelistError, ValueError):
     """A snapshot that is damaged, of another policy, or of a version this release cannot read."""
+
+
+class MissingExtra(DuelistError, ImportError):
+    """A part of duelist whose own dependency is not installed."""

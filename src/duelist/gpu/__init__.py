@@ -1,0 +1,225 @@
+"""Pair searches on a GPU with PyTorch: the `gpu` extra. Same pairs, same values, same errors as on the processor.
+
+The device searches in low precision and hands over the few arms that can be in the best pair, with
+a bound on its error that leaves none out; these are scored by the same compiled float64 functions as
+always. `device` is "cuda", "cpu", or a torch.device; arms may be arrays, or tensors that are on the
+device already and stay there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.errors import InvalidInput, MissingExtra
+from duelist.inputs import finite_floats
+from duelist.selection import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingExtra(f'duelist.gpu needs PyTorch ({error}); pip install "duelist[gpu]"') from error
+
+from duelist.gpu import device as on_device
+
+Floats = NDArray[np.float64]
+Device = str | torch.device
+MatrixProduct = Literal["float32", "tf32", "bfloat16"]
+
+__all__ = ["ContextPairs", "best_pair", "best_pairs_in_contexts", "widest_pair"]
+
+
+class ContextPairs(NamedTuple):
+    """The best pair of every context: tensors on the device, one entry a context."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+    value: torch.Tensor
+    """(x + y) . theta + radius * width of the pair, float64."""
+    width: torch.Tensor
+    """|x - y|_{precision^-1} of the pair, float64."""
+    informative: torch.Tensor
+    """The k contexts whose pair is widest, widest first; equal widths: the first context."""
+
+
+def best_pair(
+    arms: ArrayLike | torch.Tensor,
+    theta: ArrayLike | torch.Tensor,
+    precision: ArrayLike | torch.Tensor,
+    radius: float,
+    *,
+    device: Device,
+    pruned: bool = True,
+    matmul: MatrixProduct = "bfloat16",
+) -> Pair:
+    """argmax over pairs of (x + y) . theta + radius |x - y|_{precision^-1}, and the maximum: `duelist.best_pair`.
+
+    An arm may meet itself; among equal values the first pair in row order. `pruned` leaves out arms
+    that cannot be in the best pair before any are multiplied, `matmul` is the arithmetic of the filter;
+    both change the time, never the answer.
+
+    >>> best_pair([[0.0], [1.0], [3.0]], theta=[0.0], precision=[[4.0]], radius=1.0, device="cpu")
+    Pair(first=0, second=2, value=1.5)
+    """
+    place, mode = _device(device), _mode(matmul)
+    x = _arms(arms, place, "finite features (n_arms, dim)", 2)
+    dim = x.shape[1]
+    factor = factored(_host(precision), dim)
+    t, size = checked_theta(_host(theta), dim), checked_radius(radius)
+    chosen = _candidates(x, t, factor, size, pruned, mode)
+    kept, rows = _distinct(x, chosen)
+    return _placed(best_of(rows, t, factor, size), kept)
+
+
+def widest_pair(
+    arms: ArrayLike | torch.Tensor,
+    precision: ArrayLike | torch.Tensor,
+    *,
+    device: Device,
+    pruned: bool = True,
+    matmul: MatrixProduct = "bfloat16",
+) -> Pair:
+    """The pair with the largest width |x - y|_{precision^-1}, and the width: `duelist.widest_pair`.
+
+    >>> widest_pair([[0.0], [1.0], [3.0]], precision=[[4.0]], device="cpu")
+    Pair(first=0, second=2, value=1.5)
+    """
+    place, mode = _device(device), _mode(matmul)
+    x = _arms(arms, place, "finite features (n_arms, dim)", 2)
+    factor = factored(_host(precision), x.shape[1])
+    chosen = _candidates(x, np.zeros(x.shape[1]), factor, 1.0, pruned, mode)
+    chosen = torch.unique(torch.cat((chosen.new_zeros(1), chosen)))  # arm 0 is the answer if all are equal
+    kept, rows = _distinct(x, chosen)
+    return _placed(widest_of(rows, factor), kept)
+
+
+def best_pairs_in_contexts(
+    arms: ArrayLike | torch.Tensor,
+    theta: ArrayLike | torch.Tensor,
+    precision: ArrayLike | torch.Tensor,
+    radius: float,
+    *,
+    device: Device,
+    k: int | None = None,
+) -> ContextPairs:
+    """`duelist.best_pair` of every context of arms (contexts, n_arms, dim), and the k most informative contexts.
+
+    Of all contexts the most informative are those whose chosen pair is widest: its outcome is the one
+    the estimate says least about. Without k all contexts are listed. The pairs are those of
+    `duelist.best_pair`, ties included; values and widths agree with its to about 1e-12.
+
+    >>> arms = [[[0.0], [1.0]], [[0.0], [3.0]]]
+    >>> chosen = best_pairs_in_contexts(arms, [0.0], [[4.0]], 1.0, device="cpu", k=1)
+    >>> chosen.second.tolist(), chosen.width.tolist(), chosen.informative.tolist()
+    ([1, 1], [0.5, 1.5], [1])
+    """
+    place = _device(device)
+    x = _arms(arms, place, "finite features (contexts, n_arms, dim)", 3)
+    dim = x.shape[2]
+    factor = factored(_host(precision), dim)
+    t, size = checked_theta(_host(theta), dim), checked_radius(radius)
+    count = _count(k, len(x))
+    chosen = on_device.choose_in_contexts(x, _moved(t, place), _moved(lower(factor), place), size)
+    _require_finite(x, chosen.value, "finite features (contexts, n_arms, dim)")
+    _decide_unsure(x, chosen, t, factor, size)
+    informative = chosen.width.sort(descending=True, stable=True).indices[:count]
+    return ContextPairs(chosen.first, chosen.second, chosen.value, chosen.width, informative)
+
+
+def _candidates(
+    x: torch.Tensor, theta: Floats, factor: Floats, radius: float, pruned: bool, mode: on_device.Mode
+) -> torch.Tensor:
+    problem = on_device.prepared(x, _moved(theta, x.device), _moved(lower(factor), x.device), radius)
+    _require_finite(x, problem.noise, "finite features (n_arms, dim)")
+    return on_device.candidates(problem, mode, pruned=pruned)[0]
+
+
+def _distinct(x: torch.Tensor, chosen: torch.Tensor) -> tuple[NDArray[np.int64], Floats]:
+    """Positions and features of the chosen arms, of equal ones the first.
+
+    The first best pair never holds a later copy: with the earlier one it would come first.
+    """
+    rows = x[chosen].double().cpu().numpy()
+    places = chosen.cpu().numpy()
+    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    return places[first], np.ascontiguousarray(rows[first])
+
+
+def _placed(pair: Pair, places: NDArray[np.int64]) -> Pair:
+    return Pair(int(places[pair.first]), int(places[pair.second]), pair.value)
+
+
+def _decide_unsure(x: torch.Tensor, chosen: on_device.Chosen, theta: Floats, factor: Floats, radius: float) -> None:
+    """Contexts with ties up to rounding are decided here, by the functions that decide everywhere else."""
+    contexts = chosen.unsure.nonzero()[:, 0]
+    if not len(contexts):
+        return
+    found = []
+    for arms in x[contexts].double().cpu().numpy():
+        pair = best_of(arms, theta, factor, radius)
+        found.append((*pair, widest_of(arms[[pair.first, pair.second]], factor).value))
+    for column, values in zip(chosen[:4], zip(*found, strict=True), strict=True):
+        column[contexts] = torch.tensor(values, dtype=column.dtype, device=column.device)
+
+
+def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axes: int) -> torch.Tensor:
+    """Arms on the device, float32 or float64; whether they are finite is seen later, from what is computed of them."""
+    x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(finite_floats("arms", arms, wanted))
+    if x.ndim != axes or 0 in x.shape:
+        raise InvalidInput(f"arms have shape {tuple(x.shape)}; give {wanted}")
+    if x.is_complex():
+        raise InvalidInput(f"arms are of type {x.dtype}; give {wanted}")
+    kind = x.dtype if x.dtype in (torch.float32, torch.float64) else torch.float64
+    return x.detach().to(device, kind).contiguous()
+
+
+def _require_finite(x: torch.Tensor, computed: torch.Tensor, wanted: str) -> None:
+    """Arms that are not finite leave nothing finite behind; only then are they searched for the culprit."""
+    if bool(torch.isfinite(computed).all()) or bool(torch.isfinite(x).all()):
+        return
+    at = [int(k) for k in (~torch.isfinite(x)).nonzero()[0]]
+    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {float(x[tuple(at)])}; give {wanted}")
+
+
+def _device(device: Any) -> torch.device:
+    try:
+        place = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f'device is {device!r} ({reason}); give "cuda", "cpu" or a torch.device') from None
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise InvalidInput(
+            f'device is {device!r}, but PyTorch {torch.__version__} sees no CUDA GPU; give "cpu", use '
+            "duelist.best_pair, or install a PyTorch built for CUDA"
+        )
+    if place.type not in ("cuda", "cpu"):
+        raise InvalidInput(f'device is {device!r}; give "cuda", "cpu" or a torch.device of these')
+    if place.index is not None and place.type == "cuda" and place.index >= torch.cuda.device_count():
+        raise InvalidInput(f"device is {device!r}, but there are {torch.cuda.device_count()} GPUs; count from 0")
+    return place
+
+
+def _mode(matmul: Any) -> on_device.Mode:
+    try:
+        return on_device.mode_for(matmul)
+    except (KeyError, TypeError):
+        names = ", ".join(f'"{name}"' for name in on_device.MODES)
+        raise InvalidInput(f"matmul is {matmul!r}; give one of {names}") from None
+
+
+def _count(k: Any, contexts: int) -> int:
+    if k is None:
+        return contexts
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= contexts:
+        raise InvalidInput(f"k is {k!r}; give a whole number from 0 to {contexts}, or None for all contexts")
+    return int(k)
+
+
+def _host(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+
+
+def _moved(array: Floats, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(array).to(device)
