@@ -12,19 +12,23 @@ from duelist.errors import InvalidInput
 from duelist.inputs import finite_floats, floats
 from duelist.kernels import mle
 from duelist.kernels.random import seed_words
+from duelist.kernels.scratch import Room, cut, scratch_block
+from duelist.kernels.tracking import one_pass
 from duelist.links import Link, get_link
 
 Floats = NDArray[np.float64]
 
-SOLVERS: Final = ("newton", "agd", "svrg")
+SOLVERS: Final = ("newton", "agd", "svrg", "online")
 
+_ONE_PASS: Final = -1
 _ADVICE: Final = {
     mle.CONVERGED: "converged",
     mle.OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
+    _ONE_PASS: "one pass over the duels in their order: an approximation; take solver='newton' for the root",
     mle.STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
 }
 _LARGEST_ENERGY: Final = 1e300
-_ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000}
+_ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online": 1}
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,10 @@ def fit_mle(
         "logistic", "probit", "exponential", or a `Link`.
     solver
         "newton" (a line search guards it on separable data), "agd" (accelerated gradient
-        descent, for large dim), or "svrg". All reach the same root.
+        descent, for large dim), or "svrg": all reach the same root. "online": one pass over the duels in their
+        order, O(dim^2) each, as policies with `estimator="online"` do; an approximation, never `converged`.
     start
-        Where to start; default 0.
+        Where to start; default 0 ("online": what was known before the first duel).
     tolerance
         Of the Newton decrement (newton, default 1e-16) or the gradient norm (agd and svrg, default
         1e-10 times that at 0, or 1e-12 if larger).
@@ -107,7 +112,11 @@ def fit_mle(
         status, iterations = mle.newton(z, mass, wins, ridge, code, theta, goal, limit)
     else:
         goal = tolerance if tolerance is not None else max(1e-10 * mle.norm(gradient), 1e-12)
-        if solver == "agd":
+        if solver == "online":
+            room = Room(1, dim, 0)
+            one_pass(z, mass, wins, ridge, code, theta, cut(scratch_block(room), room))
+            status, iterations = _ONE_PASS, 1
+        elif solver == "agd":
             status, iterations = mle.accelerated_gradient(z, mass, wins, ridge, code, theta, goal, limit)
         else:
             status, iterations = mle.variance_reduced(z, mass, wins, ridge, code, theta, goal, limit, seed_words(seed))

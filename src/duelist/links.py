@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.compiled import compiled
+from duelist.compiled import compiled, compiled_apart
 from duelist.errors import InvalidInput
 
 LOGISTIC: Final = 0
@@ -55,7 +55,7 @@ def slope(code: int, v: float) -> float:
     return 0.5 * math.exp(-abs(v))
 
 
-@compiled
+@compiled_apart
 def potential(code: int, v: float) -> float:
     """M(v) with M' = mu: log(1 + e^v), v Phi(v) + phi(v), or the exponential link's own."""
     if code == LOGISTIC:

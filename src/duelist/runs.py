@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -126,6 +127,12 @@ def _cells(row: Row, is_reference: bool) -> list[str]:
     ]
 
 
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Releases of what computes; looking them up takes milliseconds each."""
+    return tuple((name, version(name)) for name in ("duelist", "numpy", "scipy", "numba"))
+
+
 class Runs:
     """What a simulation returns; ask it for regret, duels, a summary or a plot.
 
@@ -153,7 +160,7 @@ class Runs:
             "environment": json.loads(json.dumps(environment)),
             "seed": seed,
             "policies": policies,
-            "versions": versions or {name: version(name) for name in ("duelist", "numpy", "scipy", "numba")},
+            "versions": versions or dict(_versions()),
         }
 
     @property

@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
 from duelist.inputs import finite_floats
-from duelist.kernels import linalg, pairs
+from duelist.kernels import all_pairs, linalg, search
+from duelist.kernels.many import MANY_ARMS
+from duelist.kernels.whitening import utilities_all, whiten_into
 
 Floats = NDArray[np.float64]
+Arms = NDArray[np.float32] | NDArray[np.float64]
 
 _ASYMMETRY = 1e-8
 
@@ -34,14 +37,9 @@ def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: f
     >>> best_pair([[0.0], [1.0], [3.0]], theta=[0.0], precision=[[4.0]], radius=1.0)
     Pair(first=0, second=2, value=1.5)
     """
-    x, v = _whitened(arms, precision)
-    t = finite_floats("theta", theta, f"{x.shape[1]} finite numbers")
-    if t.shape != (x.shape[1],):
-        raise InvalidInput(f"theta has shape {t.shape}; give {x.shape[1]} finite numbers")
-    size = finite_floats("radius", radius, "a finite number of at least 0")
-    if size.shape != () or size < 0.0:
-        raise InvalidInput(f"radius is {radius!r}; give a finite number of at least 0")
-    return Pair(*pairs.best_pair(x @ t, v, float(size)))
+    x = _checked_arms(arms)
+    factor = factored(precision, x.shape[1])
+    return best_of(x, checked_theta(theta, x.shape[1]), factor, checked_radius(radius))
 
 
 def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
@@ -50,16 +48,27 @@ def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
     >>> widest_pair([[0.0], [1.0], [3.0]], precision=[[4.0]])
     Pair(first=0, second=2, value=1.5)
     """
-    _, v = _whitened(arms, precision)
-    first, second, square = pairs.widest_pair(v)
+    x = _checked_arms(arms)
+    return widest_of(x, factored(precision, x.shape[1]))
+
+
+def best_of(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
+    """`best_pair` of what has been checked and factored already."""
+    # Not x @ theta: the bits of an arm's utility would depend on which other arms are there.
+    u, v = utilities_all(theta, x), _whitened(factor, x)
+    find = search.best_pair if len(x) >= MANY_ARMS else all_pairs.best_pair
+    return Pair(*find(u, v, radius))
+
+
+def widest_of(x: Arms, factor: Floats) -> Pair:
+    """`widest_pair` of what has been checked and factored already."""
+    find = search.widest_pair if len(x) >= MANY_ARMS else all_pairs.widest_pair
+    first, second, square = find(_whitened(factor, x))
     return Pair(first, second, float(np.sqrt(square)))
 
 
-def _whitened(arms: ArrayLike, precision: ArrayLike) -> tuple[Floats, Floats]:
-    x = finite_floats("arms", arms, "finite features (n_arms, dim)")
-    if x.ndim != 2 or 0 in x.shape:
-        raise InvalidInput(f"arms have shape {x.shape}; give finite features (n_arms, dim)")
-    dim = x.shape[1]
+def factored(precision: ArrayLike, dim: int) -> Floats:
+    """The upper factor R, R'R = precision, as the kernels take it; what lies below its diagonal means nothing."""
     factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
     if factor.shape != (dim, dim):
         raise InvalidInput(f"precision has shape {factor.shape}; give a symmetric matrix ({dim}, {dim})")
@@ -67,4 +76,45 @@ def _whitened(arms: ArrayLike, precision: ArrayLike) -> tuple[Floats, Floats]:
         raise InvalidInput("precision is not symmetric; give (P + P') / 2 if it should be")
     if not linalg.cholesky(factor):
         raise InvalidInput("precision is not positive definite; add a ridge to its diagonal")
-    return x, linalg.whiten(factor, x, np.arange(len(x)), len(x))
+    return factor
+
+
+def lower(factor: Floats) -> Floats:
+    """L = R', the usual Cholesky factor, with zeros above the diagonal."""
+    return np.ascontiguousarray(np.triu(factor).T)
+
+
+def checked_theta(theta: ArrayLike, dim: int) -> Floats:
+    """`theta` as `dim` finite numbers."""
+    t = finite_floats("theta", theta, f"{dim} finite numbers")
+    if t.shape != (dim,):
+        raise InvalidInput(f"theta has shape {t.shape}; give {dim} finite numbers")
+    return t
+
+
+def checked_radius(radius: float) -> float:
+    """`radius` as a finite number of at least 0."""
+    size = finite_floats("radius", radius, "a finite number of at least 0")
+    if size.shape != () or size < 0.0:
+        raise InvalidInput(f"radius is {radius!r}; give a finite number of at least 0")
+    return float(size)
+
+
+def _checked_arms(arms: ArrayLike) -> Arms:
+    x = _finite_arms(arms)
+    if x.ndim != 2 or 0 in x.shape:
+        raise InvalidInput(f"arms have shape {x.shape}; give finite features (n_arms, dim)")
+    return x
+
+
+def _finite_arms(arms: ArrayLike) -> Arms:
+    """Arms as they are if they are an array of floats: a million of them should not be copied to be read."""
+    if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
+        return np.ascontiguousarray(arms)
+    return finite_floats("arms", arms, "finite features (n_arms, dim)")
+
+
+def _whitened(factor: Floats, x: Arms) -> Floats:
+    v = np.empty((x.shape[1], x.shape[0]))
+    whiten_into(factor, x, v)
+    return v

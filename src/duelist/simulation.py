@@ -26,17 +26,18 @@ from duelist.compiled import compiled, plain_int
 from duelist.environments import Environment, Rounds, Truth, Worlds
 from duelist.errors import InvalidInput
 from duelist.kernels.random import seed_words
+from duelist.kernels.scratch import Room, forget, scratch_block, scratch_of
 from duelist.links import mean
 from duelist.policies import CompiledPolicy, Policy
-from duelist.policies._rule import decide
-from duelist.policies._state import State, learn
+from duelist.policies._rule import decided
+from duelist.policies._state import Layout, Memory, joined, learn, state_of
 from duelist.runs import Log, Runs, blank_log, copy_stretch
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 _WORLD, _ARMS, _OUTCOMES, _POLICY = range(4)
-_LONGEST_STRETCH = 250
+_LONGEST_STRETCH = 1000
 _STRETCH_BYTES = 1 << 26
 _RUNS_A_TASK = 8
 
@@ -65,7 +66,11 @@ def win_chance(truth: Truth, utilities: Floats, first: int, second: int) -> floa
 @compiled
 def play(
     config: Any,
-    state: State,
+    core: Floats,
+    rows: Floats,
+    layout: Layout,
+    block: Floats,
+    room: Room,
     truth: Truth,
     rounds: Rounds,
     luck: Floats,
@@ -74,20 +79,30 @@ def play(
     stop: int,
 ) -> None:
     """Runs start .. stop - 1 through a stretch of rounds: ask, draw the outcome, tell."""
+    scratch = scratch_of(block, room)
+    difference = np.empty(layout.dim)
     for run in range(start, stop):
+        state = state_of(core[run], rows[run], layout)
+        forget(scratch)
         world = run if rounds.arms.shape[0] > 1 else 0
         truths = run if rounds.utilities.shape[0] > 1 else 0
+        best = 0.0
         for t in range(luck.shape[1]):
             at = t if rounds.arms.shape[1] > 1 else 0
             arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
             utilities = rounds.utilities[truths, at, : arms.shape[0]]
-            state.rounds[run] += 1
-            first, second, layer, share = decide(config, state, run, arms)
+            if t == 0 or at > 0:
+                best = utilities.max()
+            state.rounds[0] += 1
+            first, second, layer, share = decided(config, state, scratch, arms)
             outcome = 1.0 if luck[run, t] < win_chance(truth, utilities, first, second) else 0.0
             learned = False
             if share > 0.0:
-                learned = learn(state, run, plain_int(layer), arms[first] - arms[second], outcome, share, 1.0)
-            best = utilities.max()
+                for k in range(difference.size):
+                    difference[k] = arms[first, k] - arms[second, k]
+                learned = learn(
+                    state, scratch, config.link, config.online, plain_int(layer), difference, outcome, share, 1.0
+                )
             log.first[run, t] = first
             log.second[run, t] = second
             log.layer[run, t] = layer + 1 if learned else 0
@@ -191,6 +206,21 @@ def _play_policy(
     seeds = [policy_seed(seed, r) for r in range(runs)]
     log = blank_log(runs, horizon)
     player = _Compiled(template, seeds, threads) if isinstance(template, CompiledPolicy) else _Plain(template, seeds)
+    try:
+        _play_stretches(player, worlds, luck, log, shown)
+    finally:
+        player.close()
+    return log
+
+
+def _play_stretches(
+    player: _Compiled | _Plain,
+    worlds: Worlds,
+    luck: Sequence[np.random.Generator],
+    log: Log,
+    shown: Callable[[int, int], None],
+) -> None:
+    runs, horizon = log.first.shape
     done, a_round = 0, 0
     while done < horizon:
         length = min(horizon - done, _stretch(a_round))
@@ -202,7 +232,6 @@ def _play_policy(
         done += length
         a_round = rounds.arms.nbytes // rounds.arms.shape[1]
         shown(done, horizon)
-    return log
 
 
 def _stretch(bytes_a_round: int) -> int:
@@ -226,37 +255,53 @@ class _Compiled:
         self._template = template
         self._words = np.stack([seed_words(s) for s in seeds])
         self._threads = threads or _cores()
-        self._state: State | None = None
+        self._pool = ThreadPoolExecutor(self._threads)
+        self._memory: Memory | None = None
         self._config: Any = None
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown()
 
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
         """Advance every run through the stretch."""
         runs = len(self._words)
-        if self._state is None:
+        if self._memory is None:
             self._config = self._template.make_config()
-            self._state = self._first_state(rounds)
-        state = self._state = self._template.make_room(self._state, luck.shape[1])
+            self._memory = self._first_memory(rounds)
+        memory = self._memory = self._template.make_room(
+            self._memory, luck.shape[1], self._new_rows(rounds, luck.shape[1])
+        )
+        room = Room(rounds.arms.shape[2], memory.layout.dim, memory.layout.capacity)
         size = min(_RUNS_A_TASK, -(-runs // self._threads))
-        bounds = [(start, min(start + size, runs)) for start in range(0, runs, size)]
-        if self._threads == 1:
-            play(self._config, state, truth, rounds, luck, log, 0, runs)
-            return
-        with ThreadPoolExecutor(self._threads) as pool:
-            tasks = [pool.submit(play, self._config, state, truth, rounds, luck, log, *b) for b in bounds]
-            for task in tasks:
-                task.result()
 
-    def _first_state(self, rounds: Rounds) -> State:
+        def task(start: int) -> None:
+            blocks = memory.core, memory.rows, memory.layout, scratch_block(room), room
+            play(self._config, *blocks, truth, rounds, luck, log, start, min(start + size, runs))
+
+        for done in [self._pool.submit(task, start) for start in range(0, runs, size)]:
+            done.result()
+
+    def _new_rows(self, rounds: Rounds, length: int) -> int:
+        """Distinct differences that so many rounds can bring at most; fixed arms have no more than their pairs."""
+        assert self._memory is not None  # noqa: S101  (for the type checker)
+        if rounds.arms.shape[1] > 1:
+            return length
+        n = rounds.arms.shape[2]
+        return min(length, n * (n - 1) // 2 * self._memory.layout.layers)
+
+    def _first_memory(self, rounds: Rounds) -> Memory:
         """Each run starts from the arms of its own first round."""
         counts = rounds.n_arms[:, 0]
         if len(counts) == 1:
             shown = rounds.arms[:, 0, : counts[0]].repeat(len(self._words), axis=0)
-            return self._template.make_state(self._words, shown)
-        states = [
-            self._template.make_state(self._words[r : r + 1], rounds.arms[r : r + 1, 0, : counts[r]])
-            for r in range(len(self._words))
-        ]
-        return State(*(np.concatenate(arrays) for arrays in zip(*states, strict=True)))
+            return self._template.make_memory(self._words, shown)
+        return joined(
+            [
+                self._template.make_memory(self._words[r : r + 1], rounds.arms[r : r + 1, 0, : counts[r]])
+                for r in range(len(self._words))
+            ]
+        )
 
 
 class _Plain:
@@ -264,6 +309,9 @@ class _Plain:
 
     def __init__(self, template: Policy, seeds: Sequence[int]) -> None:
         self._copies = [template.fresh(s) for s in seeds]
+
+    def close(self) -> None:
+        """Nothing to let go."""
 
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
         """Advance every run through the stretch."""

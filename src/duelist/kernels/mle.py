@@ -15,8 +15,7 @@ Rows are columns of z, (dim, n or more); `mass` and `wins` have length n, and co
 are not read. Each feature is then one contiguous stretch, and every step of a solver is a few long
 vector operations. Every solver overwrites `theta` (its start) and returns (status, iterations).
 
-Sums run in eight lanes that are added at the end. Written out, the order of additions is
-the same on every processor, while the compiler still turns lanes into vector instructions.
+Sums over rows run in eight lanes (`linalg.dot`).
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.compiled import compiled
-from duelist.kernels.linalg import cholesky, solve_lower, solve_upper
+from duelist.compiled import compiled, compiled_apart
+from duelist.kernels.linalg import cholesky, dot, solve_lower, solve_upper
 from duelist.kernels.random import below
 from duelist.links import EXPONENTIAL, LOGISTIC, PROBIT, mean, potential, slope
 
@@ -48,27 +47,7 @@ _LN2_LOW: Final = 1.90821492927058770002e-10
 _ROUND: Final = 6755399441055744.0  # 1.5 * 2^52
 
 
-@compiled
-def dot(a: Vector, b: Vector) -> float:
-    """a . b over the length of a, in eight lanes."""
-    n = a.size
-    whole = n - n % 8
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(0, whole, 8):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-        s4 += a[i + 4] * b[i + 4]
-        s5 += a[i + 5] * b[i + 5]
-        s6 += a[i + 6] * b[i + 6]
-        s7 += a[i + 7] * b[i + 7]
-    for i in range(whole, n):
-        s0 += a[i] * b[i]
-    return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
-
-
-@compiled
+@compiled_apart
 def margins_of(z: Matrix, theta: Vector, out: Vector) -> None:
     """out_s = z_s . theta"""
     n = out.size
@@ -90,7 +69,7 @@ def margin(z: Matrix, s: int, theta: Vector) -> float:
     return total
 
 
-@compiled
+@compiled_apart
 def objective(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector) -> float:
     """F(theta)"""
     v = np.empty(mass.size)
@@ -101,7 +80,7 @@ def objective(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, th
     return total
 
 
-@compiled
+@compiled_apart
 def gradient(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, out: Vector) -> None:
     """The gradient of F at theta, into `out`."""
     residual = np.empty(mass.size)
@@ -113,14 +92,14 @@ def gradient(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, the
 
 
 @compiled
-def exp_of_minus_abs(v: Vector, out: Vector) -> None:
+def exp_of_minus_abs(v: Vector, out: Vector, rounded: Vector) -> None:
     """out = exp(-|v|) to the last bit or two, written so that it vectorises.
 
     With x = -|v| = k log 2 + r, |r| <= log(2)/2: a polynomial for exp(r), then 2^k put straight into the
     exponent bits. Adding _ROUND leaves k in the low bits of the sum. |v| is cut at 700, where exp is 1e-304.
+    `rounded` is room for as many numbers.
     """
     n = v.size
-    rounded = np.empty(n)
     for s in range(n):
         x = -min(abs(v[s]), 700.0)
         shifted = x * _LOG2_E + _ROUND
@@ -148,13 +127,13 @@ def exp_of_minus_abs(v: Vector, out: Vector) -> None:
         out[s] *= power[s]
 
 
-@compiled
+@compiled_apart
 def residual_and_curvature(
-    mass: Vector, wins: Vector, link: int, margins: Vector, residual: Vector, curvature: Vector
+    mass: Vector, wins: Vector, link: int, margins: Vector, residual: Vector, curvature: Vector, room: Vector
 ) -> None:
-    """W mu(v) - O and W mu'(v) of every row."""
+    """W mu(v) - O and W mu'(v) of every row; `room` is for a number a row."""
     if link == LOGISTIC:  # one exponential serves both; policies spend most of their time here
-        exp_of_minus_abs(margins, residual)
+        exp_of_minus_abs(margins, residual, room)
         for s in range(mass.size):
             e = residual[s]
             inverse = 1.0 / (1.0 + e)
@@ -167,7 +146,7 @@ def residual_and_curvature(
         curvature[s] = mass[s] * slope(link, margins[s])
 
 
-@compiled
+@compiled_apart
 def gradient_and_hessian(
     z: Matrix,
     mass: Vector,
@@ -179,24 +158,24 @@ def gradient_and_hessian(
     out: Vector,
     hessian: Matrix,
 ) -> None:
-    """The gradient of F at theta and the lower triangle of its Hessian; `margins` are the z_s . theta."""
+    """The gradient of F at theta and the upper triangle of its Hessian; `margins` are the z_s . theta."""
     n = mass.size
     residual = np.empty(n)
     curvature = np.empty(n)
     weighted = np.empty(n)
-    residual_and_curvature(mass, wins, link, margins, residual, curvature)
+    residual_and_curvature(mass, wins, link, margins, residual, curvature, weighted)
     for k in range(theta.size):
         row = z[k]
         out[k] = ridge * theta[k] + dot(residual, row)
         for s in range(n):
             weighted[s] = curvature[s] * row[s]
-        for j in range(k + 1):
+        for j in range(k, theta.size):
             hessian[k, j] = dot(weighted, z[j])
         hessian[k, k] += ridge
 
 
-@compiled
-def _full_step_is_safe(link: int, margins: Vector, moves: Vector) -> bool:
+@compiled_apart
+def full_step_is_safe(link: int, margins: Vector, moves: Vector) -> bool:
     """Whether a full Newton step surely decreases F.
 
     |d log mu'(v) / dv| is at most 1 for the logistic and exponential links and |v| for
@@ -211,7 +190,7 @@ def _full_step_is_safe(link: int, margins: Vector, moves: Vector) -> bool:
     return True
 
 
-@compiled
+@compiled_apart
 def newton(
     z: Matrix,
     mass: Vector,
@@ -255,8 +234,8 @@ def newton(
             return CONVERGED, iteration + 1
         margins_of(z, step, moves)
         size = 1.0
-        if not _full_step_is_safe(link, margins, moves):
-            size = _line_search(z, mass, wins, ridge, link, theta, step, decrement)
+        if not full_step_is_safe(link, margins, moves):
+            size = line_search(z, mass, wins, ridge, link, theta, step, decrement)
             if size == 0.0:
                 return STALLED, iteration + 1
         for k in range(dim):
@@ -265,8 +244,8 @@ def newton(
     return OUT_OF_ITERATIONS, max_iterations
 
 
-@compiled
-def _line_search(
+@compiled_apart
+def line_search(
     z: Matrix,
     mass: Vector,
     wins: Vector,
@@ -308,7 +287,7 @@ def _largest_slope(link: int) -> float:
     return 1.0 / math.sqrt(2.0 * math.pi)
 
 
-@compiled
+@compiled_apart
 def smoothness(z: Matrix, mass: Vector, ridge: float, link: int) -> float:
     """The largest Hessian eigenvalue of F, nearly: power iteration, raised by its residual, at most the trace.
 
@@ -353,7 +332,7 @@ def smoothness(z: Matrix, mass: Vector, ridge: float, link: int) -> float:
     return ridge + _largest_slope(link) * min(trace, 1.05 * estimate + residual)
 
 
-@compiled
+@compiled_apart
 def accelerated_gradient(
     z: Matrix,
     mass: Vector,
@@ -406,7 +385,7 @@ def accelerated_gradient(
     return OUT_OF_ITERATIONS, max_iterations
 
 
-@compiled
+@compiled_apart
 def variance_reduced(
     z: Matrix,
     mass: Vector,
@@ -461,7 +440,7 @@ def _pick(cumulative: Vector, words: NDArray[np.uint64]) -> int:
     return min(int(np.searchsorted(cumulative, target, side="right")), cumulative.size - 1)
 
 
-@compiled
+@compiled_apart
 def residual_sum(z: Matrix, mass: Vector, wins: Vector, link: int, theta: Vector) -> float:
     """sum w^2 (o - mu(z . theta))^2 with o in {0, 1}; a tie counts as half a win and half a loss."""
     v = np.empty(mass.size)

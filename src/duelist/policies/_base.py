@@ -27,12 +27,24 @@ from numpy.typing import ArrayLike, NDArray
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.kernels.random import seed_words
+from duelist.kernels.scratch import Room, scratch_block
 from duelist.links import get_link
-from duelist.policies import _snapshot
-from duelist.policies._rule import ask_run
-from duelist.policies._state import Floats, Pending, State, empty_state, learn, solve, with_room
+from duelist.policies import _batch, _snapshot
+from duelist.policies._rule import ask_once
+from duelist.policies._state import (
+    Floats,
+    Layout,
+    Memory,
+    Pending,
+    State,
+    empty_memory,
+    solve_once,
+    tell_once,
+    with_room,
+)
 
 _LARGEST_SQUARE = 1e300
+ESTIMATORS = ("exact", "online")
 
 
 class Policy(ABC):
@@ -103,9 +115,10 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
 
 
 class CompiledConfig(NamedTuple):
-    """The setting every compiled rule needs; each policy has a config type of its own."""
+    """The settings every compiled rule needs; each policy has a config type of its own."""
 
     link: int
+    online: bool
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,26 +132,39 @@ class CompiledPolicy(Policy):
     ridge
         Ridge of the estimate, in the units of the features. None: the mean variance of a
         feature over the first arms shown, so that the rule does not depend on the units.
+    estimator
+        "exact" (default): the root of the estimating equation over all duels. With arms that never change a
+        round costs the same however long the run; with changing arms the cost and the memory of a
+        round grow with the distinct differences seen. "online": one pass, an approximation; each outcome
+        is taken in once, in O(dim^2) time and memory, and forgotten (see `kernels.tracking`).
     random_state
         Seed of the policy's own randomness; None takes one from the operating system.
     """
 
     link: str = "logistic"
     ridge: float | None = None
+    estimator: str = "exact"
     random_state: int | None = None
 
     config_class: ClassVar[type[Any]] = CompiledConfig
     uses_randomness: ClassVar[bool] = False
     _config: Any = field(init=False, default=None)
     _words: Any = field(init=False, default=None)
-    _state: State | None = field(init=False, default=None)
+    _memory: Memory | None = field(init=False, default=None)
     _pending: dict[int, Pending] = field(init=False, default_factory=dict)
     _next_id: int = field(init=False, default=0)
+    # What a call into compiled code takes, ready to hand over: the blocks of the memory, and room to work in.
+    _blocks: tuple[Floats, Floats, Layout] | None = field(init=False, default=None)
+    _room: tuple[Floats, Room] | None = field(init=False, default=None)
+    _free_rows: int = field(init=False, default=0)
+    _ready_until: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         get_link(self.link)
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
+        if self.estimator not in ESTIMATORS:
+            raise InvalidInput(f"estimator is {self.estimator!r}; choose one of {', '.join(ESTIMATORS)}")
         if self.random_state is None:
             self._words = seed_words(None)
         elif isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
@@ -158,43 +184,76 @@ class CompiledPolicy(Policy):
 
     def make_config(self) -> Any:
         """The NamedTuple of numbers that the rule reads."""
-        return self.config_class(get_link(self.link).code)
+        return self.config_class(get_link(self.link).code, self.online_)
 
-    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
-        """An empty state for runs whose first arms are `arms`, shape (runs, n_arms, dim)."""
+    def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
+        """An empty memory for runs whose first arms are `arms`, shape (runs, n_arms, dim)."""
         ridge = self._ridge(arms)[:, None]
         unused = np.zeros_like(ridge)
         ones = np.ones(len(arms))
-        return empty_state(words, ones, ones, ridge, ridge, unused, arms.shape[2])
+        return empty_memory(words, ones, ones, ridge, ridge, unused, arms.shape[2])
 
-    def make_room(self, state: State, rounds: int) -> State:
-        """The state with room for `rounds` more outcomes in every run."""
-        return with_room(state, rounds)
+    def make_room(self, memory: Memory, rounds: int, rows: int | None = None) -> Memory:
+        """The memory with room for `rounds` more outcomes in every run, which bring at most `rows` new differences.
+
+        The one-pass estimator needs none.
+        """
+        return memory if self.online_ else with_room(memory, rounds if rows is None else rows)
 
     # -- the contract --------------------------------------------------------------------
 
     def ask(self, arms: ArrayLike) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim)."""
         shown = check_arms(arms, self.dim_)
-        state, config = self._state, self._config
-        if state is None:
-            config = self.make_config()
-            state = self.make_state(self._words[None], shown[None])
-        state = self.make_room(state, 1)
-        first, second, layer, share = ask_run(config, state, 0, shown)
-        self._state, self._config = state, config
-        duel = Duel(first, second, self._next_id)
-        self._pending[duel.id] = Pending(first, second, shown[first] - shown[second], layer, share)
-        self._next_id += 1
-        return duel
+        self._prepare(shown[None], 1)
+        blocks, room = self._ready()
+        first, second, layer, share = ask_once(self._config, *blocks, *room, shown)
+        return self._asked(first, second, layer, share, shown[first] - shown[second])
+
+    def ask_batch(self, arms: ArrayLike, k: int | None = None, threads: int | None = None) -> _batch.Batch:
+        """A duel in each of many contexts, or in the k contexts that would teach most.
+
+        Parameters
+        ----------
+        arms
+            (contexts, candidates, dim): the candidates of every context.
+        k
+            How many contexts to ask in; None: all of them. The k contexts are chosen one after the other, each
+            for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen.
+        threads
+            How many to use; None: all cores. The result does not depend on it.
+
+        Every context is decided by the policy's own rule from what it knows now; nothing is learned in
+        between. Tell each duel of the result like any other.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy = dl.MaxPairUCB(random_state=0)
+        >>> batch = policy.ask_batch(np.random.default_rng(0).normal(size=(100, 4, 8)), k=3)
+        >>> for context, duel in batch:
+        ...     policy.tell(duel, 1)
+        """
+        return _batch.ask_batch(self, arms, k, threads)
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
         value, weight = check_outcome(outcome), check_weight(weight)
         pending = self._take(duel)
-        if pending.share > 0.0 and self._state is not None:
-            self._state = self.make_room(self._state, 1)
-            learn(self._state, 0, pending.layer, pending.difference, value, pending.share, weight)
+        if pending.share > 0.0 and self._memory is not None:
+            if self._free_rows == 0:
+                self._adopt(self.make_room(self._memory, 1))
+            self._free_rows -= 1
+            blocks, room = self._ready()
+            tell_once(
+                *blocks,
+                *room,
+                self._config.link,
+                self._config.online,
+                pending.layer,
+                pending.difference,
+                value,
+                pending.share,
+                weight,
+            )
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""
@@ -215,17 +274,69 @@ class CompiledPolicy(Policy):
             )
         return self._pending.pop(int(key))
 
+    def _asked(self, first: int, second: int, layer: int, share: float, difference: Floats) -> Duel:
+        """Hand out a decided duel, and remember what telling it will need."""
+        duel = Duel(first, second, self._next_id)
+        self._pending[self._next_id] = Pending(first, second, difference, layer, share)
+        self._next_id += 1
+        return duel
+
+    # -- memory --------------------------------------------------------------------------
+
+    def _prepare(self, arms: Floats, rounds: int) -> None:
+        """A memory, and room to decide on `arms` (contexts, n_arms, dim) in the next rounds."""
+        memory = self._memory
+        if memory is None:
+            config = self.make_config()
+            memory = self.make_memory(self._words[None], arms[:1])
+            self._config = config
+        if self._next_id + rounds >= self._ready_until:
+            # An unknown horizon is guessed anew at powers of two; between them nothing has to be looked at.
+            self._adopt(self.make_room(memory, rounds))
+            self._ready_until = 1 << (self._next_id + rounds).bit_length()
+        if self._room is None or self._room[1].arms < arms.shape[1]:
+            self._make_scratch(arms.shape[1])
+
+    def _ready(self) -> tuple[tuple[Floats, Floats, Layout], tuple[Floats, Room]]:
+        """The blocks of the memory and the room to work in, which `_prepare` has made."""
+        if self._blocks is None or self._room is None:
+            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+        return self._blocks, self._room
+
+    def _adopt(self, memory: Memory) -> None:
+        """Go on with this memory, which has room."""
+        self._memory = memory
+        self._blocks = memory.core[0], memory.rows[0], memory.layout
+        self._free_rows = memory.layout.capacity - int(memory.state().n_rows[0])
+        if self._room is not None and self._room[1].rows != memory.layout.capacity:
+            self._make_scratch(self._room[1].arms)
+
+    def _make_scratch(self, n_arms: int) -> None:
+        assert self._memory is not None  # noqa: S101  (for the type checker)
+        room = Room(n_arms, self._memory.layout.dim, self._memory.layout.capacity)
+        self._room = scratch_block(room), room
+
+    @property
+    def _state(self) -> State | None:
+        """A view of what it knows; None before the first arms."""
+        return None if self._memory is None else self._memory.state()
+
     # -- what it has learned -------------------------------------------------------------
 
     @property
     def dim_(self) -> int | None:
         """Number of features, learned from the first arms; None before."""
-        return None if self._state is None else self._state.z.shape[1]
+        return None if self._memory is None else self._memory.layout.dim
+
+    @property
+    def online_(self) -> bool:
+        """Whether the one-pass estimator is used."""
+        return self.estimator == "online"
 
     @property
     def rounds_(self) -> int:
         """Duels asked so far."""
-        return 0 if self._state is None else int(self._state.rounds[0])
+        return self._next_id
 
     @property
     def pending_(self) -> list[int]:
@@ -245,24 +356,29 @@ class CompiledPolicy(Policy):
     @property
     def main_layer_(self) -> int:
         """Position of the estimator with the most data (the deepest of equals)."""
-        counts = self._fitted().learned[0]
+        counts = self._fitted().learned
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""
         state = self._fitted()
-        solve(state, 0, layer, get_link(self.link).code)
-        return state.theta[0, layer].copy()
+        if not -state.theta.shape[0] <= layer < state.theta.shape[0]:
+            raise InvalidInput(f"layer is {layer}; this policy has layers 0 to {state.theta.shape[0] - 1}")
+        layer %= state.theta.shape[0]
+        blocks, room = self._ready()
+        if state.dirty[layer] and not self.online_:
+            solve_once(*blocks, *room, self._config.link, layer)
+        return state.theta[layer].copy()
 
     def layer_precision(self, layer: int) -> Floats:
         """The precision Sigma of one estimator."""
-        factor = self._fitted().factor[0, layer]
-        return np.asarray(factor @ factor.T)
+        factor = self._fitted().factor[layer]
+        return np.asarray(factor.T @ factor)
 
     def _fitted(self) -> State:
-        if self._state is None:
+        if self._memory is None:
             raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
-        return self._state
+        return self._memory.state()
 
     # -- snapshots -----------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ import math
 
 import numpy as np
 
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
+from duelist.kernels.all_pairs import argmax
+from duelist.kernels.scratch import NOTHING, Scratch, same_arms
 from duelist.policies._state import Floats, Ints
 
 
@@ -22,15 +24,40 @@ def layers_for(finest: float) -> int:
 
 
 @compiled
-def keep_good_arms(u: Floats, remaining: Ints, count: int, slack: float) -> int:
+def keep_good_arms(u: Floats, remaining: Ints, slack: float) -> int:
     """Keep the arms with u >= max u - slack, in place; how many are left."""
-    floor = u.max() - slack
+    floor = u[argmax(u)] - slack
     left = 0
-    for a in range(count):
+    for a in range(u.size):
         if u[a] >= floor:
             remaining[left] = remaining[a]
             left += 1
     return left
+
+
+@compiled
+def start_walk(scratch: Scratch, arms: Floats, stretch: float) -> tuple[int, int]:
+    """The layer to start from and how many arms remain there, listed in scratch.remaining.
+
+    A walk that meets the arms and the stretch of the walk before it would repeat it down to the first layer
+    that has learned since, so it starts from the deepest layer reached above that one. `learn` sees to the
+    rest: an outcome in a layer above makes the next walk start anew.
+    """
+    if same_arms(scratch, arms) and scratch.walk[0] != NOTHING and scratch.walk_key[0] == stretch:
+        return scratch.walk[0], scratch.walk[1]
+    n = arms.shape[0]
+    for a in range(n):
+        scratch.remaining[a] = a
+    scratch.walk_key[0] = stretch
+    reach_layer(scratch, plain_int(0), n)
+    return scratch.walk[0], scratch.walk[1]
+
+
+@compiled
+def reach_layer(scratch: Scratch, layer: int, count: int) -> None:
+    """Remember that the walk came to this layer with so many arms remaining."""
+    scratch.walk[0] = layer
+    scratch.walk[1] = count
 
 
 def powers_of_half(layers: int) -> Floats:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.compiled import compiled
-from duelist.kernels.pairs import argmax, challenger
+from duelist.kernels.all_pairs import argmax
+from duelist.kernels.pairs import challenger
 from duelist.kernels.random import gumbel, normal, uniform
+from duelist.kernels.scratch import Scratch
 from duelist.links import PROBIT
 from duelist.policies._state import Floats
 
@@ -29,7 +31,14 @@ def coin_chance(dim: int, horizon: float, t: int) -> float:
 
 @compiled
 def perturbed_pair(
-    link: int, words: NDArray[np.uint64], u: Floats, v: Floats, chance: float, clip: float, bonus: float
+    link: int,
+    words: NDArray[np.uint64],
+    u: Floats,
+    v: Floats,
+    chance: float,
+    clip: float,
+    bonus: float,
+    scratch: Scratch,
 ) -> tuple[int, int]:
     """The arm with the best perturbed utility, and its challenger.
 
@@ -38,12 +47,17 @@ def perturbed_pair(
     dim, n = v.shape
     separate = uniform(words) < chance
     shared = 0.0 if separate else perturbation(link, words, clip)
-    score = np.empty(n)
+    score = scratch.reach[:n]
     for a in range(n):
-        square = 0.0
-        for k in range(dim):
-            square += v[k, a] * v[k, a]
+        score[a] = 0.0
+    for k in range(dim):
+        row = v[k]
+        for a in range(n):
+            score[a] += row[a] * row[a]
+    for a in range(n):
+        score[a] = math.sqrt(score[a])
+    for a in range(n):
         noise = perturbation(link, words, clip) if separate else shared
-        score[a] = u[a] + noise * math.sqrt(square)
+        score[a] = u[a] + noise * score[a]
     first = argmax(score)
-    return first, challenger(u, v, first, bonus)
+    return first, challenger(u, v, first, bonus, scratch.line)

@@ -13,7 +13,7 @@ from duelist.compiled import compiled
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 from duelist.policies._base import CompiledPolicy, check_horizon, check_positive, is_number
-from duelist.policies._state import Floats, State, empty_state
+from duelist.policies._state import Floats, Memory, State, empty_memory
 
 _SMALLEST_KAPPA = 1e-300
 RADIUS_NAMES = ("practical", "theory", "experiment")
@@ -26,6 +26,7 @@ class RadiusConfig(NamedTuple):
     """
 
     link: int
+    online: bool
     horizon: int
     kind: int
     factor: float
@@ -33,11 +34,11 @@ class RadiusConfig(NamedTuple):
 
 
 @compiled
-def flat_radius(config: Any, state: State, run: int, dim: int) -> float:
+def flat_radius(config: Any, state: State, dim: int) -> float:
     """beta of the present round for a policy with one estimator."""
-    horizon = radii.effective_horizon(config.horizon, state.rounds[run])
+    horizon = radii.effective_horizon(config.horizon, state.rounds[0])
     if config.kind == radii.THEORY:
-        return config.factor * radii.warmed_glm(dim, horizon, state.kappa[run], config.delta)
+        return config.factor * radii.warmed_glm(dim, horizon, state.kappa[0], config.delta)
     if config.kind == radii.SHAPE:
         return config.factor * radii.practical(dim, horizon)
     return config.factor
@@ -62,9 +63,10 @@ class RadiusPolicy(CompiledPolicy):
     kappa
         Smallest slope of the link; None derives it from `theta_bound` and the first arms.
     theta_bound
-        A bound S on |theta*| (the papers: 1), used only to derive kappa: the smallest slope
+        A bound S on |theta*| (the papers: 1), used to derive kappa: the smallest slope
         over |v| <= 2 A S with A the largest distance of a first arm from their centre. Give kappa where the
-        first arms are not typical (a single one, say).
+        first arms are not typical (a single one, say). With radius "theory" the one-pass estimate is also
+        kept within |theta| <= S.
     """
 
     horizon: int | None = None
@@ -98,13 +100,23 @@ class RadiusPolicy(CompiledPolicy):
     def make_config(self) -> Any:
         """The settings of the rule as numbers."""
         kind, factor = self._kind_and_factor()
-        return self.config_class(get_link(self.link).code, check_horizon(self.horizon), kind, factor, self.delta)
+        return self.config_class(
+            get_link(self.link).code, self.online_, check_horizon(self.horizon), kind, factor, self.delta
+        )
 
-    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
+    def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
         """One estimator a run, its precision and estimate with the same ridge."""
         ridge = self._ridge(arms)[:, None]
         kappa = self._kappa(arms) if self.radius == "theory" else np.ones(len(arms))
-        return empty_state(words, kappa, np.ones(len(arms)), ridge, ridge, np.zeros_like(ridge), arms.shape[2])
+        memory = empty_memory(words, kappa, np.ones(len(arms)), ridge, ridge, np.zeros_like(ridge), arms.shape[2])
+        return self._bounded(memory)
+
+    def _bounded(self, memory: Memory) -> Memory:
+        """With the published radius, the one-pass estimate is kept within `theta_bound`, as its theory asks."""
+        if self.radius == "theory":
+            for run in range(len(memory.core)):
+                memory.state(run).bound[0] = self.theta_bound
+        return memory
 
     def _kind_and_factor(self) -> tuple[int, float]:
         if self.radius == "theory":

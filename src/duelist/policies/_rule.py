@@ -2,34 +2,42 @@
 
 A policy file writes its rule once, as a plain function for one run,
 
-    decide(config, state, run, arms) -> (first, second, layer, share)
+    decide(config, state, scratch, arms) -> (first, second, layer, share)
 
 where `config` is a NamedTuple of numbers, `layer` the estimator that will learn the outcome
-and `share` the weight w^2 it enters with (0: learn nothing). The decorator `rule(Config)` makes
+and `share` the weight w^2 it enters with (0: learn nothing). A rule that wants to read an estimate whose
+data have moved on returns `estimate_first(layer)` and is called again when it is solved; so rules do
+not contain the solver, and compile in seconds. The decorator `rule(Config)` makes
 it the meaning of `decide` for that type of config, so that the loops of the package (one live
-run, or 128 simulated ones) are written once and compiled for each policy.
+run, many contexts, or 128 simulated runs) are written once and compiled for each policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import numpy as np
 from numba.extending import overload
 
-from duelist.compiled import compiled
-from duelist.policies._state import Floats, State
+from duelist.compiled import JIT_OPTIONS, compiled, written_in
+from duelist.kernels.linalg import as_columns, chosen_as_columns, utilities, whiten, whiten_few
+from duelist.kernels.many import MANY_ARMS
+from duelist.kernels.scratch import Room, Scratch, scratch_of
+from duelist.kernels.views import as_matrix, borrowed
+from duelist.kernels.whitening import utilities_into, whiten_into
+from duelist.policies._state import OUTDATED, Floats, Ints, Layout, State, solve, state_of
 
 Decision = tuple[int, int, int, float]
-Rule = Callable[[Any, State, int, Floats], Decision]
+Rule = Callable[[Any, State, Scratch, Floats], Decision]
 
 _RULES: dict[type, Rule] = {}
+_UNDECIDED: Final = -1
+_INLINED: Any = {**JIT_OPTIONS, "forceinline": True}
 
 
-def decide(config: NamedTuple, state: State, run: int, arms: Floats) -> Decision:
+def decide(config: NamedTuple, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """The decision of one round; compiled code finds the rule by the type of `config`."""
-    return _RULES[type(config)](config, state, run, arms)  # plain Python: with NUMBA_DISABLE_JIT=1, for a debugger
+    return _RULES[type(config)](config, state, scratch, arms)  # plain Python: with NUMBA_DISABLE_JIT=1, for a debugger
 
 
 def rule(config_class: type) -> Callable[[Rule], Rule]:
@@ -38,8 +46,8 @@ def rule(config_class: type) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
         _RULES[config_class] = function
 
-        @overload(decide, strict=False)
-        def dispatch(config: Any, state: Any, run: Any, arms: Any) -> Rule | None:
+        @overload(decide, strict=False, jit_options=_INLINED)
+        def dispatch(config: Any, state: Any, scratch: Any, arms: Any) -> Rule | None:
             return function if getattr(config, "instance_class", None) is config_class else None
 
         return function
@@ -48,13 +56,85 @@ def rule(config_class: type) -> Callable[[Rule], Rule]:
 
 
 @compiled
-def ask_run(config: Any, state: State, run: int, arms: Floats) -> Decision:
-    """One round of one run: counts the round, then decides."""
-    state.rounds[run] += 1
-    return decide(config, state, run, arms)
+def estimate_first(layer: int) -> Decision:
+    """What a rule returns to have the estimate of a layer solved before it goes on."""
+    return _UNDECIDED, _UNDECIDED, layer, 0.0
 
 
 @compiled
-def all_arms(n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Positions 0 .. n-1: the arms before any was ruled out."""
-    return np.arange(n)
+def outdated(state: State, layer: int) -> bool:
+    """Whether the data of a layer have moved on since its estimate was solved."""
+    return state.dirty[layer] == OUTDATED
+
+
+@written_in
+def decided(config: Any, state: State, scratch: Scratch, arms: Floats) -> Decision:
+    """The decision of the rule, with the estimates it asks for on the way."""
+    while True:
+        first, second, layer, share = decide(config, state, scratch, arms)
+        if first != _UNDECIDED:
+            return first, second, layer, share
+        solve(state, scratch, layer, config.link, config.online)
+
+
+@compiled
+def ask_once(
+    config: Any, core: Floats, rows: Floats, layout: Layout, block: Floats, room: Room, arms: Floats
+) -> Decision:
+    """One round of a live policy: counts the round, then decides."""
+    state = state_of(core, rows, layout)
+    state.rounds[0] += 1
+    return decided(config, state, scratch_of(block, room), borrowed(arms))
+
+
+@compiled
+def look_at_all(state: State, scratch: Scratch, arms: Floats) -> tuple[Floats, Floats]:
+    """Utilities u (n_arms,) and whitened columns v (dim, n_arms) of all arms, for a policy without layers."""
+    n, dim = arms.shape
+    u = scratch.u[:n]
+    v = as_matrix(scratch.v, dim, n)
+    if n >= MANY_ARMS:
+        utilities_into(state.theta[0], arms, u)
+        whiten_into(state.factor[0], arms, v)
+        return u, v
+    as_columns(arms, v)
+    utilities(state.theta[0], v, u)
+    whiten_columns(state.factor[0], v, scratch)
+    return u, v
+
+
+@compiled
+def whiten_columns(factor: Floats, v: Floats, scratch: Scratch) -> None:
+    """Columns x of v become R'^-1 x, by the way that suits their number."""
+    dim, n = v.shape
+    if 2 * n <= dim:
+        whiten_few(factor, v, as_matrix(scratch.near, n, dim))
+    else:
+        whiten(factor, v)
+
+
+@compiled
+def whitened(state: State, scratch: Scratch, layer: int, arms: Floats, chosen: Ints) -> Floats:
+    """Columns (dim, n) of the arms listed in `chosen`, whitened by one layer's precision."""
+    n, dim = chosen.size, arms.shape[1]
+    v = as_matrix(scratch.v, dim, n)
+    if n == arms.shape[0] and n >= MANY_ARMS:
+        whiten_into(state.factor[layer], arms, v)
+        return v
+    chosen_as_columns(arms, chosen, v)
+    whiten_columns(state.factor[layer], v, scratch)
+    return v
+
+
+@compiled
+def utilities_of(state: State, scratch: Scratch, layer: int, arms: Floats, chosen: Ints) -> Floats:
+    """x . theta of the arms listed in `chosen`, with one layer's estimate as it stands."""
+    theta = state.theta[layer]
+    u = scratch.u[: chosen.size]
+    for a in range(u.size):
+        arm = arms[chosen[a]]
+        total = 0.0
+        for k in range(theta.size):
+            total += arm[k] * theta[k]
+        u[a] = total
+    return u

@@ -1,14 +1,14 @@
 """Snapshots: a policy as plain data, never pickle.
 
-Format (version 1), every value plain JSON:
+Format (version 2), every value plain JSON:
 
-    {"format": "duelist.policy", "version": 1, "policy": "VACDB",
+    {"format": "duelist.policy", "version": 2, "policy": "VACDB",
      "params": {...}, "next_id": 3, "state": {name: array}, "words": array,
      "pending": [[id, first, second, layer, share, array]],
      "checksum": crc32 of all the rest}
 
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the
-random generator come back to the bit.
+random generator come back to the bit. `state` holds the arrays of a `State` by name.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import DuelistError, InvalidSnapshot
-from duelist.policies._state import Pending, State, empty_state
+from duelist.policies._state import ARRAYS, POOLED, Layout, Memory, Pending, memory_for
 
 if TYPE_CHECKING:
     from duelist.policies._base import CompiledPolicy
 
 FORMAT = "duelist.policy"
-VERSION = 1
-
-_POOLED = ("z", "mass", "wins", "layer", "next_row", "table")
+VERSION = 2
 
 P = TypeVar("P", bound="CompiledPolicy")
 
@@ -46,7 +44,7 @@ def pack(policy: CompiledPolicy) -> dict[str, Any]:
         "params": {name: _plain(value) for name, value in policy.params.items()},
         "next_id": policy._next_id,
         "words": _encode(policy._words),
-        "state": None if state is None else {n: _encode(a) for n, a in state._asdict().items()},
+        "state": None if state is None else {n: _encode(getattr(state, n)) for n in ARRAYS},
         "pending": [
             [i, p.first, p.second, p.layer, p.share, _encode(p.difference)] for i, p in policy._pending.items()
         ],
@@ -63,44 +61,50 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
             int(i): Pending(int(first), int(second), _decode(z), int(layer), float(share))
             for i, first, second, layer, share, z in snapshot["pending"]
         }
-        if snapshot["state"] is not None:
-            policy._state = State(**{name: _decode(a) for name, a in snapshot["state"].items()})
-            policy._config = policy.make_config()
-            _check_state(policy._state, pending)
         policy._words = _decode(snapshot["words"])
         policy._next_id = int(snapshot["next_id"])
         policy._pending = pending
+        if snapshot["state"] is not None:
+            memory = _checked_memory({name: _decode(snapshot["state"][name]) for name in ARRAYS}, pending)
+            policy._config = policy.make_config()
+            policy._adopt(memory)
+            policy._make_scratch(1)
     except (KeyError, TypeError, ValueError, AttributeError, DuelistError) as error:
         raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
     return policy
 
 
-def _check_state(state: State, pending: dict[int, Pending]) -> None:
-    """Shapes, types and indices fit together: compiled code follows them without a second look."""
-    runs, layers, dim = state.theta.shape
-    capacity = state.mass.shape[1]
-    model = empty_state(
-        state.words, np.ones(1), np.ones(1), np.ones((1, layers)), np.ones((1, layers)), np.ones((1, layers)), dim
-    )
-    for name in State._fields:
-        got, wanted = getattr(state, name), getattr(model, name)
-        sizes = {model.mass.shape[1]: capacity, model.table.shape[1]: 2 * capacity}
-        shape = tuple(
-            sizes.get(n, n) if k == len(wanted.shape) - 1 and name in _POOLED else n for k, n in enumerate(wanted.shape)
-        )
-        if got.dtype != wanted.dtype or got.shape != shape:
-            raise ValueError(f"{name} has shape {got.shape} and type {got.dtype}, not {shape} and {wanted.dtype}")
-    rows = int(state.n_rows[0])
-    if runs != 1 or not 0 <= rows <= capacity or capacity & (capacity - 1):
+def _checked_memory(arrays: dict[str, NDArray[Any]], pending: dict[int, Pending]) -> Memory:
+    """The arrays as the memory of one run.
+
+    Shapes, types and indices must fit together: compiled code follows them without a second look.
+    """
+    layers, dim = arrays["theta"].shape
+    (capacity,) = arrays["mass"].shape
+    rows = int(arrays["n_rows"][0])
+    slots = Layout(layers, dim, capacity).table_size
+    if not 0 <= rows <= capacity or slots < 2 or slots & (slots - 1):
         raise ValueError(f"there are {rows} rows with room for {capacity}")
-    for name, low, high in (("head", -1, rows), ("next_row", -1, rows), ("layer", 0, layers), ("table", 0, rows + 1)):
-        values = getattr(state, name)
-        values = values[:, :rows] if name in ("next_row", "layer") else values
+    memory = memory_for(1, Layout(layers, dim, capacity))
+    room = memory.state()
+    for name, got in arrays.items():
+        wanted = getattr(room, name)
+        if got.dtype != wanted.dtype or got.shape != wanted.shape:
+            raise ValueError(
+                f"{name} has shape {got.shape} and type {got.dtype}, not {wanted.shape} and {wanted.dtype}"
+            )
+        wanted[...] = got
+    limits = {"head": (-1, rows), "chain": (0, rows + 1), "next_row": (-1, rows), "place": (0, rows)}
+    limits |= {"layer": (0, layers), "table": (0, rows + 1)}
+    for name, (low, high) in limits.items():
+        values = arrays[name]
+        values = values[:rows] if name in POOLED else values
         if ((values < low) | (values >= high)).any():
             raise ValueError(f"{name} points outside the rows")
     for key, duel in pending.items():
         if duel.difference.shape != (dim,) or not -1 <= duel.layer < layers:
             raise ValueError(f"pending duel {key} does not fit the state")
+    return memory
 
 
 def _check_header(policy_class: type, snapshot: Any) -> None:

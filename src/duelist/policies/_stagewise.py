@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist import radius as radii
-from duelist.compiled import compiled, plain_int
+from duelist.compiled import compiled
 from duelist.errors import InvalidInput
-from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import widest_pair
-from duelist.policies._layers import keep_good_arms, layers_for
+from duelist.kernels.scratch import Scratch
+from duelist.policies._layers import keep_good_arms, layers_for, reach_layer, start_walk
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy
-from duelist.policies._rule import all_arms
-from duelist.policies._state import Floats, Ints, State, solve, with_layers, with_room
+from duelist.policies._rule import outdated, utilities_of, whitened
+from duelist.policies._state import Floats, Ints, Memory, State, most_rounds, with_layers
+
+EXPLORE: Final = 0
+EXPLOIT: Final = 1
+WAIT: Final = 2  # for the estimate of the layer
 
 
 class Walk(NamedTuple):
-    """Where the walk through the layers ended, and with which arms."""
+    """Where the walk through the layers ended, why, and with which arms."""
 
-    exploit: bool
+    end: int
     layer: int
     first: int
     second: int
@@ -34,40 +38,40 @@ class Walk(NamedTuple):
 
 
 @compiled
-def stretch(config: RadiusConfig, state: State, run: int, n_arms: int) -> float:
+def stretch(config: RadiusConfig, state: State, n_arms: int) -> float:
     """eta of the present round."""
-    horizon = radii.effective_horizon(config.horizon, state.rounds[run])
+    horizon = radii.effective_horizon(config.horizon, state.rounds[0])
     if config.kind == radii.THEORY:
-        return config.factor * radii.stagewise(n_arms, horizon, state.kappa[run], config.delta)
+        return config.factor * radii.stagewise(n_arms, horizon, state.kappa[0], config.delta)
     if config.kind == radii.SHAPE:
         return config.factor * radii.practical(1, horizon)
     return config.factor
 
 
 @compiled
-def walk(config: RadiusConfig, state: State, run: int, arms: Floats) -> Walk:
+def walk(config: RadiusConfig, state: State, scratch: Scratch, arms: Floats) -> Walk:
     """Go down the layers until a pair is to be explored or all p <= 1/sqrt(T)."""
-    n = arms.shape[0]
-    remaining = all_arms(n)
-    count = n
-    eta = stretch(config, state, run, n)
-    finest = 1.0 / math.sqrt(radii.effective_horizon(config.horizon, state.rounds[run]))
-    last = state.theta.shape[1] - 1
-    layer = plain_int(0)
+    eta = stretch(config, state, arms.shape[0])
+    finest = 1.0 / math.sqrt(radii.effective_horizon(config.horizon, state.rounds[0]))
+    last = state.theta.shape[0] - 1
+    layer, count = start_walk(scratch, arms, eta)
     while True:
-        v = whiten(state.factor[run, layer], arms, remaining, count)
-        i, j, square = widest_pair(v)
+        remaining = scratch.remaining[:count]
+        v = whitened(state, scratch, layer, arms, remaining)
+        i, j, square = widest_pair(v, scratch.near, scratch)
         p = eta * math.sqrt(square)
         threshold = 2.0 ** -(layer + 1)
         exploit = p <= finest or (layer == last and p <= threshold)
         if p > threshold and not exploit:
-            return Walk(False, layer, remaining[i], remaining[j], eta, remaining, np.empty(0), v)
-        solve(state, run, layer, config.link)
-        u = utilities(state.theta[run, layer], arms, remaining, count)
+            return Walk(EXPLORE, layer, remaining[i], remaining[j], eta, remaining, scratch.u[:0], v)
+        if outdated(state, layer):
+            return Walk(WAIT, layer, 0, 0, eta, remaining, scratch.u[:0], v)
+        u = utilities_of(state, scratch, layer, arms, remaining)
         if exploit:
-            return Walk(True, layer, 0, 0, eta, remaining, u, v)
-        count = keep_good_arms(u, remaining, count, threshold)
+            return Walk(EXPLOIT, layer, remaining[i], remaining[j], eta, remaining, u, v)
+        count = keep_good_arms(u, remaining, threshold)
         layer += 1
+        reach_layer(scratch, layer, count)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,26 +87,27 @@ class StagewisePolicy(RadiusPolicy):
                 "radius 'experiment' is not defined for layered policies; take 'practical', 'theory', or a number"
             )
 
-    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
+    def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
         """One estimator a layer, all with the same ridge."""
-        base = super().make_state(words, arms)
+        base = super().make_memory(words, arms)
         return self._deepened(base, 1)
 
-    def make_room(self, state: State, rounds: int) -> State:
+    def make_room(self, memory: Memory, rounds: int, rows: int | None = None) -> Memory:
         """Room for more outcomes and, with an unknown horizon, for the layers they may reach."""
         if self.horizon is None:
-            state = self._deepened(state, int(state.rounds.max()) + rounds)
-        return with_room(state, rounds)
+            memory = self._deepened(memory, most_rounds(memory) + rounds)
+        return super().make_room(memory, rounds, rows)
 
-    def _deepened(self, state: State, t: int) -> State:
+    def _deepened(self, memory: Memory, t: int) -> Memory:
         horizon = float(self.horizon or radii.effective_horizon(0, t))
         layers = int(layers_for(1.0 / math.sqrt(max(horizon, 2.0))))
-        if layers <= state.theta.shape[1]:
-            return state
-        ridge = np.repeat(state.ridge[:, :1], layers, axis=1)
-        return with_layers(state, ridge, ridge, np.zeros_like(ridge))
+        if layers <= memory.layout.layers:
+            return memory
+        first = np.array([memory.state(run).ridge[:1] for run in range(len(memory.core))])
+        ridge = np.repeat(first, layers, axis=1)
+        return with_layers(memory, ridge, ridge, np.zeros_like(ridge))
 
     @property
     def layer_counts_(self) -> list[int]:
         """Duels learned in each layer (their weights summed and rounded)."""
-        return [round(c) for c in self._fitted().learned[0]]
+        return [round(c) for c in self._fitted().learned]

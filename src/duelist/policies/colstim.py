@@ -9,19 +9,20 @@ import numpy as np
 
 from duelist import radius as radii
 from duelist.errors import InvalidInput
-from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.random import below
+from duelist.kernels.scratch import Scratch
 from duelist.policies._base import check_positive
 from duelist.policies._perturbation import coin_chance, perturbed_pair
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve_only
+from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
+from duelist.policies._state import Floats, State
 
 
 class CoLSTIMConfig(NamedTuple):
     """Settings of the CoLSTIM rule; a clip of 0 stands for sqrt(d log T), a warm-up of -1 for d K."""
 
     link: int
+    online: bool
     horizon: int
     kind: int
     factor: float
@@ -31,23 +32,22 @@ class CoLSTIMConfig(NamedTuple):
 
 
 @rule(CoLSTIMConfig)
-def decide_colstim(config: CoLSTIMConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_colstim(config: CoLSTIMConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """Uniform pairs during the warm-up, then the randomised pair."""
     n, dim = arms.shape
-    t = state.rounds[run]
+    t = state.rounds[0]
     warmup = config.warmup if config.warmup >= 0 else dim * n
     if t <= warmup and n > 1:
-        i = below(state.words[run], n)
-        j = below(state.words[run], n - 1)
+        i = below(state.words, n)
+        j = below(state.words, n - 1)
         return i, j + 1 if j >= i else j, 0, 1.0
-    everyone = all_arms(n)
-    solve_only(state, run, config.link)
-    u = utilities(state.theta[run, 0], arms, everyone, n)
-    v = whiten(state.factor[run, 0], arms, everyone, n)
+    if outdated(state, 0):
+        return estimate_first(0)
+    u, v = look_at_all(state, scratch, arms)
     horizon = radii.effective_horizon(config.horizon, t)
     clip = config.clip if config.clip > 0.0 else radii.practical(dim, horizon)
-    bonus = flat_radius(config, state, run, dim)
-    i, j = perturbed_pair(config.link, state.words[run], u, v, coin_chance(dim, horizon, t), clip, bonus)
+    bonus = flat_radius(config, state, dim)
+    i, j = perturbed_pair(config.link, state.words, u, v, coin_chance(dim, horizon, t), clip, bonus, scratch)
     return i, j, 0, 1.0
 
 

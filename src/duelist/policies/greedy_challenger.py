@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.kernels.linalg import utilities, whiten
-from duelist.kernels.pairs import argmax, challenger
+from duelist.kernels.all_pairs import argmax
+from duelist.kernels.pairs import challenger
+from duelist.kernels.scratch import Scratch, last_decision, recall, remember
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve_only
+from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
+from duelist.policies._state import Floats, State
 
 
 class GreedyChallengerConfig(RadiusConfig):
@@ -17,16 +18,17 @@ class GreedyChallengerConfig(RadiusConfig):
 
 
 @rule(GreedyChallengerConfig)
-def decide_greedy_challenger(config: GreedyChallengerConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_greedy_challenger(config: GreedyChallengerConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """First the arm with the largest utility, then the best arm with a bonus of 2 beta |x - y|."""
-    n, dim = arms.shape
-    everyone = all_arms(n)
-    solve_only(state, run, config.link)
-    u = utilities(state.theta[run, 0], arms, everyone, n)
-    v = whiten(state.factor[run, 0], arms, everyone, n)
+    radius = flat_radius(config, state, arms.shape[1])
+    if recall(scratch, arms, radius):
+        return last_decision(scratch)
+    if outdated(state, 0):
+        return estimate_first(0)
+    u, v = look_at_all(state, scratch, arms)
     i = argmax(u)
-    j = challenger(u, v, i, 2.0 * flat_radius(config, state, run, dim))
-    return i, j, 0, 1.0
+    j = challenger(u, v, i, 2.0 * radius, scratch.line)
+    return remember(scratch, i, j, 0, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

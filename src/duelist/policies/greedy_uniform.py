@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.kernels.linalg import utilities
-from duelist.kernels.pairs import argmax
+from duelist.kernels.all_pairs import argmax
+from duelist.kernels.linalg import as_columns, utilities
 from duelist.kernels.random import below
+from duelist.kernels.scratch import Scratch
+from duelist.kernels.views import as_matrix
 from duelist.policies._base import CompiledConfig, CompiledPolicy
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve_only
+from duelist.policies._rule import Decision, estimate_first, outdated, rule
+from duelist.policies._state import Floats, State
 
 
 class GreedyUniformConfig(CompiledConfig):
@@ -18,14 +20,19 @@ class GreedyUniformConfig(CompiledConfig):
 
 
 @rule(GreedyUniformConfig)
-def decide_greedy_uniform(config: GreedyUniformConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_greedy_uniform(config: GreedyUniformConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """First the arm with the largest utility, then any other arm."""
-    n = arms.shape[0]
-    solve_only(state, run, config.link)
-    i = argmax(utilities(state.theta[run, 0], arms, all_arms(n), n))
+    n, dim = arms.shape
+    if outdated(state, 0):
+        return estimate_first(0)
+    u = scratch.u[:n]
+    v = as_matrix(scratch.v, dim, n)
+    as_columns(arms, v)
+    utilities(state.theta[0], v, u)
+    i = argmax(u)
     if n == 1:
         return i, i, 0, 1.0
-    j = below(state.words[run], n - 1)
+    j = below(state.words, n - 1)
     return i, j + 1 if j >= i else j, 0, 1.0
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from duelist.kernels.linalg import utilities, whiten
-from duelist.kernels.pairs import undominated, widest_pair
+from duelist.kernels.pairs import columns, undominated, widest_pair
+from duelist.kernels.scratch import Scratch, last_decision, recall, remember
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve_only
+from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
+from duelist.policies._state import Floats, State
 
 
 class MaxInPConfig(RadiusConfig):
@@ -19,21 +17,19 @@ class MaxInPConfig(RadiusConfig):
 
 
 @rule(MaxInPConfig)
-def decide_max_in_p(config: MaxInPConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_max_in_p(config: MaxInPConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """The widest pair of the promising set."""
-    n, dim = arms.shape
-    everyone = all_arms(n)
-    solve_only(state, run, config.link)
-    u = utilities(state.theta[run, 0], arms, everyone, n)
-    v = whiten(state.factor[run, 0], arms, everyone, n)
-    promising = np.empty(n, np.int64)
-    count = undominated(u, v, flat_radius(config, state, run, dim), promising)
-    kept = np.empty((dim, count))
-    for k in range(dim):
-        for a in range(count):
-            kept[k, a] = v[k, promising[a]]
-    i, j, _ = widest_pair(kept)
-    return promising[i], promising[j], 0, 1.0
+    radius = flat_radius(config, state, arms.shape[1])
+    if recall(scratch, arms, radius):
+        return last_decision(scratch)
+    if outdated(state, 0):
+        return estimate_first(0)
+    u, v = look_at_all(state, scratch, arms)
+    promising = scratch.remaining
+    count = undominated(u, v, radius, promising, scratch)
+    kept = columns(v, promising, count, scratch.near)
+    i, j, _ = widest_pair(kept, scratch.v, scratch)  # v is no longer needed
+    return remember(scratch, promising[i], promising[j], 0, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

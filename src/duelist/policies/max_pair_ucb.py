@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.pairs import best_pair
+from duelist.kernels.scratch import Scratch, last_decision, recall, remember
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, solve_only
+from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
+from duelist.policies._state import Floats, State
 
 
 class MaxPairUCBConfig(RadiusConfig):
@@ -17,15 +17,16 @@ class MaxPairUCBConfig(RadiusConfig):
 
 
 @rule(MaxPairUCBConfig)
-def decide_max_pair_ucb(config: MaxPairUCBConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_max_pair_ucb(config: MaxPairUCBConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """argmax over pairs of (x + y) . theta + beta |x - y|."""
-    n, dim = arms.shape
-    everyone = all_arms(n)
-    solve_only(state, run, config.link)
-    u = utilities(state.theta[run, 0], arms, everyone, n)
-    v = whiten(state.factor[run, 0], arms, everyone, n)
-    i, j, _ = best_pair(u, v, flat_radius(config, state, run, dim))
-    return i, j, 0, 1.0
+    radius = flat_radius(config, state, arms.shape[1])
+    if recall(scratch, arms, radius):
+        return last_decision(scratch)
+    if outdated(state, 0):
+        return estimate_first(0)
+    u, v = look_at_all(state, scratch, arms)
+    i, j, _ = best_pair(u, v, radius, scratch)
+    return remember(scratch, i, j, 0, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

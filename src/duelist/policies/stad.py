@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.kernels.pairs import argmax, challenger
+from duelist.kernels.all_pairs import argmax
+from duelist.kernels.pairs import challenger
+from duelist.kernels.scratch import Scratch
 from duelist.policies._radius_policy import RadiusConfig
-from duelist.policies._rule import Decision, rule
-from duelist.policies._stagewise import StagewisePolicy, walk
+from duelist.policies._rule import Decision, estimate_first, rule
+from duelist.policies._stagewise import EXPLORE, WAIT, StagewisePolicy, walk
 from duelist.policies._state import Floats, State
 
 
@@ -17,13 +19,15 @@ class StaDConfig(RadiusConfig):
 
 
 @rule(StaDConfig)
-def decide_stad(config: StaDConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_stad(config: StaDConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """Explore in some layer, or play the best arm against its challenger and store nothing."""
-    end = walk(config, state, run, arms)
-    if not end.exploit:
+    end = walk(config, state, scratch, arms)
+    if end.end == WAIT:
+        return estimate_first(end.layer)
+    if end.end == EXPLORE:
         return end.first, end.second, end.layer, 1.0
     i = argmax(end.u)
-    j = challenger(end.u, end.v, i, end.eta)
+    j = challenger(end.u, end.v, i, end.eta, scratch.line)
     return end.remaining[i], end.remaining[j], -1, 0.0
 
 

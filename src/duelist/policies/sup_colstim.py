@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from duelist import radius as radii
+from duelist.kernels.scratch import Scratch
 from duelist.policies._perturbation import coin_chance, perturbed_pair
 from duelist.policies._radius_policy import RadiusConfig
-from duelist.policies._rule import Decision, rule
-from duelist.policies._stagewise import StagewisePolicy, walk
+from duelist.policies._rule import Decision, estimate_first, rule
+from duelist.policies._stagewise import EXPLORE, WAIT, StagewisePolicy, walk
 from duelist.policies._state import Floats, State
 
 
@@ -18,17 +19,19 @@ class SupCoLSTIMConfig(RadiusConfig):
 
 
 @rule(SupCoLSTIMConfig)
-def decide_sup_colstim(config: SupCoLSTIMConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_sup_colstim(config: SupCoLSTIMConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """Explore in some layer, or play CoLSTIM's randomised pair and store nothing."""
-    end = walk(config, state, run, arms)
-    if not end.exploit:
+    end = walk(config, state, scratch, arms)
+    if end.end == WAIT:
+        return estimate_first(end.layer)
+    if end.end == EXPLORE:
         return end.first, end.second, end.layer, 1.0
     dim = arms.shape[1]
-    t = state.rounds[run]
+    t = state.rounds[0]
     horizon = radii.effective_horizon(config.horizon, t)
     clip = radii.practical(dim, horizon)
     chance = coin_chance(dim, horizon, t)
-    i, j = perturbed_pair(config.link, state.words[run], end.u, end.v, chance, clip, end.eta)
+    i, j = perturbed_pair(config.link, state.words, end.u, end.v, chance, clip, end.eta, scratch)
     return end.remaining[i], end.remaining[j], -1, 0.0
 
 

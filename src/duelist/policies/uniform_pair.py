@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from duelist.kernels.random import below
+from duelist.kernels.scratch import Scratch
 from duelist.policies._base import CompiledConfig, CompiledPolicy
 from duelist.policies._rule import Decision, rule
 from duelist.policies._state import Floats, State
@@ -16,13 +17,13 @@ class UniformPairConfig(CompiledConfig):
 
 
 @rule(UniformPairConfig)
-def decide_uniform_pair(config: UniformPairConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_uniform_pair(config: UniformPairConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """An ordered pair of different arms, each with the same chance."""
     n = arms.shape[0]
     if n == 1:
         return 0, 0, 0, 1.0
-    i = below(state.words[run], n)
-    j = below(state.words[run], n - 1)
+    i = below(state.words, n)
+    j = below(state.words, n - 1)
     return i, j + 1 if j >= i else j, 0, 1.0
 
 

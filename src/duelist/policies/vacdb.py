@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist import radius as radii
-from duelist.compiled import compiled, plain_int
+from duelist.compiled import compiled
 from duelist.errors import InvalidInput
-from duelist.kernels.linalg import utilities, whiten
 from duelist.kernels.mle import residual_sum
-from duelist.kernels.pairs import best_pair, best_wide_pair, count_wide_pairs, wide_pair_at, widest_pair
-from duelist.kernels.random import below
+from duelist.kernels.pairs import (
+    all_within,
+    best_pair,
+    best_wide_pair,
+    random_wide_pair,
+    widest_pair,
+)
+from duelist.kernels.scratch import Scratch, cut, last_decision, recall, remember
 from duelist.links import get_link
 from duelist.policies._base import check_horizon, feature_variance, is_number
-from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half
+from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half, reach_layer, start_walk
 from duelist.policies._radius_policy import RadiusPolicy
-from duelist.policies._rule import Decision, all_arms, rule
-from duelist.policies._state import Floats, State, empty_state, layer_rows, solve, with_layers, with_room
+from duelist.policies._rule import Decision, estimate_first, outdated, rule, utilities_of, whitened
+from duelist.policies._state import (
+    Floats,
+    Ints,
+    Memory,
+    State,
+    empty_memory,
+    layer_rows,
+    most_rounds,
+    with_layers,
+)
 
 EXPLORE: Final = ("value", "widest", "random")
 VARIANCE: Final = ("high", "all")
@@ -32,6 +45,7 @@ class VACDBConfig(NamedTuple):
     """Settings of the VACDB rule; `constant` > 0 replaces the variance-aware radius."""
 
     link: int
+    online: bool
     max_slope: float
     horizon: int
     alpha: float
@@ -51,71 +65,76 @@ def finest_width(config: VACDBConfig, t: int) -> float:
 
 
 @compiled
-def refresh(config: VACDBConfig, state: State, run: int, layer: int) -> None:
-    """Lines 22-24, done when first read: the estimate of a layer whose data changed, and its radius."""
-    if not state.dirty[run, layer]:
+def refresh_radius(config: VACDBConfig, state: State, scratch: Scratch, layer: int) -> None:
+    """Line 24, done when first read: the radius of a layer whose data changed, after its estimate (line 23)."""
+    if state.stale[layer] == 0:
         return
-    solve(state, run, layer, config.link)
+    state.stale[layer] = 0
     if config.constant > 0.0:
         return
-    t = state.stamp[run, layer] + 1  # the update of round s makes the radius of round s + 1
+    t = state.stamp[layer] + 1  # the update of round s makes the radius of round s + 1
     layers = layers_for(finest_width(config, t))
-    kappa = state.kappa[run]
-    variance = state.learned[run, layer]
+    kappa = state.kappa[0]
+    variance = state.learned[layer]
     if config.variance_everywhere or radii.variance_is_estimated(
         layer + 1, kappa, config.max_slope, t, layers, config.delta
     ):
-        z, mass, wins = layer_rows(state, run, layer)
-        variance = residual_sum(z, mass, wins, config.link, state.theta[run, layer])
+        variance = state.residual[layer]
+        if not config.online:
+            z, mass, wins = layer_rows(state, scratch, layer)
+            variance = residual_sum(z, mass, wins, config.link, state.theta[layer])
     beta = radii.variance_aware(layer + 1, variance, kappa, t, layers, config.delta)
-    state.radius[run, layer] = config.scale * beta
+    state.radius[layer] = config.scale * beta
 
 
 @compiled
-def explore_pair(
-    config: VACDBConfig, state: State, run: int, layer: int, arms: Floats, remaining: Any, v: Floats, widest: Any
+def pair_to_explore(
+    config: VACDBConfig, state: State, scratch: Scratch, layer: int, arms: Floats, remaining: Ints, v: Floats
 ) -> tuple[int, int]:
-    """Line 14, which the paper leaves open: some pair of the remaining arms wider than 2^-l."""
+    """Line 14, which the paper leaves open: some pair of the remaining arms wider than 2^-l; (-1, -1): there is none."""
     threshold = 2.0 ** -(layer + 1)
     if config.explore == _VALUE:
-        refresh(config, state, run, layer)
-        u = utilities(state.theta[run, layer], arms, remaining, v.shape[1])
-        return best_wide_pair(u, v, threshold)
+        return best_wide_pair(utilities_of(state, scratch, layer, arms, remaining), v, threshold, scratch)
     if config.explore == _WIDEST:
-        return widest[0], widest[1]
-    position = below(state.words[run], count_wide_pairs(v, threshold))
-    return wide_pair_at(v, threshold, position)
+        i, j, square = widest_pair(v, scratch.near, scratch)
+        return (i, j) if square > threshold * threshold else (-1, -1)
+    return random_wide_pair(v, threshold, state.words, scratch)
 
 
 @rule(VACDBConfig)
-def decide_vacdb(config: VACDBConfig, state: State, run: int, arms: Floats) -> Decision:
+def decide_vacdb(config: VACDBConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """Lines 5-18: walk down the layers until a pair is chosen."""
-    remaining = all_arms(arms.shape[0])
-    count = arms.shape[0]
-    alpha = finest_width(config, state.rounds[run])
-    layer = plain_int(0)
-    last = state.theta.shape[1] - 1
+    alpha = finest_width(config, state.rounds[0])
+    if recall(scratch, arms, alpha):
+        return last_decision(scratch)
+    last = state.theta.shape[0] - 1
+    layer, count = start_walk(scratch, arms, 1.0)
     while True:
-        v = whiten(state.factor[run, layer], arms, remaining, count)
-        widest = widest_pair(v)
-        width = math.sqrt(widest[2])
+        remaining = scratch.remaining[:count]
         threshold = 2.0 ** -(layer + 1)
-        # 2^-L <= alpha up to rounding; the second test keeps rounding from leaving the last layer.
-        if width <= alpha or (layer == last and width <= threshold):  # lines 7-9: exploit
-            refresh(config, state, run, layer)
-            u = utilities(state.theta[run, layer], arms, remaining, count)
-            i, j, _ = best_pair(u, v, state.radius[run, layer])
-            return remaining[i], remaining[j], -1, 0.0
-        if width > threshold:  # lines 13-16: explore
-            i, j = explore_pair(config, state, run, layer, arms, remaining, v, widest)
-            square = 0.0
-            for k in range(v.shape[0]):
-                square += (v[k, i] - v[k, j]) ** 2
-            return remaining[i], remaining[j], layer, threshold * threshold / square
-        refresh(config, state, run, layer)  # lines 10-12: eliminate
-        u = utilities(state.theta[run, layer], arms, remaining, count)
-        count = keep_good_arms(u, remaining, count, threshold * state.radius[run, layer])
+        if config.explore == _VALUE and outdated(state, layer):
+            return estimate_first(layer)
+        v = whitened(state, scratch, layer, arms, remaining)
+        exploit = threshold < alpha and all_within(v, alpha, scratch)
+        if not exploit:
+            i, j = pair_to_explore(config, state, scratch, layer, arms, remaining, v)
+            if i >= 0:  # lines 13-16: explore
+                square = 0.0
+                for k in range(v.shape[0]):
+                    square += (v[k, i] - v[k, j]) ** 2
+                return remaining[i], remaining[j], layer, threshold * threshold / square
+            # 2^-L <= alpha up to rounding, so the last layer exploits, whatever rounding says.
+            exploit = layer == last or all_within(v, alpha, scratch)
+        if outdated(state, layer):
+            return estimate_first(layer)
+        refresh_radius(config, state, scratch, layer)
+        u = utilities_of(state, scratch, layer, arms, remaining)
+        if exploit:  # lines 7-9
+            i, j, _ = best_pair(u, v, state.radius[layer], scratch)
+            return remember(scratch, remaining[i], remaining[j], -1, 0.0)
+        count = keep_good_arms(u, remaining, threshold * state.radius[layer])  # lines 10-12: eliminate
         layer += 1
+        reach_layer(scratch, layer, count)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -205,20 +224,18 @@ class VACDB(RadiusPolicy):
     @property
     def layer_counts_(self) -> list[int]:
         """|Psi_l|, the duels learned in each layer (their weights summed and rounded)."""
-        return [round(c) for c in self._fitted().learned[0]]
+        return [round(c) for c in self._fitted().learned]
 
     @property
     def layer_radii_(self) -> Floats:
         """beta_l of every layer, up to date."""
         state = self._fitted()
-        for layer in range(state.theta.shape[1]):
-            refresh(self._config, state, 0, layer)
-        return state.radius[0].copy()
-
-    def estimate(self, layer: int) -> Floats:
-        """theta_l; `layer` counts from 0."""
-        refresh(self._config, self._fitted(), 0, layer)  # the radius moves with the estimate
-        return super().estimate(layer)
+        assert self._room is not None  # noqa: S101  (for the type checker)
+        scratch = cut(*self._room)
+        for layer in range(state.theta.shape[0]):
+            self.estimate(layer)
+            refresh_radius(self._config, state, scratch, layer)
+        return state.radius.copy()
 
     def make_config(self) -> VACDBConfig:
         """The settings of the rule as numbers."""
@@ -228,6 +245,7 @@ class VACDB(RadiusPolicy):
         variance = self.variance or ("all" if practical else "high")
         return VACDBConfig(
             link=link.code,
+            online=self.online_,
             max_slope=link.max_slope,
             horizon=check_horizon(self.horizon),
             alpha=float(self.alpha or 0.0),
@@ -238,7 +256,7 @@ class VACDB(RadiusPolicy):
             variance_everywhere=variance == "all",
         )
 
-    def make_state(self, words: NDArray[np.uint64], arms: Floats) -> State:
+    def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
         """L empty layers a run."""
         theory = self.radius == "theory"
         kappa = self._kappa(arms) if theory or self.kappa else np.full(len(arms), get_link(self.link).max_slope)
@@ -247,21 +265,23 @@ class VACDB(RadiusPolicy):
         if self.ridge is None:
             rho = kappa if theory else self.practical_ridge * rho
         prior, ridge, radius = self._layers(self._layers_at(1), kappa, units, rho)
-        return empty_state(words, kappa, units, ridge, prior, radius, arms.shape[2])
+        return self._bounded(empty_memory(words, kappa, units, ridge, prior, radius, arms.shape[2]))
 
-    def make_room(self, state: State, rounds: int) -> State:
+    def make_room(self, memory: Memory, rounds: int, rows: int | None = None) -> Memory:
         """Room for more outcomes and, with an unknown horizon, for the layers they may reach."""
         if self.horizon is None and self.alpha is None:
-            state = self._deepened(state, int(state.rounds.max()) + rounds)
-        return with_room(state, rounds)
+            memory = self._deepened(memory, most_rounds(memory) + rounds)
+        return super().make_room(memory, rounds, rows)
 
-    def _deepened(self, state: State, t: int) -> State:
+    def _deepened(self, memory: Memory, t: int) -> Memory:
         needed = self._layers_at(t)
-        if needed > state.theta.shape[1]:
-            rho = 4.0 * state.ridge[:, 0]
-            prior, ridge, radius = self._layers(needed, state.kappa, state.units, rho)
-            return with_layers(state, ridge, prior, radius)
-        return state
+        if needed <= memory.layout.layers:
+            return memory
+        states = [memory.state(run) for run in range(len(memory.core))]
+        kappa, units = (np.array([getattr(s, name)[0] for s in states]) for name in ("kappa", "units"))
+        rho = np.array([4.0 * s.ridge[0] for s in states])
+        prior, ridge, radius = self._layers(needed, kappa, units, rho)
+        return with_layers(memory, ridge, prior, radius)
 
     def _layers_at(self, t: int) -> int:
         return int(layers_for(finest_width(self.make_config(), t)))
