@@ -1,0 +1,229 @@
+"""What a round costs on small problems: against the textbook, by part, and as t grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numba
+import numpy as np
+
+import duelist as dl
+from benchmarks import textbook
+from duelist.kernels import random
+from duelist.kernels.scratch import scratch_of
+from duelist.links import LOGISTIC, mean
+from duelist.policies._rule import decided
+from duelist.policies._state import learn, solve, state_of
+
+HORIZON, RUNS, DIM = 4000, 128, 5
+REPEATS = 5
+ARMS = np.array(list(product((-1.0, 1.0), repeat=DIM)))
+LATER = (1_000, 10_000, 100_000)
+
+BASELINES: dict[str, Callable[[int], Any]] = {
+    "VACDB": lambda seed: textbook.TextbookVACDB(
+        ARMS, HORIZON, seed, dl.VACDB.practical_multiplier, dl.VACDB.practical_ridge
+    ),
+    "MaxInP": lambda seed: textbook.TextbookMaxInP(ARMS, HORIZON, seed),
+    "MaxPairUCB": lambda seed: textbook.TextbookMaxPairUCB(ARMS, HORIZON, seed),
+    "CoLSTIM": lambda seed: textbook.TextbookCoLSTIM(ARMS, HORIZON, seed),
+}
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def spread(values: list[float]) -> str:
+    return f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+
+
+def theta(seed: int, dim: int = DIM) -> np.ndarray:
+    direction = np.random.default_rng(seed).standard_normal(dim)
+    return direction / np.linalg.norm(direction)
+
+
+def simulation_rows() -> list[str]:
+    """128 runs of 4,000 rounds against one textbook run of 4,000 rounds, alternating."""
+    rows, totals = [], np.zeros(2)
+    environment = dl.environments.Hypercube(dim=DIM)
+    for name, baseline in BASELINES.items():
+        policy = dl.make_policy(name, horizon=HORIZON)
+        dl.simulate(policy, environment, 2, 2)
+        ours, theirs = [], []
+        for repeat in range(REPEATS):
+            theirs.append(seconds(partial(textbook.play, baseline(repeat), theta(repeat), HORIZON, repeat)))
+            ours.append(seconds(partial(dl.simulate, policy, environment, HORIZON, RUNS, repeat)))
+        ratio = np.median(theirs) * RUNS / np.median(ours)
+        totals += np.median(theirs) * RUNS, np.median(ours)
+        rows.append(f"| {name} | {spread(ours)} | {spread(theirs)} | {ratio:.0f} |")
+        print(rows[-1], flush=True)
+    rows.append(f"| all four | {totals[1]:.3g} | {totals[0] / RUNS:.3g} | {totals[0] / totals[1]:.0f} |")
+    return rows
+
+
+def live_rows() -> list[str]:
+    """Ask and tell from Python over a whole run, against the textbook's on the same problem."""
+    rows = []
+    for name in dl.policies.POLICIES:
+        policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
+        ours = np.mean(live_costs(partial(policy.ask, ARMS), policy.tell, HORIZON)) * 1e6
+        arithmetic = one_run(name) * 1e6
+        theirs, ratio = "", ""
+        if name in BASELINES:
+            book = BASELINES[name](0)
+            cost = np.mean(live_costs(book.ask, partial(_tell_book, book), HORIZON)) * 1e6
+            theirs, ratio = f"{cost:.0f}", f"{cost / ours:.0f}"
+        rows.append(f"| {name} | {ours:.1f} | {arithmetic:.2f} | {ours - arithmetic:.1f} | {theirs} | {ratio} |")
+        print(rows[-1], flush=True)
+    return rows
+
+
+def one_run(name: str) -> float:
+    """Seconds a round of one simulated run of the same problem: the arithmetic without Python."""
+    environment = dl.environments.FixedArms(ARMS, theta=theta(0))
+    policy = dl.make_policy(name, horizon=HORIZON)
+    play = partial(dl.simulate, policy, environment, HORIZON, 8, 0, threads=1)
+    play()
+    return min(seconds(play) for _ in range(3)) / (8 * HORIZON)
+
+
+def _tell_book(book: Any, duel: tuple[int, int], outcome: float) -> None:
+    book.tell(*duel, outcome)
+
+
+def live_costs(ask: Callable, tell: Callable, rounds: int) -> list[float]:
+    """Seconds of ask and tell in every round; the outcome is drawn outside the clock."""
+    rng, truth, costs = np.random.default_rng(0), theta(0), []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        duel = ask()
+        middle = time.perf_counter()
+        i, j = duel
+        outcome = float(rng.random() < 1.0 / (1.0 + np.exp(-(ARMS[i] - ARMS[j]) @ truth)))
+        again = time.perf_counter()
+        tell(duel, outcome)
+        costs.append(time.perf_counter() - again + middle - start)
+    return costs
+
+
+# -- by part ---------------------------------------------------------------------------
+
+
+@numba.njit(nogil=True)
+def _selections(config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, arms: Any, times: int) -> int:
+    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
+    total = 0
+    for _ in range(times):
+        scratch.last[0] = 0  # so that nothing is recalled
+        total += decided(config, state, scratch, arms)[0]
+    return total
+
+
+@numba.njit(nogil=True)
+def _updates(
+    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int
+) -> None:
+    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
+    for k in range(times):
+        learn(state, scratch, config.link, config.online, layer, z, float(k % 2), 1.0, 1.0)
+
+
+@numba.njit(nogil=True)
+def _both(
+    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int
+) -> None:
+    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
+    for k in range(times):
+        learn(state, scratch, config.link, config.online, layer, z, float(k % 2), 1.0, 1.0)
+        solve(state, scratch, layer, config.link, config.online)
+
+
+@numba.njit(nogil=True)
+def _outcomes(words: Any, times: int) -> float:
+    total = 0.0
+    for k in range(times):
+        total += 1.0 if random.uniform(words) < mean(LOGISTIC, 1e-3 * k) else 0.0
+    return total
+
+
+def part_rows(rounds: int = 300, times: int = 500) -> list[str]:
+    """Nanoseconds of each part of a round, in the state after some rounds of play."""
+    rows = []
+    words = random.seed_words(0)
+    draw = _cost(lambda: _outcomes(words, times), times)
+    for name in BASELINES:
+        policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
+        python = np.median(live_costs(partial(policy.ask, ARMS), policy.tell, rounds))
+        policy.estimate(policy.main_layer_)
+        blocks, room = policy._ready()
+        layer, z = policy.main_layer_, ARMS[3] - ARMS[9]
+        select = _cost(lambda: _selections(policy._config, *blocks, *room, ARMS, times), times)  # noqa: B023
+        update = _cost(lambda: _updates(policy._config, *_copy(blocks), *room, z, layer, times), times)  # noqa: B023
+        both = _cost(lambda: _both(policy._config, *_copy(blocks), *room, z, layer, times), times)  # noqa: B023
+        solving = max(both - update, 0.0)
+        rest = python * 1e9 - select - both
+        rows.append(f"| {name} | {select:.0f} | {update:.0f} | {solving:.0f} | {draw:.0f} | {rest:.0f} |")
+    return rows
+
+
+def _copy(blocks: tuple) -> tuple:
+    core, rows, layout = blocks
+    return core.copy(), rows.copy(), layout
+
+
+def _cost(action: Callable[[], object], times: int) -> float:
+    action()
+    return min(seconds(action) for _ in range(9)) / times * 1e9
+
+
+# -- as t grows ------------------------------------------------------------------------
+
+
+def horizon_rows() -> tuple[list[str], dict[str, list[float]]]:
+    """Microseconds a round around t = 1,000, 10,000 and 100,000; the last column is the growth."""
+    cases = [(n, "fixed", "exact") for n in dl.policies.POLICIES]
+    cases += [(n, "changing", "online") for n in dl.policies.POLICIES]
+    rows, curves = [], {}
+    for name, kind, estimator in cases:
+        costs = _costs_at(name, kind, estimator)
+        curves[f"{name}, {kind} arms, {estimator}"] = costs
+        cells = " | ".join(f"{c:.2f}" for c in costs)
+        rows.append(f"| {name} | {kind} | {estimator} | {cells} | {costs[-1] / costs[0]:.2f} |")
+        print(rows[-1], flush=True)
+    return rows, curves
+
+
+def _costs_at(name: str, kind: str, estimator: str) -> list[float]:
+    """Median microseconds a round from Python, in windows of 500 rounds that start at each t.
+
+    Fixed arms are 32 random ones, so that their differences are all distinct. The self-duels of a policy that has
+    made up its mind cost nothing and would flatter it: the truth is flat enough to keep every policy asking.
+    """
+    rng = np.random.default_rng(1)
+    truth = 0.05 * theta(1)
+    policy = dl.make_policy(name, horizon=LATER[-1] + 500, estimator=estimator, random_state=0)
+    fixed = rng.standard_normal((32, DIM))
+    changing = rng.standard_normal((1000, 32, DIM))
+    uniform = rng.random(1000)
+    windows: dict[int, list[float]] = {t: [] for t in LATER}
+    for t in range(LATER[-1] + 500):
+        arms = fixed if kind == "fixed" else changing[t % 1000]
+        start = time.perf_counter()
+        duel = policy.ask(arms)
+        middle = time.perf_counter()
+        margin = (arms[duel.first] - arms[duel.second]) @ truth
+        outcome = 1.0 if uniform[(t * 7) % 1000] < 1.0 / (1.0 + np.exp(-margin)) else 0.0
+        again = time.perf_counter()
+        policy.tell(duel, outcome)
+        cost = time.perf_counter() - again + middle - start
+        for begin, window in windows.items():
+            if begin <= t < begin + 500:
+                window.append(cost)
+    return [float(np.median(windows[t])) * 1e6 for t in LATER]
