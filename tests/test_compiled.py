@@ -5,6 +5,7 @@ duelist and its real `compiled.py`; its sources are changed between runs of fres
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 import duelist
 from duelist import compiled as compiling
 from duelist import links, radius
-from duelist.kernels import linalg, mle, pairs, random
+from duelist.kernels import linalg, many, mle, pairs, random, scratch, tracking
 from duelist.policies import _state
 
 SOURCE = Path(duelist.__file__).parent
@@ -94,7 +95,19 @@ def test_a_change_in_the_fields_of_a_record_recompiles_its_reader(tiny, record):
 
 @pytest.mark.parametrize(
     "function",
-    [links.mean, radius.variance_aware, linalg.whiten, mle.newton, pairs.best_pair, random.uniform, _state.learn],
+    [
+        links.mean,
+        radius.variance_aware,
+        linalg.whiten,
+        mle.newton,
+        tracking.refine,
+        pairs.best_pair,
+        random.uniform,
+        scratch.scratch_of,
+        _state.tell_once,
+        _state.solve_once,
+        _state.state_of,
+    ],
     ids=lambda f: f.__name__,
 )
 def test_the_stamp_stands_where_numba_compares_it(function):
@@ -107,12 +120,33 @@ def test_the_stamp_covers_every_file_that_compiled_functions_call_into():
     stamped = {name for name, _ in compiling.SOURCE_STAMP}
     called = {
         str(Path(f.py_func.__code__.co_filename).relative_to(SOURCE))
-        for module in (links, radius, linalg, mle, pairs, random, _state, compiling)
+        for module in (links, radius, linalg, mle, tracking, pairs, random, scratch, many, _state, compiling)
         for f in vars(module).values()
         if hasattr(f, "py_func")
     }
     assert {"links.py", "radius.py", "kernels/mle.py", "policies/_state.py"} <= called
     assert called <= stamped
+
+
+def test_the_stamp_covers_every_file_that_speaks_to_numba():
+    # Intrinsics and overloads are no compiled functions themselves, but end in the machine code of those that call them.
+    stamped = {name for name, _ in compiling.SOURCE_STAMP}
+    files = {f.relative_to(SOURCE).as_posix(): f.read_text() for f in SOURCE.rglob("*.py")}
+    own = {
+        name
+        for name, text in files.items()
+        if re.search(r"^(import numba|from numba|@compiled|@written_in|\w+ = compiled)", text, re.MULTILINE)
+        and Path(name).parts[0] not in compiling._NEVER_COMPILED
+    }
+    assert {"kernels/linalg.py", "kernels/views.py", "policies/_state.py"} <= own
+    assert own <= stamped
+
+
+def test_what_is_written_in_gives_the_same_and_has_no_cache_of_its_own():
+    # It is copied into its callers before they are compiled: their stamp is its own.
+    twice = compiling.written_in(lambda x: x + x)
+    assert twice(2.5) == 5.0
+    assert type(twice._cache).__name__ == "NullCache"
 
 
 def test_compiled_functions_release_the_gil_and_keep_the_order_of_sums():

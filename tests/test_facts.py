@@ -12,8 +12,9 @@ from scipy import special, stats
 
 import duelist as dl
 from duelist.environments import FixedArms, Hypercube, Noiseless, RandomArms
-from duelist.kernels.linalg import whiten
+from duelist.kernels.linalg import as_columns, whiten
 from duelist.kernels.pairs import best_pair, challenger, undominated
+from duelist.kernels.scratch import Room, cut, scratch_block
 
 EXPLORE = ("value", "widest", "random")
 
@@ -254,6 +255,15 @@ def random_instance(generator):
     return arms, theta, precision, radius, truth
 
 
+def whitened(precision, arms):
+    """Columns R'^-1 x of all arms, and room to search them in."""
+    v = np.empty(arms.shape[::-1])
+    as_columns(np.ascontiguousarray(arms), v)
+    whiten(np.linalg.cholesky(precision, upper=True), v)
+    room = Room(*arms.shape, 16)
+    return v, cut(scratch_block(room), room)
+
+
 def test_3_the_promising_set_holds_the_best_arm():
     """MaxInP's C_t contains x* for every theta* of the ellipsoid (appendix C, method 1)."""
     generator = np.random.default_rng(0)
@@ -262,8 +272,8 @@ def test_3_the_promising_set_holds_the_best_arm():
         arms, theta, precision, radius, truth = random_instance(generator)
         n = len(arms)
         kept = np.empty(n, np.int64)
-        v = whiten(np.linalg.cholesky(precision), arms, np.arange(n), n)
-        promising = kept[: undominated(arms @ theta, v, radius, kept)]
+        v, scratch = whitened(precision, arms)
+        promising = kept[: undominated(arms @ theta, v, radius, kept, scratch)]
         assert np.argmax(arms @ truth) in promising
         dropped += n - len(promising)
     assert dropped > 0
@@ -276,15 +286,15 @@ def test_3_the_rules_alone_obey_their_bounds(rule):
     for _ in range(300):
         arms, theta, precision, radius, truth = random_instance(generator)
         n = len(arms)
-        u, v = arms @ theta, whiten(np.linalg.cholesky(precision), arms, np.arange(n), n)
+        u, (v, scratch) = arms @ theta, whitened(precision, arms)
         if rule == "MaxPairUCB":
             i, j, _ = dl.best_pair(arms, theta, precision, radius)
         elif rule == "GreedyChallenger":
             i = int(np.argmax(u))
-            j = challenger(u, v, i, 2.0 * radius)
+            j = challenger(u, v, i, 2.0 * radius, scratch.line)
         else:
             kept = np.empty(n, np.int64)
-            promising = kept[: undominated(u, v, radius, kept)]
+            promising = kept[: undominated(u, v, radius, kept, scratch)]
             a, b, _ = dl.widest_pair(arms[promising], precision)
             i, j = promising[a], promising[b]
         regret = 2.0 * (arms @ truth).max() - (arms[i] + arms[j]) @ truth
@@ -581,8 +591,8 @@ class GrowingRidge(dl.Policy):
             share = self.wins[:n] / self.duels[:n]
             options = {"ridge": 2e-4 * self.t, "start": self.theta, "tolerance": 1e-9}
             self.theta = dl.fit_mle(self.z[:n], share, self.duels[:n], **options).theta
-        v = whiten(np.linalg.cholesky(self.precision), arms, np.arange(len(arms)), len(arms))
-        return best_pair(arms @ self.theta, v, 2.0 * SHAPE)[:2]
+        v, scratch = whitened(self.precision, arms)
+        return best_pair(arms @ self.theta, v, 2.0 * SHAPE, scratch)[:2]
 
     def tell(self, duel, outcome, weight=1.0):
         z = self.arms[duel[0]] - self.arms[duel[1]]

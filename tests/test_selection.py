@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist.kernels import all_pairs, linalg
+from duelist.selection import MANY_ARMS
 
 
 def setting(seed, n=25, dim=4):
@@ -87,6 +89,32 @@ def test_scaling_the_precision_scales_the_widths():
     wide, narrow = (dl.widest_pair(arms, c * precision) for c in (1e-12, 1.0))
     assert wide[:2] == narrow[:2]
     assert wide.value == pytest.approx(1e6 * narrow.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [MANY_ARMS - 1, MANY_ARMS, MANY_ARMS + 1, 3000])
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+def test_many_arms_give_the_pair_that_trying_all_pairs_gives(n, number):
+    arms, theta, precision = setting(12, n)
+    arms = arms.astype(number)
+    v = np.ascontiguousarray(arms.T, dtype=float)
+    u = np.empty(n)
+    linalg.utilities(theta, v, u)
+    factor = precision.copy()
+    assert linalg.cholesky(factor)
+    linalg.whiten(factor, v)
+    for radius in (0.0, 0.5, 3.0):
+        assert dl.best_pair(arms, theta, precision, radius) == all_pairs.best_pair(u, v, radius)
+    first, second, square = all_pairs.widest_pair(v)
+    assert dl.widest_pair(arms, precision) == (first, second, np.sqrt(square))
+
+
+def test_arms_may_lie_in_memory_in_any_way():
+    arms, theta, precision = setting(13, 400)
+    expected = dl.best_pair(arms, theta, precision, 2.0)
+    locked = arms.copy()
+    locked.setflags(write=False)
+    for same in (np.asfortranarray(arms), np.repeat(arms, 2, axis=0)[::2], arms.tolist(), arms.astype(">f8"), locked):
+        assert dl.best_pair(same, theta, precision, 2.0) == expected
 
 
 def test_arguments_are_left_alone():

@@ -368,7 +368,7 @@ def test_a_bad_answer_is_refused_with_the_policy_s_name(answer):
 # -- progress, labels, input -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 250, 251, 777])
+@pytest.mark.parametrize("horizon", [1, 2, 250, 251, 777, 1000, 1001, 2500])
 def test_progress_rises_to_the_total_for_every_policy(horizon):
     calls = []
     dl.simulate(THREE[1:], WORLDS["fixed"], horizon=horizon, runs=2, progress=lambda *call: calls.append(call))
@@ -381,10 +381,10 @@ def test_progress_rises_to_the_total_for_every_policy(horizon):
 
 
 def test_stretches_are_long_also_where_arms_take_few_bytes():
-    """One round first, to learn the size of the arms, then 250 at a time: 5 stretches of 1001 rounds."""
+    """One round first, to learn the size of the arms, then 1000 at a time: 5 stretches of 4001 rounds."""
     for environment in (Hypercube(1), Hypercube(5), RandomArms(2, n_arms=3)):
         calls = []
-        dl.simulate(dl.UniformPair(), environment, 1001, runs=2, progress=lambda *call, to=calls: to.append(call))
+        dl.simulate(dl.UniformPair(), environment, 4001, runs=2, progress=lambda *call, to=calls: to.append(call))
         assert len(calls) == 5
 
 

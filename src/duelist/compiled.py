@@ -27,7 +27,7 @@ def _package_stamp() -> tuple[tuple[str, int], ...]:
     root = Path(__file__).parent
     files = [f for f in sorted(root.rglob("*.py")) if f.relative_to(root).parts[0] not in _NEVER_COMPILED]
     texts = {f.relative_to(root).as_posix(): f.read_bytes() for f in files}
-    marks = (b"@compiled", b"@rule", b"(NamedTuple)", b"Config)")
+    marks = (b"@compiled", b"= compiled", b"@intrinsic", b"@overload", b"@rule", b"(NamedTuple)", b"Config)")
     return tuple((name, zlib.crc32(text)) for name, text in texts.items() if any(mark in text for mark in marks))
 
 

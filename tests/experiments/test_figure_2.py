@@ -111,7 +111,7 @@ def test_the_published_scale_is_in_multiples_of_the_kappa_the_policy_derives(uti
     world = figure_2.event_world(utilities)
     policy = figure_2.publish("VACDB", {"scale": 3.0, "explore": "widest"}, world)
     policy.ask(world.arms)
-    kappa = policy.make_state(np.zeros((1, 4), np.uint64), world.arms[None]).kappa[0]
+    kappa = policy.make_memory(np.zeros((1, 4), np.uint64), world.arms[None]).state().kappa[0]
     assert policy.scale == pytest.approx(3.0 * kappa)
     assert figure_2.publish("StaD", {"scale": 3.0}, world).scale == 3.0
 

@@ -16,6 +16,24 @@ def random_precision(rng, dim):
     return (q * rng.uniform(1, 10, size=dim)) @ q.T
 
 
+def upper(matrix):
+    """R with R'R = matrix."""
+    return np.linalg.cholesky(matrix, upper=True)
+
+
+def update(factor, z, weight):
+    """An update with room full of rubbish."""
+    linalg.cholesky_update(factor, z, weight, np.full(len(z), np.nan))
+
+
+def whitened(factor, arms):
+    """Columns R'^-1 x of all arms."""
+    v = np.full((arms.shape[1], len(arms)), np.nan)
+    linalg.as_columns(arms, v)
+    linalg.whiten(factor, v)
+    return v
+
+
 def long_cholesky(matrix):
     """Cholesky in extended precision, so that the reference adds no error of its own."""
     a = matrix.astype(np.longdouble)
@@ -40,40 +58,40 @@ def long_width(factor, z):
 def test_an_update_is_the_factor_of_the_sum(dim, weight):
     rng = np.random.default_rng(dim)
     precision, z = random_precision(rng, dim), rng.normal(size=dim)
-    factor = np.linalg.cholesky(precision)
-    linalg.cholesky_update(factor, z, weight)
-    np.testing.assert_allclose(factor, np.linalg.cholesky(precision + weight * np.outer(z, z)), rtol=1e-12, atol=1e-12)
+    factor = upper(precision)
+    update(factor, z, weight)
+    np.testing.assert_allclose(factor, upper(precision + weight * np.outer(z, z)), rtol=1e-12, atol=1e-12)
 
 
 def test_an_update_by_a_sparse_vector_touches_only_what_it_must():
     rng = np.random.default_rng(0)
     precision = random_precision(rng, 6)
     for z in (np.eye(6)[0], np.eye(6)[3], np.eye(6)[5], np.array([0, -2.0, 0, 0, 1.0, 0])):
-        factor = np.linalg.cholesky(precision)
-        linalg.cholesky_update(factor, z, 2.0)
-        expected = np.linalg.cholesky(precision + 2.0 * np.outer(z, z))
+        factor = upper(precision)
+        update(factor, z, 2.0)
+        expected = upper(precision + 2.0 * np.outer(z, z))
         np.testing.assert_allclose(factor, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("z", "weight"), [(np.zeros(4), 1.0), (np.ones(4), 0.0)])
 def test_an_update_by_nothing_changes_no_bit(z, weight):
-    factor = np.linalg.cholesky(random_precision(np.random.default_rng(1), 4))
+    factor = upper(random_precision(np.random.default_rng(1), 4))
     before = factor.copy()
-    linalg.cholesky_update(factor, z, weight)
+    update(factor, z, weight)
     np.testing.assert_array_equal(factor, before)
 
 
 def test_an_update_leaves_its_vector_alone():
     z = np.array([1.0, -2.0, 3.0])
-    linalg.cholesky_update(np.eye(3), z, 0.5)
+    update(np.eye(3), z, 0.5)
     np.testing.assert_array_equal(z, [1.0, -2.0, 3.0])
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_an_update_survives_scales_whose_squares_overflow_or_vanish(scale):
     factor = scale * np.eye(2)
-    linalg.cholesky_update(factor, scale * np.array([3.0, 4.0]), 1.0)
-    expected = scale * np.linalg.cholesky(np.eye(2) + np.outer([3.0, 4.0], [3.0, 4.0]))
+    update(factor, scale * np.array([3.0, 4.0]), 1.0)
+    expected = scale * upper(np.eye(2) + np.outer([3.0, 4.0], [3.0, 4.0]))
     np.testing.assert_allclose(factor, expected, rtol=1e-14)
 
 
@@ -99,24 +117,32 @@ def stream(kind, rng, dim):
 def test_a_hundred_thousand_updates_drift_by_less_than_one_part_in_a_billion(kind, prior):
     rng, dim = np.random.default_rng(2), 5
     z, weights = stream(kind, rng, dim)
-    factor = np.sqrt(prior) * np.eye(dim)
+    factor, room = np.sqrt(prior) * np.eye(dim), np.empty(dim)
     for row, weight in zip(z, weights, strict=True):
-        linalg.cholesky_update(factor, row, weight)
+        linalg.cholesky_update(factor, row, weight, room)
 
     rows = z.astype(np.longdouble)
     exact = long_cholesky(prior * np.eye(dim) + (rows * weights[:, None]).T @ rows)
-    assert np.linalg.norm(factor - exact.astype(float)) <= 1e-9 * np.linalg.norm(exact.astype(float))
+    assert np.linalg.norm(factor.T - exact.astype(float)) <= 1e-9 * np.linalg.norm(exact.astype(float))
     for probe in np.vstack([rng.normal(size=(20, dim)), np.eye(dim)]):
         assert linalg.width_of(factor, probe) == pytest.approx(long_width(exact, probe), rel=1e-9)
 
 
 @pytest.mark.parametrize("dim", DIMS)
-def test_cholesky_is_numpys_and_leaves_the_upper_triangle_alone(dim):
+def test_cholesky_is_numpys_and_leaves_the_lower_triangle_alone(dim):
     precision = random_precision(np.random.default_rng(dim), dim)
     matrix = precision.copy()
     assert linalg.cholesky(matrix)
-    np.testing.assert_allclose(np.tril(matrix), np.linalg.cholesky(precision), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(np.triu(matrix, 1), np.triu(precision, 1))
+    np.testing.assert_allclose(np.triu(matrix), upper(precision), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.tril(matrix, -1), np.tril(precision, -1))
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_cholesky_reads_the_upper_triangle_only(dim):
+    precision = random_precision(np.random.default_rng(dim), dim)
+    matrix = np.triu(precision) + np.tril(np.full((dim, dim), np.nan), -1)
+    assert linalg.cholesky(matrix)
+    np.testing.assert_allclose(np.triu(matrix), upper(precision), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -130,19 +156,19 @@ def test_cholesky_says_no_to_what_is_not_positive_definite(matrix):
 @pytest.mark.parametrize("dim", DIMS)
 def test_triangular_solves_are_scipys(dim):
     rng = np.random.default_rng(dim)
-    factor, b = np.linalg.cholesky(random_precision(rng, dim)), rng.normal(size=dim)
+    factor, b = upper(random_precision(rng, dim)), rng.normal(size=dim)
     down, up = b.copy(), b.copy()
     linalg.solve_lower(factor, down)
     linalg.solve_upper(factor, up)
-    np.testing.assert_allclose(down, reference.solve_triangular(factor, b, lower=True), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(up, reference.solve_triangular(factor.T, b, lower=False), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(down, reference.solve_triangular(factor.T, b, lower=True), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(up, reference.solve_triangular(factor, b, lower=False), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("dim", DIMS)
-def test_solves_ignore_the_upper_triangle(dim):
+def test_solves_ignore_the_lower_triangle(dim):
     rng = np.random.default_rng(dim)
-    factor, b = np.linalg.cholesky(random_precision(rng, dim)), rng.normal(size=dim)
-    dirty = factor + np.triu(np.full((dim, dim), np.nan), 1)
+    factor, b = upper(random_precision(rng, dim)), rng.normal(size=dim)
+    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
     for solve in (linalg.solve_lower, linalg.solve_upper):
         clean, other = b.copy(), b.copy()
         solve(factor, clean)
@@ -151,11 +177,23 @@ def test_solves_ignore_the_upper_triangle(dim):
 
 
 @pytest.mark.parametrize("dim", DIMS)
+def test_updates_and_whitening_ignore_the_lower_triangle(dim):
+    rng = np.random.default_rng(dim)
+    factor, z, arms = upper(random_precision(rng, dim)), rng.normal(size=dim), rng.normal(size=(6, dim))
+    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
+    np.testing.assert_array_equal(whitened(dirty, arms), whitened(factor, arms))
+    assert linalg.width_of(dirty, z) == linalg.width_of(factor, z)
+    update(factor, z, 0.5)
+    update(dirty, z, 0.5)
+    np.testing.assert_array_equal(np.triu(dirty), factor)
+
+
+@pytest.mark.parametrize("dim", DIMS)
 def test_whitened_distances_are_norms_in_the_inverse_precision(dim):
     rng = np.random.default_rng(dim)
     precision, arms = random_precision(rng, dim), rng.normal(size=(12, dim))
-    factor = np.linalg.cholesky(precision)
-    v = linalg.whiten(factor, arms, np.arange(12), 12)
+    factor = upper(precision)
+    v = whitened(factor, arms)
     assert v.shape == (dim, 12)
     gaps = arms[:, None] - arms[None]
     expected = np.sqrt(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(precision), gaps))
@@ -166,27 +204,72 @@ def test_whitened_distances_are_norms_in_the_inverse_precision(dim):
 
 def test_whitening_and_utilities_take_the_chosen_arms_in_their_order():
     rng = np.random.default_rng(3)
-    factor, arms, theta = np.linalg.cholesky(random_precision(rng, 4)), rng.normal(size=(9, 4)), rng.normal(size=4)
+    factor, arms, theta = upper(random_precision(rng, 4)), rng.normal(size=(9, 4)), rng.normal(size=4)
     chosen = np.array([7, 2, 2, 0, 5, -1, -1, -1, -1])
-    expected = reference.solve_triangular(factor, arms[[7, 2, 2, 0, 5]].T, lower=True)
-    np.testing.assert_allclose(linalg.whiten(factor, arms, chosen, 5), expected, rtol=1e-12, atol=1e-13)
-    u = linalg.utilities(theta, arms, chosen, 5)
+    expected = reference.solve_triangular(factor.T, arms[[7, 2, 2, 0, 5]].T, lower=True)
+    v, u = np.full((4, 5), np.nan), np.full(5, np.nan)
+    linalg.chosen_as_columns(arms, chosen, v)
+    np.testing.assert_array_equal(v, arms[[7, 2, 2, 0, 5]].T)
+    linalg.utilities(theta, v, u)
     np.testing.assert_allclose(u, arms[[7, 2, 2, 0, 5]] @ theta, rtol=1e-12, atol=1e-13)
+    linalg.whiten(factor, v)
+    np.testing.assert_allclose(v, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (9, 4), (40, 1)])
+def test_arms_become_columns(shape):
+    arms = np.random.default_rng(0).normal(size=shape)
+    v = np.full(shape[::-1], np.nan)
+    linalg.as_columns(arms, v)
+    np.testing.assert_array_equal(v, arms.T)
+
+
+@pytest.mark.parametrize(("n", "dim"), [(1, 1), (1, 2), (2, 7), (3, 16), (5, 64), (12, 5)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_few_arms_are_whitened_to_the_same_bits(n, dim, sparse):
+    rng = np.random.default_rng(dim)
+    factor, arms = upper(random_precision(rng, dim)), rng.normal(size=(n, dim))
+    if sparse:
+        factor[np.triu(rng.random((dim, dim)) < 0.7, 1)] = 0.0
+        arms *= rng.random((n, dim)) < 0.5
+    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
+    v = arms.T.copy()
+    linalg.whiten_few(dirty, v, np.full((n, dim), np.nan))
+    np.testing.assert_array_equal(v, whitened(factor, arms))
+    np.testing.assert_allclose(v, reference.solve_triangular(factor.T, arms.T, lower=True), rtol=1e-11, atol=1e-13)
 
 
 def test_equal_arms_are_at_distance_zero_exactly():
-    factor = np.linalg.cholesky(random_precision(np.random.default_rng(4), 5))
+    factor = upper(random_precision(np.random.default_rng(4), 5))
     arms = np.full((3, 5), 0.1) * np.array([1, 2, 3, 4, 5])
-    v = linalg.whiten(factor, arms, np.arange(3), 3)
+    v = whitened(factor, arms)
     np.testing.assert_array_equal(v[:, 0], v[:, 2])
 
 
 def test_kernels_do_not_change_what_they_only_read():
     rng = np.random.default_rng(5)
-    factor, arms, z = np.linalg.cholesky(random_precision(rng, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
+    factor, arms, z = upper(random_precision(rng, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
     kept = factor.copy(), arms.copy(), z.copy()
-    linalg.whiten(factor, arms, np.arange(4), 4)
-    linalg.utilities(z, arms, np.arange(4), 4)
+    v = np.empty((3, 4))
+    linalg.chosen_as_columns(arms, np.arange(4), v)
+    linalg.as_columns(arms, v)
+    linalg.utilities(z, v, np.empty(4))
+    np.testing.assert_array_equal(v, arms.T)
+    linalg.whiten(factor, v)
     linalg.width_of(factor, z)
+    linalg.solve_lower(factor, z.copy())
+    linalg.solve_upper(factor, z.copy())
     for array, copy in zip((factor, arms, z), kept, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 31, 64, 1000])
+def test_lanes_add_up_to_the_dot_product(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(2, n))
+    # n products of size about 1: the error of any order of summing is below n^2 eps.
+    assert linalg.dot(a, b) == pytest.approx(a @ b, abs=max(n, 1) ** 2 * np.finfo(float).eps)
+
+
+def test_a_dot_product_is_as_long_as_its_first_side():
+    assert linalg.dot(np.ones(11), np.append(np.ones(11), [np.nan] * 5)) == 11.0

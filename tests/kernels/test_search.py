@@ -176,15 +176,17 @@ def test_best_wide_pair_is_numpys():
 @every_shape
 def test_the_diameter_test_is_the_comparison_with_the_widest(shape):
     _, v = setting(shape)
-    widest = math.sqrt(all_pairs.widest_pair(v)[2])
+    largest = all_pairs.widest_pair(v)[2]
+    widest = math.sqrt(largest)
     for threshold in (*thresholds(v), widest, np.nextafter(widest, 0.0), np.nextafter(widest, np.inf), -1.0):
         i, j, square = search.wider_pair(v, threshold)
-        assert (i != j) == (widest > threshold)
+        wide = threshold < 0.0 or largest > threshold * threshold
+        assert (i != j) == wide
         if i != j:
             assert i < j
             assert square == fields.squared_width(v, i, j)
-            assert math.sqrt(square) > threshold
-        assert search.all_within(v, threshold) == (widest <= threshold)
+            assert threshold < 0.0 or square > threshold * threshold
+        assert search.all_within(v, threshold) != wide
 
 
 def test_a_random_wide_pair_is_wide_and_uniform():
@@ -323,7 +325,7 @@ def test_extreme_scales(scale):
             assert search.best_wide_pair(own, scale * v, threshold) == all_pairs.best_wide_pair(
                 own, scale * v, threshold
             )
-            wide = math.sqrt(all_pairs.widest_pair(scale * v)[2]) > threshold
+            wide = all_pairs.widest_pair(scale * v)[2] > threshold * threshold
             assert search.all_within(scale * v, threshold) != wide
     assert search.widest_pair(scale * v) == all_pairs.widest_pair(scale * v)
 

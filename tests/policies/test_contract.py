@@ -285,7 +285,7 @@ class LosesDice(dl.UniformPair):
     def restore(cls, snapshot):
         policy = super().restore(snapshot)
         if policy._state is not None:
-            policy._state.words[0, 0] ^= np.uint64(1)
+            policy._state.words[0] ^= np.uint64(1)
         return policy
 
 

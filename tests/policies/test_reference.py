@@ -1,7 +1,7 @@
 """Compiled policies against the slow references of `tests/reference`, duel for duel.
 
-Arms are Gaussian, so that exact ties do not occur; on the hypercube, where they do, the compiled duel
-must attain the maximum of the reference instead.
+Arms are Gaussian, so that ties hardly occur; where they do (on the hypercube, or while an estimate is exactly
+zero), the compiled duel must attain the maximum of the reference instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from duelist.policies import POLICIES, CompiledPolicy, Policy
 from duelist.simulation import policy_seed, simulate
 from reference.baselines import GreedyChallenger, GreedyUniform, UniformPair
 from reference.colstim import CoLSTIM
-from reference.common import Floats, Pair, Reference, link_mean
+from reference.common import Floats, Pair, Reference, Row, link_mean, link_slope
 from reference.layers import Events
 from reference.max_in_p import MaxInP
 from reference.max_pair_ucb import MaxPairUCB
@@ -100,17 +100,29 @@ class World:
         return [waiting[k] for k in self._rng.permutation(len(waiting))[:count]]
 
 
+NEAR_TIE = 1e-9
+"""Below the accuracy of the estimates; it happens where one win and one loss leave an estimate of exactly zero."""
+
+
+def same_duel(policy: CompiledPolicy, reference: Reference, arms: Floats, t: int) -> tuple[Duel, Pair]:
+    """The duel of round t, which both must have chosen."""
+    duel = policy.ask(arms)
+    played = (duel.first, duel.second)
+    choice = reference.ask(arms, played)
+    assert played == choice.pair or choice.shortfall(*played) <= NEAR_TIE, f"round {t + 1}"
+    return duel, played
+
+
 def play(policy: CompiledPolicy, reference: Reference, world: World, rounds: int) -> list[Pair]:
     """Every duel told at once; the duels played."""
     duels = []
     for t in range(rounds):
         arms = world.arms()
-        duel, expected = policy.ask(arms), reference.ask(arms).pair
-        assert tuple(duel) == expected, f"round {t + 1}"
-        outcome = world.outcome(arms, expected)
+        duel, played = same_duel(policy, reference, arms, t)
+        outcome = world.outcome(arms, played)
         policy.tell(duel, outcome)
         reference.tell(t, outcome)
-        duels.append(expected)
+        duels.append(played)
     assert_same_estimates(policy, reference)
     return duels
 
@@ -121,9 +133,8 @@ def play_late(policy: CompiledPolicy, reference: Reference, world: World, rounds
     most_pending = 0
     for t in range(rounds):
         arms = world.arms()
-        duel, expected = policy.ask(arms), reference.ask(arms).pair
-        assert tuple(duel) == expected, f"round {t + 1}"
-        waiting.append((t, duel, *world.any_vote(arms, expected)))
+        duel, played = same_duel(policy, reference, arms, t)
+        waiting.append((t, duel, *world.any_vote(arms, played)))
         most_pending = max(most_pending, len(waiting))
         for vote in world.some(waiting):
             number, told, outcome, weight = vote
@@ -135,11 +146,21 @@ def play_late(policy: CompiledPolicy, reference: Reference, world: World, rounds
 
 
 def assert_same_estimates(policy: CompiledPolicy, reference: Any) -> None:
-    np.testing.assert_allclose(policy.theta_, reference.theta, rtol=1e-7, atol=1e-7)
-    for number, layer in getattr(reference, "layers", {}).items():
-        np.testing.assert_allclose(policy.estimate(number - 1), layer.theta, rtol=1e-7, atol=1e-7)
+    """To 1e-7 standard errors, in each layer; the solver stops where a tenth of that is expected."""
+    if not hasattr(reference, "layers"):
+        assert errors(reference.link, reference.lam, reference.rows, policy.theta_, reference.theta) <= 1e-7
+        return
+    for number, layer in reference.layers.items():
+        assert errors(layer.link, layer.ridge, layer.rows, policy.estimate(number - 1), layer.theta) <= 1e-7
         if isinstance(policy, duelist.VACDB):
             np.testing.assert_allclose(policy.layer_radii_[number - 1], layer.radius, rtol=1e-7)
+
+
+def errors(link: str, ridge: float, rows: list[Row], theta: Floats, exact: Floats) -> float:
+    """|theta - exact|_H, in units of the standard error of data whose mass is one or more."""
+    gap = theta - exact
+    square = ridge * gap @ gap + sum(r.mass * float(link_slope(link, r.z @ exact)) * (r.z @ gap) ** 2 for r in rows)
+    return float(np.sqrt(square / min(1.0, sum(r.mass for r in rows)))) if rows else float(np.abs(gap).max())
 
 
 # -- policies without layers -------------------------------------------------------------
@@ -336,7 +357,7 @@ def test_the_estimates_of_vacdb_are_exact_however_small_kappa_is() -> None:
         outcome = world.outcome(arms, expected)
         policy.tell(duel, outcome)
         reference.tell(t, outcome)
-        np.testing.assert_allclose(policy.theta_, reference.theta, rtol=1e-7, atol=1e-7)
+        assert_same_estimates(policy, reference)
 
 
 STAGEWISE_RADII: dict[str, dict[str, Any]] = {
@@ -434,6 +455,27 @@ def test_reading_the_estimate_in_every_round_changes_no_duel(name: str) -> None:
         policy.tell(duel, outcome)
         reference.tell(t, outcome)
         np.testing.assert_allclose(policy.theta_, reference.theta, rtol=1e-7, atol=1e-7)
+
+
+NARROW_ARMS = np.array([[0.0, 0.0], [0.05, 0.0], [0.02, 0.03]])
+ASKED_ONLY: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in POLICIES),
+    ("VACDB", {"radius": "theory", "explore": "widest"}),  # exploits until the horizon doubles, then explores
+    ("VACDB", {"radius": "theory", "explore": "value"}),
+    ("StaD", {"radius": 0.6}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), ASKED_ONLY)
+def test_asking_the_same_arms_again_and_again_without_telling(name: str, settings: dict[str, Any]) -> None:
+    policy, reference = twins(name, 12, **settings)
+    for t in range(20):
+        duel = policy.ask(NARROW_ARMS)
+        played = (duel.first, duel.second)
+        choice = reference.ask(NARROW_ARMS, played)
+        assert choice.shortfall(*played) <= NEAR_TIE, f"round {t + 1}"
+        pending = policy._pending[duel.id]
+        assert (pending.layer + 1 if pending.share > 0.0 else 0) == choice.layer, f"round {t + 1}"
 
 
 # -- one live run and a simulation -------------------------------------------------------

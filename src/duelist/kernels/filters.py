@@ -181,7 +181,7 @@ def examine(
             if near[j] > limit:
                 offer(found, field.u[row] + field.u[start + j], near[j], first, second)
         elif aim.goal == ANY_WIDER:
-            if math.sqrt(near[j]) > aim.threshold:
+            if near[j] > limit:
                 offer(found, near[j], 0.0, first, second)
         elif near[j] > limit:
             found.tally[0] += 1

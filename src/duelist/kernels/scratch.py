@@ -169,6 +169,8 @@ def recall(scratch: Scratch, arms: Floats, radius: float) -> bool:
     """
     same = same_arms(scratch, arms) and scratch.last[0] == 1 and scratch.last_numbers[0] == radius
     scratch.last_numbers[0] = radius
+    if not same:
+        scratch.last[0] = 0  # until this round is remembered
     return same
 
 

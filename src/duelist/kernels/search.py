@@ -232,14 +232,14 @@ def draw_wide(v: Matrix, arm: Ints, limit: float, tries: int, words: NDArray[np.
 
 @compiled_apart
 def wider_pair(v: Matrix, threshold: float) -> tuple[int, int, float]:
-    """Some pair with |v_i - v_j| > threshold and its squared width; (0, 0, 0) if all widths are within it."""
+    """Some pair with |v_i - v_j|^2 > threshold^2 and its squared width; (0, 0, 0) if all widths are within it."""
     first, second, square, _ = search_wider(v, threshold, np.float32, np.int32, 1.0)
     return first, second, square
 
 
 @compiled_apart
 def all_within(v: Matrix, threshold: float) -> bool:
-    """Whether no width exceeds `threshold`."""
+    """Whether no squared width exceeds that of `threshold`."""
     first, second, _ = wider_pair(v, threshold)
     return first == second
 
@@ -256,7 +256,7 @@ def search_wider(v: Matrix, threshold: float, real: Any, integer: Any, slack: fl
     centre, key, far, aim, kept = spread_arms(v, plain_int(ANY_WIDER), threshold)
     if not math.isfinite(4.0 * far * far):
         i, j, square = all_pairs.widest_pair(v)
-        wide = math.sqrt(square) > threshold
+        wide = square > threshold * threshold
         return (i, j, square, n * (n - 1) // 2) if wide else (plain_int(0), plain_int(0), 0.0, n * (n - 1) // 2)
     found = nothing_found(plain_int(0), 0.0)
     if kept.size > 1:
@@ -266,7 +266,7 @@ def search_wider(v: Matrix, threshold: float, real: Any, integer: Any, slack: fl
             near = squared_widths(v, start, plain_int(0), n, value)
             partner = all_pairs.argmax(near)
             found.tally[1] += n - 1
-            if partner != start and math.sqrt(near[partner]) > threshold:
+            if partner != start and near[partner] > threshold * threshold:
                 return min(start, partner), max(start, partner), near[partner], found.tally[1]
             start = partner
         field = field_of(np.zeros(n), v, key, kept, descending(key))

@@ -40,7 +40,7 @@ from duelist.links import mean, slope
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-TOLERANCE: Final = 1e-16
+TOLERANCE: Final = 1e-20
 """The search ends with a step after which the decrement g'H^-1 g, the squared error in units of the standard error,
 is expected to be at most this: what the last step gained, this one will gain too."""
 MAX_ITERATIONS: Final = 200
@@ -49,6 +49,7 @@ GUESS: Final = 1
 TO_ROUNDING: Final = 100
 _NEAR: Final = 1e-2
 _GOOD_STEP: Final = 1e-3
+_AT_ROUNDING: Final = 1e-14
 DIRECT: Final = 128
 """Dimensions up to which a curvature that has gone stale is factored anew; above, conjugate gradients."""
 
@@ -62,14 +63,17 @@ def implicit_step(link: int, v: float, q: float, mass: float, wins: float, most:
     """
     a, value = 0.0, mass * mean(link, v) - wins
     low, high = min(0.0, -value), max(0.0, -value)
+    before = math.inf
     for step in range(most):
         following = a - value / (1.0 + mass * q * slope(link, v + a * q))
-        newton = low <= following <= high
+        # Steps that do not shrink go back and forth around the bend of the link; the middle gets them out.
+        newton = low <= following <= high and abs(following - a) <= 0.5 * before
         if not newton:
             following = 0.5 * (low + high)
         # The error squares with every Newton step: after one this small, it is at rounding.
         if step == most - 1 or (newton and abs(following - a) <= 1e-9 * abs(following)):
             return following
+        before = abs(following - a)
         a = following
         value = a - (wins - mass * mean(link, v + a * q))
         if value > 0.0:
@@ -114,9 +118,7 @@ def step_with(
 
 
 @compiled
-def one_pass(
-    z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, scratch: Scratch
-) -> None:
+def one_pass(z: Matrix, mass: Vector, wins: Vector, ridge: float, link: int, theta: Vector, scratch: Scratch) -> None:
     """Take in all rows, each once, in their order; theta is what was known before."""
     curvature = math.sqrt(ridge) * np.eye(theta.size)
     row = np.empty(theta.size)
@@ -224,18 +226,23 @@ def refine(
     for s in range(n):
         total += mass[s]
     goal = TOLERANCE * min(1.0, total)
-    last = 0.0
+    last, kept = 0.0, True
     margins_of(z, theta, margins)
     for _ in range(MAX_ITERATIONS):
         residual_and_curvature(mass, wins, link, margins, residual, slopes, scratch.moves[:n])
         for k in range(theta.size):
             step[k] = -ridge * theta[k] - dot(residual, z[k])
         decrement = newton_step(curvature, step, scratch.trial)
-        if decrement * (decrement / last if 0.0 < decrement < last else 1.0) <= goal:
+        # What a step with this curvature gained, the next one will gain too; a true Newton step says nothing of it.
+        gain = decrement / last if kept and 0.0 < decrement < last else 1.0
+        if decrement * gain <= goal:
             for k in range(theta.size):
                 theta[k] += step[k]
             return CONVERGED
-        if decrement > _NEAR * min(1.0, total) or decrement > _GOOD_STEP * last > 0.0:
+        if not kept and decrement >= 0.5 * last and decrement <= _AT_ROUNDING * min(1.0, total):
+            return CONVERGED  # a true Newton step gained nothing this close to the root: the rest is rounding
+        kept = not (decrement > _NEAR * min(1.0, total) or decrement > _GOOD_STEP * last > 0.0)
+        if not kept:
             decrement = true_newton_step(z, slopes, ridge, curvature, scratch)
             if not decrement >= 0.0:
                 return STALLED

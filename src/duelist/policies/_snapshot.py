@@ -81,10 +81,9 @@ def _checked_memory(arrays: dict[str, NDArray[Any]], pending: dict[int, Pending]
     """
     layers, dim = arrays["theta"].shape
     (capacity,) = arrays["mass"].shape
-    rows = int(arrays["n_rows"][0])
     slots = Layout(layers, dim, capacity).table_size
-    if not 0 <= rows <= capacity or slots < 2 or slots & (slots - 1):
-        raise ValueError(f"there are {rows} rows with room for {capacity}")
+    if slots < 2 or slots & (slots - 1):
+        raise ValueError(f"there is room for {capacity} rows, which no policy makes")
     memory = memory_for(1, Layout(layers, dim, capacity))
     room = memory.state()
     for name, got in arrays.items():
@@ -94,6 +93,9 @@ def _checked_memory(arrays: dict[str, NDArray[Any]], pending: dict[int, Pending]
                 f"{name} has shape {got.shape} and type {got.dtype}, not {wanted.shape} and {wanted.dtype}"
             )
         wanted[...] = got
+    rows = int(arrays["n_rows"][0])
+    if not 0 <= rows <= capacity:
+        raise ValueError(f"there are {rows} rows with room for {capacity}")
     limits = {"head": (-1, rows), "chain": (0, rows + 1), "next_row": (-1, rows), "place": (0, rows)}
     limits |= {"layer": (0, layers), "table": (0, rows + 1)}
     for name, (low, high) in limits.items():

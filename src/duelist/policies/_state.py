@@ -416,7 +416,7 @@ def _gather_row(state: State, scratch: Scratch, row: int) -> None:
         scratch.z[k, place] = state.z[k, row]
     scratch.mass[place] = state.mass[row]
     scratch.wins[place] = state.wins[row]
-    if place % _PAD == _PAD - 1:
+    if place % _PAD == _PAD - 1 and place + 1 == state.chain[state.layer[row]]:  # the last row of its layer
         _pad(scratch, place + 1)
 
 
