@@ -96,7 +96,7 @@ def test_scaling_the_precision_scales_the_widths():
 def test_many_arms_give_the_pair_that_trying_all_pairs_gives(n, number):
     arms, theta, precision = setting(12, n)
     arms = arms.astype(number)
-    v = np.ascontiguousarray(arms.T, dtype=float)
+    v = np.array(arms.T, dtype=float, order="C")
     u = np.empty(n)
     linalg.utilities(theta, v, u)
     factor = precision.copy()

@@ -376,7 +376,7 @@ def test_whitening_all_arms_gives_the_bits_of_whitening(n, dim):
     arms, root = rng.normal(size=(n, dim)), rng.normal(size=(dim, dim))
     factor = np.linalg.cholesky(root @ root.T + 0.1 * np.eye(dim), upper=True)
     for given_arms in (arms, arms.astype(np.float32)):
-        v, u = np.ascontiguousarray(given_arms.T, dtype=float), np.empty(n)
+        v, u = np.array(given_arms.T, dtype=float, order="C"), np.empty(n)
         linalg.utilities(root[0], v, u)
         few, room = v.copy(), np.empty((n, dim))
         linalg.whiten(factor, v)
