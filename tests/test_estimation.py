@@ -317,7 +317,7 @@ GOOD = {"differences": [[1.0, 2.0], [3.0, 4.0]], "outcomes": [1, 0]}
         ({"ridge": np.nan}, "ridge is nan"),
         ({"ridge": "strong"}, "ridge is 'strong'"),
         ({"link": "logit"}, "link is 'logit'"),
-        ({"solver": "online"}, "solver is 'online'"),
+        ({"solver": "onlin"}, "solver is 'onlin'"),
         ({"start": [1.0]}, r"start.*\(1,\).*2"),
         ({"start": [1.0, np.nan]}, "start"),
         ({"start": "zero"}, "start"),
