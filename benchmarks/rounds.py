@@ -69,18 +69,21 @@ def simulation_rows() -> list[str]:
 
 
 def live_rows() -> list[str]:
-    """Ask and tell from Python over a whole run, against the textbook's on the same problem."""
+    """Ask and tell from Python over a whole run, against the textbook's on the same problem, in alternating blocks."""
     rows = []
     for name in dl.policies.POLICIES:
+        warm = dl.make_policy(name, horizon=HORIZON, random_state=0)
+        warm.tell(warm.ask(ARMS), 1.0)  # code is loaded from disk once a process, not once a policy
         policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
-        ours = np.mean(live_costs(partial(policy.ask, ARMS), policy.tell, HORIZON)) * 1e6
-        arithmetic = one_run(name) * 1e6
-        theirs, ratio = "", ""
+        sides = [Side(partial(policy.ask, ARMS), policy.tell)]
         if name in BASELINES:
             book = BASELINES[name](0)
-            cost = np.mean(live_costs(book.ask, partial(_tell_book, book), HORIZON)) * 1e6
-            theirs, ratio = f"{cost:.0f}", f"{cost / ours:.0f}"
-        rows.append(f"| {name} | {ours:.1f} | {arithmetic:.2f} | {ours - arithmetic:.1f} | {theirs} | {ratio} |")
+            sides.append(Side(book.ask, partial(_tell_book, book)))
+        play_live(sides, HORIZON)
+        ours, *theirs = (float(np.mean(side.costs)) * 1e6 for side in sides)
+        arithmetic = one_run(name) * 1e6
+        cells = f"{theirs[0]:.0f} | {theirs[0] / ours:.0f}" if theirs else " | "
+        rows.append(f"| {name} | {ours:.1f} | {arithmetic:.2f} | {ours - arithmetic:.1f} | {cells} |")
         print(rows[-1], flush=True)
     return rows
 
@@ -98,19 +101,33 @@ def _tell_book(book: Any, duel: tuple[int, int], outcome: float) -> None:
     book.tell(*duel, outcome)
 
 
-def live_costs(ask: Callable, tell: Callable, rounds: int) -> list[float]:
-    """Seconds of ask and tell in every round; the outcome is drawn outside the clock."""
-    rng, truth, costs = np.random.default_rng(0), theta(0), []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        duel = ask()
-        middle = time.perf_counter()
-        i, j = duel
-        outcome = float(rng.random() < 1.0 / (1.0 + np.exp(-(ARMS[i] - ARMS[j]) @ truth)))
-        again = time.perf_counter()
-        tell(duel, outcome)
-        costs.append(time.perf_counter() - again + middle - start)
-    return costs
+class Side:
+    """One of several policies played side by side: its two verbs, its own outcomes, and what each round cost."""
+
+    def __init__(self, ask: Callable, tell: Callable) -> None:
+        self.ask, self.tell = ask, tell
+        self.rng = np.random.default_rng(0)
+        self.costs: list[float] = []
+
+    def play(self, rounds: int, truth: np.ndarray) -> None:
+        """Some rounds; the outcome is drawn outside the clock."""
+        for _ in range(rounds):
+            start = time.perf_counter()
+            duel = self.ask()
+            middle = time.perf_counter()
+            i, j = duel
+            outcome = float(self.rng.random() < 1.0 / (1.0 + np.exp(-(ARMS[i] - ARMS[j]) @ truth)))
+            again = time.perf_counter()
+            self.tell(duel, outcome)
+            self.costs.append(time.perf_counter() - again + middle - start)
+
+
+def play_live(sides: list[Side], rounds: int, block: int = 50) -> None:
+    """All sides, a block of rounds each in turn, so that a slow minute of the machine hits them alike."""
+    truth = theta(0)
+    for _ in range(rounds // block):
+        for side in sides:
+            side.play(block, truth)
 
 
 # -- by part ---------------------------------------------------------------------------
@@ -128,21 +145,13 @@ def _selections(config: Any, core: Any, rows: Any, layout: Any, block: Any, room
 
 @numba.njit(nogil=True)
 def _updates(
-    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int
+    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int, solved: bool
 ) -> None:
     state, scratch = state_of(core, rows, layout), scratch_of(block, room)
     for k in range(times):
         learn(state, scratch, config.link, config.online, layer, z, float(k % 2), 1.0, 1.0)
-
-
-@numba.njit(nogil=True)
-def _both(
-    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int
-) -> None:
-    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
-    for k in range(times):
-        learn(state, scratch, config.link, config.online, layer, z, float(k % 2), 1.0, 1.0)
-        solve(state, scratch, layer, config.link, config.online)
+        if solved:
+            solve(state, scratch, layer, config.link, config.online)
 
 
 @numba.njit(nogil=True)
@@ -160,13 +169,17 @@ def part_rows(rounds: int = 300, times: int = 500) -> list[str]:
     draw = _cost(lambda: _outcomes(words, times), times)
     for name in BASELINES:
         policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
-        python = np.median(live_costs(partial(policy.ask, ARMS), policy.tell, rounds))
+        side = Side(partial(policy.ask, ARMS), policy.tell)
+        play_live([side], rounds)
+        python = np.median(side.costs)
         policy.estimate(policy.main_layer_)
         blocks, room = policy._ready()
         layer, z = policy.main_layer_, ARMS[3] - ARMS[9]
         select = _cost(lambda: _selections(policy._config, *blocks, *room, ARMS, times), times)  # noqa: B023
-        update = _cost(lambda: _updates(policy._config, *_copy(blocks), *room, z, layer, times), times)  # noqa: B023
-        both = _cost(lambda: _both(policy._config, *_copy(blocks), *room, z, layer, times), times)  # noqa: B023
+        update, both = (
+            _cost(lambda: _updates(policy._config, *_copy(blocks), *room, z, layer, times, solved), times)  # noqa: B023
+            for solved in (False, True)
+        )
         solving = max(both - update, 0.0)
         rest = python * 1e9 - select - both
         rows.append(f"| {name} | {select:.0f} | {update:.0f} | {solving:.0f} | {draw:.0f} | {rest:.0f} |")
@@ -187,7 +200,7 @@ def _cost(action: Callable[[], object], times: int) -> float:
 
 
 def horizon_rows() -> tuple[list[str], dict[str, list[float]]]:
-    """Microseconds a round around t = 1,000, 10,000 and 100,000; the last column is the growth."""
+    """Microseconds a round at t = 1,000, 10,000 and 100,000; the last column is the growth."""
     cases = [(n, "fixed", "exact") for n in dl.policies.POLICIES]
     cases += [(n, "changing", "online") for n in dl.policies.POLICIES]
     rows, curves = [], {}
@@ -200,30 +213,47 @@ def horizon_rows() -> tuple[list[str], dict[str, list[float]]]:
     return rows, curves
 
 
-def _costs_at(name: str, kind: str, estimator: str) -> list[float]:
-    """Median microseconds a round from Python, in windows of 500 rounds that start at each t.
+class Marathon:
+    """One policy on fixed or changing arms, from its first round to its last.
 
     Fixed arms are 32 random ones, so that their differences are all distinct. The self-duels of a policy that has
     made up its mind cost nothing and would flatter it: the truth is flat enough to keep every policy asking.
     """
-    rng = np.random.default_rng(1)
-    truth = 0.05 * theta(1)
-    policy = dl.make_policy(name, horizon=LATER[-1] + 500, estimator=estimator, random_state=0)
-    fixed = rng.standard_normal((32, DIM))
-    changing = rng.standard_normal((1000, 32, DIM))
-    uniform = rng.random(1000)
-    windows: dict[int, list[float]] = {t: [] for t in LATER}
-    for t in range(LATER[-1] + 500):
-        arms = fixed if kind == "fixed" else changing[t % 1000]
-        start = time.perf_counter()
-        duel = policy.ask(arms)
-        middle = time.perf_counter()
-        margin = (arms[duel.first] - arms[duel.second]) @ truth
-        outcome = 1.0 if uniform[(t * 7) % 1000] < 1.0 / (1.0 + np.exp(-margin)) else 0.0
-        again = time.perf_counter()
-        policy.tell(duel, outcome)
-        cost = time.perf_counter() - again + middle - start
-        for begin, window in windows.items():
-            if begin <= t < begin + 500:
-                window.append(cost)
-    return [float(np.median(windows[t])) * 1e6 for t in LATER]
+
+    def __init__(self, policy: dl.CompiledPolicy, kind: str) -> None:
+        rng = np.random.default_rng(1)
+        self.policy = policy
+        self.sets = rng.standard_normal((1000 if kind == "changing" else 1, 32, DIM))
+        self.uniform = rng.random(1009)
+        self.truth = 0.05 * theta(1)
+        self.t = 0
+
+    def play(self, rounds: int) -> list[float]:
+        """Some rounds; the seconds of each, its outcome drawn outside the clock."""
+        costs = []
+        for _ in range(rounds):
+            arms = self.sets[self.t % len(self.sets)]
+            start = time.perf_counter()
+            duel = self.policy.ask(arms)
+            middle = time.perf_counter()
+            margin = (arms[duel.first] - arms[duel.second]) @ self.truth
+            outcome = 1.0 if self.uniform[self.t % 1009] < 1.0 / (1.0 + np.exp(-margin)) else 0.0
+            again = time.perf_counter()
+            self.policy.tell(duel, outcome)
+            costs.append(time.perf_counter() - again + middle - start)
+            self.t += 1
+        return costs
+
+
+def _costs_at(name: str, kind: str, estimator: str, blocks: int = 20, block: int = 25) -> list[float]:
+    """Median microseconds a round from each t on: policies of every age, timed in alternating blocks."""
+    runners = []
+    for begin in LATER:
+        policy = dl.make_policy(name, horizon=LATER[-1] + 500, estimator=estimator, random_state=0)
+        runners.append(Marathon(policy, kind))
+        runners[-1].play(begin)
+    costs: list[list[float]] = [[] for _ in LATER]
+    for _ in range(blocks):
+        for mine, runner in zip(costs, runners, strict=True):
+            mine += runner.play(block)
+    return [float(np.median(mine)) * 1e6 for mine in costs]

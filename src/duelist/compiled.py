@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 JIT_OPTIONS: Final[Any] = {"nogil": True, "error_model": "numpy"}
 
-_NEVER_COMPILED = ("experiments", "testing", "cli.py")
+_NEVER_COMPILED = ("experiments", "study", "server", "testing", "cli.py")
 
 
 def _package_stamp() -> tuple[tuple[str, int], ...]:
@@ -58,6 +58,19 @@ def written_in(function: F) -> F:
     A function that is only inlined is still compiled on its own first, with all that it calls.
     """
     return numba.njit(inline="always", **JIT_OPTIONS)(function)
+
+
+def direct(function: Any, *arguments: Any) -> Callable[..., Any]:
+    """The machine code of `function` for arguments of these types, called without looking at types again.
+
+    Numba finds out the types of all arguments at every call; with tuples among them that takes several times as
+    long as a round. Whoever calls the result must hand over the same types ever after.
+    """
+    if not hasattr(function, "overloads"):  # a plain function under NUMBA_DISABLE_JIT=1
+        return function  # type: ignore[no-any-return]
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(types)
+    return function.overloads[types].entry_point  # type: ignore[no-any-return]
 
 
 def _stamped(dispatcher: Any) -> Any:

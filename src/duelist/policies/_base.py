@@ -30,7 +30,7 @@ from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, scratch_block
 from duelist.links import get_link
 from duelist.policies import _batch, _snapshot
-from duelist.policies._rule import ask_once
+from duelist.policies._rule import live_code
 from duelist.policies._state import (
     Floats,
     Layout,
@@ -39,7 +39,6 @@ from duelist.policies._state import (
     State,
     empty_memory,
     solve_once,
-    tell_once,
     with_room,
 )
 
@@ -104,7 +103,8 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
             "give the same features every round, or start a new policy"
         )
     # One pass proves every entry finite and small enough to square, at half the cost of looking at each.
-    if not np.vdot(array, array) <= _LARGEST_SQUARE:
+    flat = array.reshape(-1)
+    if not flat.dot(flat) <= _LARGEST_SQUARE:
         if np.isfinite(array).all():
             raise InvalidInput(
                 f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
@@ -207,8 +207,10 @@ class CompiledPolicy(Policy):
         shown = check_arms(arms, self.dim_)
         self._prepare(shown[None], 1)
         blocks, room = self._ready()
-        first, second, layer, share = ask_once(self._config, *blocks, *room, shown)
-        return self._asked(first, second, layer, share, shown[first] - shown[second])
+        difference = np.empty(shown.shape[1])
+        code = live_code(self._config, blocks, room)
+        first, second, layer, share = code.ask(self._config, *blocks, *room, shown, difference)
+        return self._asked(first, second, layer, share, difference)
 
     def ask_batch(self, arms: ArrayLike, k: int | None = None, threads: int | None = None) -> _batch.Batch:
         """A duel in each of many contexts, or in the k contexts that would teach most.
@@ -243,17 +245,9 @@ class CompiledPolicy(Policy):
                 self._adopt(self.make_room(self._memory, 1))
             self._free_rows -= 1
             blocks, room = self._ready()
-            tell_once(
-                *blocks,
-                *room,
-                self._config.link,
-                self._config.online,
-                pending.layer,
-                pending.difference,
-                value,
-                pending.share,
-                weight,
-            )
+            tell = live_code(self._config, blocks, room).tell
+            link, online = self._config.link, self._config.online
+            tell(*blocks, *room, link, online, pending.layer, pending.difference, value, pending.share, weight)
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""

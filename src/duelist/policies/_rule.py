@@ -17,15 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from numba.extending import overload
 
-from duelist.compiled import JIT_OPTIONS, compiled, written_in
+from duelist.compiled import JIT_OPTIONS, compiled, direct, written_in
 from duelist.kernels.linalg import as_columns, chosen_as_columns, utilities, whiten, whiten_few
 from duelist.kernels.many import MANY_ARMS
 from duelist.kernels.scratch import Room, Scratch, scratch_of
 from duelist.kernels.views import as_matrix, borrowed
 from duelist.kernels.whitening import utilities_into, whiten_into
-from duelist.policies._state import OUTDATED, Floats, Ints, Layout, State, solve, state_of
+from duelist.policies._state import OUTDATED, Floats, Ints, Layout, State, solve, state_of, tell_once
 
 Decision = tuple[int, int, int, float]
 Rule = Callable[[Any, State, Scratch, Floats], Decision]
@@ -79,12 +80,44 @@ def decided(config: Any, state: State, scratch: Scratch, arms: Floats) -> Decisi
 
 @compiled
 def ask_once(
-    config: Any, core: Floats, rows: Floats, layout: Layout, block: Floats, room: Room, arms: Floats
+    config: Any,
+    core: Floats,
+    rows: Floats,
+    layout: Layout,
+    block: Floats,
+    room: Room,
+    arms: Floats,
+    difference: Floats,
 ) -> Decision:
-    """One round of a live policy: counts the round, then decides."""
+    """One round of a live policy: counts the round, decides, and writes down the difference of the two arms."""
     state = state_of(core, rows, layout)
     state.rounds[0] += 1
-    return decided(config, state, scratch_of(block, room), borrowed(arms))
+    shown = borrowed(arms)
+    decision = decided(config, state, scratch_of(block, room), shown)
+    for k in range(shown.shape[1]):
+        difference[k] = shown[decision[0], k] - shown[decision[1], k]
+    return decision
+
+
+class LiveCode(NamedTuple):
+    """The compiled `ask_once` and `tell_once` of a live policy, called directly."""
+
+    ask: Callable[..., Decision]
+    tell: Callable[..., bool]
+
+
+_LIVE: dict[type, LiveCode] = {}
+
+
+def live_code(config: Any, blocks: tuple[Floats, Floats, Layout], room: tuple[Floats, Room]) -> LiveCode:
+    """The code of the policy with this type of config, compiled or loaded when first wanted."""
+    if type(config) not in _LIVE:
+        arms, difference = np.empty((1, 1)), np.empty(1)
+        _LIVE[type(config)] = LiveCode(
+            direct(ask_once, config, *blocks, *room, arms, difference),
+            direct(tell_once, *blocks, *room, 0, False, 0, difference, 1.0, 1.0, 1.0),
+        )
+    return _LIVE[type(config)]
 
 
 @compiled

@@ -1,0 +1,1 @@
+"""Live studies: ask and tell that survive anything."""
