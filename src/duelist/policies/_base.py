@@ -159,6 +159,8 @@ class CompiledPolicy(Policy):
     # What a call into compiled code takes, ready to hand over: the blocks of the memory, and room to work in.
     _blocks: tuple[Floats, Floats, Layout] | None = field(init=False, default=None)
     _room: tuple[Floats, Room] | None = field(init=False, default=None)
+    _place: tuple[Any, ...] = field(init=False, default=())
+    _code: Any = field(init=False, default=None)  # LiveCode, from the first room on
     _aside: tuple[Floats, Room] | None = field(init=False, default=None)
     _free_rows: int = field(init=False, default=0)
     _ready_until: int = field(init=False, default=0)
@@ -209,11 +211,10 @@ class CompiledPolicy(Policy):
     def ask(self, arms: ArrayLike) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim)."""
         shown = check_arms(arms, self.dim_)
-        self._prepare(shown[None], 1)
-        blocks, room = self._ready()
+        if self._next_id + 1 >= self._ready_until or self._room is None or self._room[1].arms < shown.shape[0]:
+            self._prepare(shown[None], 1)
         difference = np.empty(shown.shape[1])
-        code = live_code(self._config, blocks, room)
-        first, second, layer, share = code.ask(self._config, *blocks, *room, shown, difference)
+        first, second, layer, share = self._code.ask(self._config, *self._place, shown, difference)
         return self._asked(first, second, layer, share, difference)
 
     def ask_batch(self, arms: ArrayLike, k: int | None = None, threads: int | None = None) -> _batch.Batch:
@@ -247,10 +248,12 @@ class CompiledPolicy(Policy):
         if pending.share > 0.0 and self._memory is not None:
             self._make_room()
             self._free_rows -= 1
-            blocks, room = self._ready()
-            tell = live_code(self._config, blocks, room).tell
-            link, online = self._config.link, self._config.online
-            tell(*blocks, *room, link, online, pending.layer, pending.difference, value, pending.share, weight)
+            self._absorb(pending.layer, pending.difference, value, pending.share, weight)
+
+    def _absorb(self, layer: int, z: Floats, outcome: float, share: float, weight: float) -> None:
+        """Let one estimator take in an outcome, for which there is room."""
+        config = self._config
+        self._code.tell(*self._place, config.link, config.online, layer, z, outcome, share, weight)
 
     # -- a log in the place of pending duels ---------------------------------------------
 
@@ -319,17 +322,18 @@ class CompiledPolicy(Policy):
     def _take(self, duel: Duel | int) -> Pending:
         key = duel.id if isinstance(duel, Duel) else duel
         whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-        if not whole or key not in self._pending:
+        pending = self._pending.get(int(key)) if whole else None
+        if pending is None:
             known = whole and 0 <= key < self._next_id
             why = "was told or forgotten already" if known else "was never asked of this policy"
             raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        pending = self._pending[int(key)]
-        if isinstance(duel, Duel) and (duel.first, duel.second) != (pending.first, pending.second):
+        if isinstance(duel, Duel) and (duel.first != pending.first or duel.second != pending.second):
             raise UnknownDuel(
                 f"duel {key} was asked as ({pending.first}, {pending.second}), not ({duel.first}, {duel.second}); "
                 "tell the outcome in the order asked"
             )
-        return self._pending.pop(int(key))
+        del self._pending[int(key)]
+        return pending
 
     def _asked(self, first: int, second: int, layer: int, share: float, difference: Floats) -> Duel:
         """Hand out a decided duel, and remember what telling it will need."""
@@ -365,8 +369,11 @@ class CompiledPolicy(Policy):
         self._memory = memory
         self._blocks = memory.core[0], memory.rows[0], memory.layout
         self._free_rows = memory.layout.capacity - int(memory.state().n_rows[0])
-        if self._room is not None and self._room[1].rows != memory.layout.capacity:
+        if self._room is None:
+            return
+        if self._room[1].rows != memory.layout.capacity:
             self._make_scratch(self._room[1].arms)
+        self._place = *self._blocks, *self._room
 
     def _make_room(self) -> None:
         """Room for one more outcome, and for the layers that the rounds so far can reach."""
@@ -378,6 +385,8 @@ class CompiledPolicy(Policy):
         assert self._memory is not None  # noqa: S101  (for the type checker)
         room = Room(n_arms, self._memory.layout.dim, self._memory.layout.capacity)
         self._room = scratch_block(room), room
+        self._place = *self._ready()[0], *self._room
+        self._code = live_code(self._config, *self._ready())
 
     @property
     def _state(self) -> State | None:

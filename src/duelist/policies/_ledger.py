@@ -22,7 +22,6 @@ from duelist.kernels.scratch import Room, forget, scratch_block, scratch_of
 from duelist.kernels.scratch import cut as cut_scratch
 from duelist.links import slope
 from duelist.policies._curvature import refresh_curvature
-from duelist.policies._rule import live_code
 from duelist.policies._state import Floats, Layout, cut, state_of
 
 if TYPE_CHECKING:
@@ -84,8 +83,7 @@ def consider(
         if share > 0.0 and 0 <= layer < layout.layers:
             z = difference_for(policy, difference)
             count_pending(*blocks, *aside, policy._config.link, int(layer), z, float(share))
-    ask = live_code(policy._config, blocks, aside).ask
-    return Choice(*ask(policy._config, *blocks, *aside, arms, np.empty(layout.dim)))
+    return Choice(*policy._code.ask(policy._config, *blocks, *aside, arms, np.empty(layout.dim)))
 
 
 def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, layer: int, share: float) -> None:
@@ -99,10 +97,8 @@ def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, laye
     if share == 0.0 or layer < 0:
         return
     policy._free_rows -= 1
-    blocks, room = policy._ready()
-    link, online = policy._config.link, policy._config.online
-    live_code(policy._config, blocks, room).tell(*blocks, *room, link, online, layer, z, outcome, share, weight)
-    if not online:
+    policy._absorb(layer, z, outcome, share, weight)
+    if not policy.online_:
         policy.estimate(layer)  # now and not when next read, so that reading leaves no trace in the last bits
 
 
