@@ -218,13 +218,13 @@ def _policy(spec: str, horizon: int) -> CompiledPolicy:
 
 @app.command()
 def reproduce(
-    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(CATALOG)}, or all.")],
+    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(CATALOG)}, or all for the paper's.")],
     folder: Annotated[Path, typer.Option("--out", "-o", help="Where figures, tables and the report go.")] = Path(
         "out/figures"
     ),
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
-    """Run the paper's experiments: figures, tables, and a verdict on every claim."""
+    """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
     with _kind_errors():
         with _bars() as report:
             outcomes = run_experiments(experiments, folder, report)
