@@ -263,10 +263,8 @@ def _stopping(lab: Lab, outcome: Outcome) -> Claim:
     found: dict[str, Race] = race(rivals, STOP_RUNS, DELTA, SEED, report)
     mine, theirs = found.values()
     columns = ("policy", "runs", "wrong", "undecided", "mean votes", "median votes", "90 % of runs under")
-    outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, [
-        (name, STOP_RUNS, r.wrong, r.undecided, *(round(float(x), 1) for x in (r.votes.mean(), np.median(r.votes), np.quantile(r.votes, 0.9))))
-        for name, r in found.items()
-    ])  # fmt: skip
+    rows = [(name, STOP_RUNS, r.wrong, r.undecided, *_spread(r.votes)) for name, r in found.items()]
+    outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, rows)
     ratio, low, high = ratio_interval(mine.votes, theirs.votes)
     good = mine.wrong <= DELTA * STOP_RUNS and ratio <= 0.5
     return Claim(
@@ -277,3 +275,7 @@ def _stopping(lab: Lab, outcome: Outcome) -> Claim:
         f"{ratio:.2f} [{low:.2f}, {high:.2f}] of the votes",
         HOLDS if good else DOES_NOT_HOLD,
     )
+
+
+def _spread(votes: Floats) -> tuple[float, ...]:
+    return tuple(round(float(x), 1) for x in (votes.mean(), np.median(votes), np.quantile(votes, 0.9)))
