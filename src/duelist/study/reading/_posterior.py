@@ -112,6 +112,8 @@ def _fit_features(pairs: Pairs, x: Floats, ridge: float) -> Posterior:
 
 def _fit_arms(pairs: Pairs, ridge: float, seed: int) -> Posterior:
     n = pairs.n_arms
+    if n == 0:
+        return Posterior(np.zeros(0), covariance=np.zeros((0, 0)))
     if n <= DENSE:
         mean, weight = _newton(pairs, ridge, lambda w, g: _solve_dense(pairs, ridge, w, g))
         covariance = _inverse(_laplacian(pairs, weight).toarray() + ridge * np.eye(n))
