@@ -85,6 +85,18 @@ def test_a_trl_preference(name, tmp_path):
     assert (one.first, one.second) == (arm_id(chosen), arm_id(rejected))
 
 
+def test_trl_as_csv(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text('prompt,chosen,rejected,lang\nWhy?,"So, because",No,en\n')
+    (one,) = read("trl", path)
+    assert (one.prompt, one.payload_first, one.payload_second, one.extra) == (
+        "Why?",
+        "So, because",
+        "No",
+        {"lang": "en"},
+    )
+
+
 def test_an_openai_preference(tmp_path):
     path = tmp_path / "p.jsonl"
     row = {
@@ -158,6 +170,7 @@ DAMAGED = [
     ("csv", "left,right,winner,told_at\na,b,left,yesterday\n", "line 2: told_at is 'yesterday'; give a time like"),
     ("csv", "left,right,winner,told_at\na,b,left,2026-01-01T00:00:00\n", "with its offset"),
     ("csv", "left,right,winner,chance\na,b,left,nan\n", "chance is 'nan'; give a finite number"),
+    ("csv", "left,right,winner,chance\na,b,left,1.5\n", "chance is '1.5'; give a probability from 0 to 1"),
     ("csv", "left,right,winner,source\na,b,left,me\n", "source is 'me'; give one of human, model, import"),
     ("arena", '[{"model_a": "a",\n"model_b": "b"},\n{"model_a" "b"}]', "line 1 has no field 'winner'; give one of model_a"),
     ("arena", json.dumps(ARENA) + "\n{", "line 2 is not JSON"),
@@ -180,6 +193,10 @@ DAMAGED = [
     ("jsonl", HEADER + '{"first": "a", "second": "b"}', "line 2 has no field 'outcome'"),
     ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'; fields of your own"),
     ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "late": 1}', "late is 1; give true or false"),
+    ("jsonl", HEADER + '{"first": ' + "[" * 100_000, "line 2 is not JSON"),
+    ("jsonl", HEADER + '{"first": ' + "1" * 5000 + "}", "line 2 is not JSON"),
+    ("arena", '[{"model_a": ' + "[" * 100_000, "line 1: the record that begins there is not JSON"),
+    ("label-studio", '[{"data": {"text1": null, "text2": 2}, "annotations": []}]', "text1 is None; give it, or name the keys"),
     ("label-studio", '[{"data": {"text1": 1, "text2": 2}}]', "line 1 has no field 'annotations'"),
     ("label-studio", '[{"data": {"text1": 1, "text2": 2}, "annotations": [{"result": [{"type": "pairwise", "value": '
      '{"selected": "up"}}]}]}]', "annotation 1, value: selected is 'up'; give one of left, right"),

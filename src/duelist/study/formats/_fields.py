@@ -61,6 +61,14 @@ def optional_number(row: Row, name: str) -> float | None:
     return number
 
 
+def optional_chance(row: Row) -> float | None:
+    """The probability with which the pair was chosen; None where the file does not say."""
+    chance = optional_number(row, "chance")
+    if chance is not None and not 0.0 <= chance <= 1.0:
+        raise wrong(row, "chance", "a probability from 0 to 1, or nothing")
+    return chance
+
+
 def one_of(row: Row, name: str, meanings: Mapping[str, Outcome]) -> Outcome:
     """The outcome that a word stands for."""
     value = row.fields.get(name)

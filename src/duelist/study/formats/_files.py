@@ -124,11 +124,10 @@ def _lines(path: Path, file: IO[str]) -> Iterator[Row]:
         if line.strip():
             where = f"{path}, line {number}"
             try:
-                yield Row(where, _object(where, json.loads(line)))
-            except json.JSONDecodeError as error:
-                raise InvalidInput(
-                    f"{where} is not JSON ({error.msg}, column {error.colno}); give one object a line, or one array"
-                ) from error
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InvalidInput(f"{where} is not JSON ({error}); give one object a line, or one array") from error
+            yield Row(where, _object(where, value))
 
 
 def _array(path: Path, file: IO[str]) -> Iterator[Row]:

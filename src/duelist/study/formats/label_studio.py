@@ -50,7 +50,7 @@ def read(path: Path, *, left: str = LEFT, right: str = RIGHT, prompt: str = PROM
     for task in read_json(path):
         data = Row(f"{task.where}, data", need(task, "data", dict, "an object with what was compared"))
         for name in (left, right):
-            if name not in data.fields:
+            if data.fields.get(name) is None:
                 raise wrong(data, name, f"it, or name the keys that were compared; there are {', '.join(data.fields)}")
         for number, annotation in enumerate(need(task, "annotations", list, "a list, which may be empty")):
             where = f"{task.where}, annotation {number + 1}"
