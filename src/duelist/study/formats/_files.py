@@ -140,10 +140,8 @@ def _array(path: Path, file: IO[str]) -> Iterator[Row]:
         where = f"{path}, line {window.line}"
         try:
             value = window.decode()
-        except json.JSONDecodeError as error:
-            raise InvalidInput(
-                f"{where}: the record that begins there is not JSON ({error.msg}); correct it"
-            ) from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{where}: the record that begins there is not JSON ({error}); correct it") from error
         yield Row(where, _object(where, value))
         if window.next_character() == ",":
             window.skip(",")
