@@ -100,7 +100,7 @@ def test_intervals_hold_as_often_as_they_say():
     Runs are independent and the intervals of one are not: the standard error is that of the mean over runs of the share
     that held in each. Four of it, and 0.02 for Laplace, must cover the difference.
     """
-    runs, n, held = 300, 8, []
+    runs, n, held = 200, 8, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         utilities = rng.normal(size=n)
@@ -115,7 +115,7 @@ def test_the_chance_of_being_best_is_how_often_the_leader_is():
 
     Four standard errors of the mean over runs, and 0.02 for Laplace, must cover it.
     """
-    runs, n = 300, 6
+    runs, n = 200, 6
     surprise, spread = [], []
     for seed in range(runs):
         rng = np.random.default_rng(1000 + seed)
@@ -171,6 +171,10 @@ def test_the_way_for_very_many_arms_finds_the_same(monkeypatch):
     rng = np.random.default_rng(3)
     votes = made_votes(rng, rng.normal(size=40), 600)
     dense = fit_utilities(counted(battles(votes, names(45))))
+    monkeypatch.setattr(_posterior, "FEW", 10)
+    between = fit_utilities(counted(battles(votes, names(45))))
+    assert np.abs(between.mean - dense.mean).max() < 1e-8
+    assert np.allclose(between.covariance, dense.covariance, atol=1e-8)
     monkeypatch.setattr(_posterior, "DENSE", 10)
     sparse = fit_utilities(counted(battles(votes, names(45))))
     assert sparse.covariance is None

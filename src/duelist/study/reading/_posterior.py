@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 DENSE: Final = 4000
 """Up to so many arms without features the covariance is computed whole; beyond, it is that of `SKETCH` draws."""
 SKETCH: Final = 256
+FEW: Final = 300
+"""Up to so many arms without features Newton's steps are solved whole."""
 _STEPS: Final = 100
 _DECREMENT: Final = 1e-18
 _BLOCK: Final = 1 << 22
@@ -60,6 +62,18 @@ class Posterior:
             part = slice(start, start + step)
             result[part] = np.square(self._factor[first[part]] - self._factor[second[part]]).sum(axis=1)
         return result
+
+    def root(self, chosen: Ints) -> Floats:
+        """A matrix R such that R e, e standard normal, has the covariance of some utilities but for a shift of them all.
+
+        Who is best and by how much does not depend on the shift, which makes up for the missing origin; the least
+        variance keeps arms with the same features apart from rounding.
+        """
+        if self.factor is not None:
+            return np.asarray(self.factor[chosen])
+        block = self.rows(chosen)[:, chosen]
+        scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
+        return np.asarray(cholesky(block + scale + 1e-12 * scale * np.eye(len(block)), lower=True))
 
     def chances(self, first: Ints, second: Ints) -> Floats:
         """Chance that the first wins, averaged over what is not known: mu(gap / sqrt(1 + pi var / 8)) (MacKay 1992)."""
@@ -114,16 +128,15 @@ def _fit_arms(pairs: Pairs, ridge: float, seed: int) -> Posterior:
     n = pairs.n_arms
     if n == 0:
         return Posterior(np.zeros(0), covariance=np.zeros((0, 0)))
+    mean, weight = _newton(pairs, ridge)
     if n <= DENSE:
-        mean, weight = _newton(pairs, ridge, lambda w, g: _solve_dense(pairs, ridge, w, g))
         covariance = _inverse(_laplacian(pairs, weight).toarray() + ridge * np.eye(n))
         covariance -= 1.0 / (n * ridge)  # the origin: 1 is an eigenvector of the curvature, with value ridge
         return Posterior(mean, covariance=covariance)
-    mean, weight = _newton(pairs, ridge, lambda w, g: _solve_sparse(_laplacian(pairs, w), ridge, g[:, None])[:, 0])
     return Posterior(mean, factor=_draws(pairs, weight, ridge, seed) / np.sqrt(SKETCH))
 
 
-def _newton(pairs: Pairs, ridge: float, solve: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats]:
+def _newton(pairs: Pairs, ridge: float) -> tuple[Floats, Floats]:
     """The root, and the weight mu' of each pair there; halves a step that does not lead down."""
     u = np.zeros(pairs.n_arms)
     gap = np.zeros(len(pairs.low))
@@ -132,7 +145,7 @@ def _newton(pairs: Pairs, ridge: float, solve: Callable[[Floats, Floats], Floats
         chance = expit(gap)
         residual = pairs.total * chance - pairs.wins
         gradient = ridge * u + _scatter(pairs, residual)
-        step = solve(pairs.total * chance * (1.0 - chance), gradient)
+        step = _solve(pairs, ridge, pairs.total * chance * (1.0 - chance), gradient)
         if gradient @ step <= _DECREMENT * (1.0 + abs(loss)):
             break
         size, trial = 1.0, u - step
@@ -164,13 +177,22 @@ def _laplacian(pairs: Pairs, weight: Floats) -> csr_array:
     return csr_array((np.concatenate([-weight, -weight, degree]), (rows, columns)), shape=(n, n))
 
 
-def _solve_dense(pairs: Pairs, ridge: float, weight: Floats, right: Floats) -> Floats:
+def _solve(pairs: Pairs, ridge: float, weight: Floats, right: Floats) -> Floats:
+    """The Newton step: whole for few arms, by conjugate gradients for many, of whom most pairs never met."""
+    if pairs.n_arms > FEW:
+        return _solve_sparse(_laplacian(pairs, weight), ridge, right[:, None])[:, 0]
     curvature = _laplacian(pairs, weight).toarray() + ridge * np.eye(pairs.n_arms)
     return np.asarray(cho_solve(cho_factor(curvature, overwrite_a=True), right))
 
 
 def _inverse(matrix: Floats) -> Floats:
-    return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), np.eye(len(matrix)), overwrite_b=True))
+    """Of a positive definite matrix, from its Cholesky factor and in its place."""
+    factor, lower = cho_factor(matrix, lower=True, overwrite_a=True)
+    inverse, status = dpotri(factor, lower=lower, overwrite_c=True)
+    if status != 0:
+        raise InvalidInput("the fit is not determined to the limit of floating point; raise ridge")
+    inverse = np.tril(inverse)
+    return np.asarray(inverse + np.tril(inverse, -1).T)
 
 
 def _solve_sparse(laplacian: csr_array, ridge: float, right: Floats) -> Floats:
@@ -200,8 +222,9 @@ def _draws(pairs: Pairs, weight: Floats, ridge: float, seed: int) -> Floats:
     """`SKETCH` draws from N(0, curvature^-1), less their means over the arms: solve for noise with covariance curvature."""
     rng = np.random.default_rng(seed)
     noise = np.sqrt(ridge) * rng.standard_normal((pairs.n_arms, SKETCH))
-    edges = np.sqrt(weight)[:, None] * rng.standard_normal((len(weight), SKETCH))
-    np.add.at(noise, pairs.low, edges)
-    np.subtract.at(noise, pairs.high, edges)
+    every, size = np.arange(len(weight)), np.sqrt(weight)
+    ends = (np.concatenate([pairs.low, pairs.high]), np.concatenate([every, every]))
+    incidence = csr_array((np.concatenate([size, -size]), ends), shape=(pairs.n_arms, len(weight)))
+    noise += incidence @ rng.standard_normal((len(weight), SKETCH))
     x = _solve_sparse(_laplacian(pairs, weight), ridge, noise)
     return np.asarray(x - x.mean(axis=0))

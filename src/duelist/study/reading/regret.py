@@ -140,11 +140,7 @@ def _cost(utility: Floats, group: Ints, *sets: Ints) -> list[float]:
 
 
 def _utilities(posterior: Posterior, seed: int) -> Floats:
-    """Draws of all utilities, (draws, n)."""
-    rng = np.random.default_rng(seed)
-    if posterior.factor is not None:
-        root = posterior.factor
-    else:
-        values, vectors = np.linalg.eigh(posterior.rows(np.arange(len(posterior.mean))))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(posterior.mean + rng.standard_normal((DRAWS, root.shape[1])) @ root.T)
+    """Draws of all utilities, (draws, n), each but for a shift."""
+    root = posterior.root(np.arange(len(posterior.mean)))
+    noise = np.random.default_rng(seed).standard_normal((DRAWS, root.shape[1]))
+    return np.asarray(posterior.mean + noise @ root.T)
