@@ -30,13 +30,14 @@ class KnownArms:
         self._owner = np.empty(0, np.int64)
         self._newest = np.empty(0, np.int64)
         self._groups: dict[str | None, Ints] | None = None
+        self._askable: dict[str | None, int] | None = None
         self._ready: tuple[str | None, Ints, Floats] | None = None
 
     def follow(self, tx: Transaction) -> None:
         """Take in what has changed in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
-        self._groups = self._ready = None
+        self._groups = self._askable = self._ready = None
         for row in tx.arms_since(self.revision):
             if row.number == len(self._rows):
                 self._rows.append(row)
@@ -116,6 +117,17 @@ class KnownArms:
                     found.setdefault(row.context, []).append(row.number)
             self._groups = {context: np.array(numbers, np.int64) for context, numbers in found.items()}
         return self._groups
+
+    def askable(self) -> dict[str | None, int]:
+        """The contexts with two arms in the game or more, and how many pairs each has."""
+        if self._askable is None:
+            sizes = {context: len(numbers) for context, numbers in self.groups().items()}
+            self._askable = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
+        return self._askable
+
+    def context_of(self, number: int) -> str | None:
+        """The context of an arm."""
+        return self._rows[number].context
 
     def knows_context(self, context: str) -> bool:
         """Whether any arm, retired or not, is in that context."""

@@ -9,6 +9,7 @@ are set back: a lease that seems to come from far in the future would otherwise 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -117,13 +118,14 @@ def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: 
     rng = np.random.default_rng((settings.seed, number))
     known.fold.begin(tx, arms)
     policy = known.fold.follow(tx, arms)
-    context, numbers, matrix = _candidates(arms, wanted, rng)
+    pairs_out = [pair_of(duel, arms) for _, duel in out]
+    context, numbers, matrix = _candidates(arms, wanted, pairs_out, rng)
     pending = [
         (arms.difference(duel.first_row, duel.second_row), duel.layer, duel.share)
         for _, duel in out
         if duel.share > 0.0
     ]
-    taken = out_among([pair_of(duel, arms) for _, duel in out], numbers)
+    taken = out_among(pairs_out, numbers)
     chosen = Chooser(policy, matrix, taken, pending, tx.counters.n_duels, rng).choose(settings.random_share)
     rows = arms.newest_rows(numbers[[chosen.first, chosen.second]]).tolist()
     swapped = bool(rng.random() < 0.5)
@@ -144,7 +146,7 @@ def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: 
 
 
 def _candidates(
-    arms: KnownArms, wanted: Wanted, rng: np.random.Generator
+    arms: KnownArms, wanted: Wanted, out: list[Pair], rng: np.random.Generator
 ) -> tuple[str | None, Ints, NDArray[np.float64]]:
     """The context, the numbers and the features of the candidates: at least two, all in the game."""
     if wanted.candidates is not None:
@@ -152,12 +154,17 @@ def _candidates(
         if len(numbers) < 2:
             raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
         return wanted.context, numbers, arms.matrix(numbers)
-    groups = {context: numbers for context, numbers in arms.groups().items() if len(numbers) > 1}
-    context = wanted.context
-    if context is None and groups:
-        names = list(groups)
-        context = names[int(rng.integers(len(names)))] if len(names) > 1 else names[0]
-    if context not in groups:
+    context = _drawn(arms, out, rng) if wanted.context is None else wanted.context
+    if context not in arms.askable():
         where = "no group of arms has" if context is None else f"context {context!r} does not have"
         raise NothingToAsk(f"{where} two arms in the game; add some with `add_arms`, or `restore` retired ones")
-    return context, groups[context], arms.group_matrix(context)
+    return context, arms.groups()[context], arms.group_matrix(context)
+
+
+def _drawn(arms: KnownArms, out: list[Pair], rng: np.random.Generator) -> str | None:
+    """A context with two arms in the game, uniformly among those that have a pair to ask, if any has."""
+    askable = arms.askable()
+    held = Counter(arms.context_of(a) for a, b in set(out) if not (arms.is_retired(a) or arms.is_retired(b)))
+    full = {context for context, count in held.items() if context in askable and count >= askable[context]}
+    names = list(askable) if not full else [name for name in askable if name not in full] or list(askable)
+    return names[int(rng.integers(len(names)))] if names else None

@@ -246,7 +246,7 @@ class Storage(ABC):
 
     @abstractmethod
     def reading(self, study_id: int) -> AbstractContextManager[Transaction]:
-        """A consistent view of what is committed; writing in it is an error."""
+        """A consistent view of what is committed; what is written in it is refused or undone."""
 
     @abstractmethod
     def close(self) -> None:

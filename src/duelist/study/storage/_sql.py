@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -205,7 +206,8 @@ class SqlStorage(Storage):
             self._engine = self._make_engine(url)
         self._writer = self._engine.execution_options(**self._writer_options())
         self._reader = self._engine.execution_options(**self._reader_options())
-        self._process = os.getpid()
+        self._process = [os.getpid()]
+        weakref.finalize(self, _dispose, self._engine, self._process)
 
     # -- what databases differ in --------------------------------------------------------
 
@@ -269,13 +271,14 @@ class SqlStorage(Storage):
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:
-        """A consistent view of what is committed; writing in it is an error."""
+        """A consistent view of what is committed; what is written in it is refused or undone."""
         with self._begun(self._reader) as connection:
             counters = self._counters(connection, study_id, say.COUNT)
             transaction = SqlTransaction(connection, study_id, replace(counters))
             yield transaction
             if transaction.counters != counters:
                 raise StorageError(f"counters of study {study_id} were changed while reading; use `writing`")
+            connection.rollback()
 
     def close(self) -> None:
         """Give back what the storage holds open; it opens again when used."""
@@ -285,10 +288,10 @@ class SqlStorage(Storage):
 
     @contextmanager
     def _begun(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        if os.getpid() != self._process:
+        if os.getpid() != self._process[0]:
             # A child must not speak on its parent's connections, nor close them.
             self._engine.dispose(close=False)
-            self._process = os.getpid()
+            self._process[0] = os.getpid()
         with explaining(self.url), self._one_at_a_time(), engine.begin() as connection:
             yield connection
 
@@ -332,6 +335,12 @@ class SqlStorage(Storage):
             self._lock_schema(connection)
             migrate(connection)
             return str(self._version(connection))
+
+
+def _dispose(engine: sa.Engine, process: list[int]) -> None:
+    """Close the connections of a storage that nobody uses any more, if they are this process's own."""
+    if process[0] == os.getpid():
+        engine.dispose()
 
 
 def _to_json(value: Any) -> str | None:
