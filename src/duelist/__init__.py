@@ -6,15 +6,18 @@ from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownD
 from duelist.estimation import Fit, fit_mle
 from duelist.links import Link, get_link
 from duelist.policies import (
+    RCDB,
     VACDB,
     CoLSTIM,
     GreedyChallenger,
     GreedyUniform,
+    LocalPairUCB,
     MaxInP,
     MaxPairUCB,
     Policy,
     StaD,
     SupCoLSTIM,
+    ThompsonPair,
     UniformPair,
     make_policy,
     restore_policy,
@@ -27,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "FIRST_WON",
+    "RCDB",
     "SECOND_WON",
     "TIE",
     "VACDB",
@@ -39,6 +43,7 @@ __all__ = [
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
+    "LocalPairUCB",
     "MaxInP",
     "MaxPairUCB",
     "Pair",
@@ -46,6 +51,7 @@ __all__ = [
     "Runs",
     "StaD",
     "SupCoLSTIM",
+    "ThompsonPair",
     "UniformPair",
     "UnknownDuel",
     "best_pair",

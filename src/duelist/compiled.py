@@ -67,10 +67,10 @@ def direct(function: Any, *arguments: Any) -> Callable[..., Any]:
     long as a round. Whoever calls the result must hand over the same types ever after.
     """
     if not hasattr(function, "overloads"):  # a plain function under NUMBA_DISABLE_JIT=1
-        return function  # type: ignore[no-any-return]
-    types = tuple(numba.typeof(argument) for argument in arguments)
+        return function
+    types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     function.compile(types)
-    return function.overloads[types].entry_point  # type: ignore[no-any-return]
+    return function.overloads[types].entry_point
 
 
 def _stamped(dispatcher: Any) -> Any:

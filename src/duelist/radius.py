@@ -82,3 +82,17 @@ def variance_is_estimated(layer: int, kappa: float, max_slope: float, t: int, la
     """Whether 2^l >= 64 (L_mu / kappa) sqrt(log(4 (t+1)^2 L / delta)): V is then the residual sum."""
     log_next = math.log(4.0 * (t + 1.0) * (t + 1.0) * layers / delta)
     return 2.0**layer >= 64.0 * max_slope / kappa * math.sqrt(log_next)
+
+
+@compiled
+def log_loss(dim: int, t: int, theta_bound: float, reach: float, ridge: float, delta: float) -> float:
+    """sqrt(2 (1 + S)(1 + b)) + sqrt(ridge) theta_bound,  b = log(1/delta) + d log max(e, 2 e S (1 + S/2) (t - 1) / d).
+
+    The radius of the log-loss confidence set in the norm of the curvature at the estimate (Lee, Yun, Jun 2024,
+    logistic link), for all t at once with probability 1 - delta. It is stated for differences of length at most 1;
+    here they reach `reach`, so S = theta_bound reach. There is no 1/kappa in it.
+    """
+    bound = theta_bound * reach
+    growth = 2.0 * math.e * bound * (1.0 + 0.5 * bound) * (t - 1.0) / dim
+    b = math.log(1.0 / delta) + dim * math.log(max(math.e, growth))
+    return math.sqrt(2.0 * (1.0 + bound) * (1.0 + b)) + math.sqrt(ridge) * theta_bound

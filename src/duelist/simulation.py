@@ -53,8 +53,17 @@ def policy_seed(seed: int, run: int) -> int:
 
 
 @compiled
+def vote_chance(truth: Truth, utilities: Floats, first: int, second: int, t: int) -> float:
+    """The chance that the vote of round t (from 1) goes to the first arm."""
+    honest = win_chance(truth, utilities, first, second)
+    if t <= truth.flipped_first:
+        return 1.0 - honest
+    return honest + truth.flip_chance * (1.0 - 2.0 * honest)
+
+
+@compiled
 def win_chance(truth: Truth, utilities: Floats, first: int, second: int) -> float:
-    """The chance that the first arm wins."""
+    """The chance that the first arm wins, if the vote is honest."""
     gap = utilities[first] - utilities[second]
     if truth.noiseless:
         return 0.5 if gap == 0.0 else (1.0 if gap > 0.0 else 0.0)
@@ -95,7 +104,7 @@ def play(
                 best = utilities.max()
             state.rounds[0] += 1
             first, second, layer, share = decided(config, state, scratch, arms)
-            outcome = 1.0 if luck[run, t] < win_chance(truth, utilities, first, second) else 0.0
+            outcome = 1.0 if luck[run, t] < vote_chance(truth, utilities, first, second, state.rounds[0]) else 0.0
             learned = False
             if share > 0.0:
                 for k in range(difference.size):
@@ -309,6 +318,7 @@ class _Plain:
 
     def __init__(self, template: Policy, seeds: Sequence[int]) -> None:
         self._copies = [template.fresh(s) for s in seeds]
+        self._done = 0
 
     def close(self) -> None:
         """Nothing to let go."""
@@ -325,12 +335,13 @@ class _Plain:
                 arms.flags.writeable = False  # the world is shared by all runs
                 duel = policy.ask(arms)
                 first, second = _check_duel(policy, duel, len(arms))
-                outcome = float(luck[run, t] < win_chance(truth, utilities, first, second))
+                outcome = float(luck[run, t] < vote_chance(truth, utilities, first, second, self._done + t + 1))
                 policy.tell(duel, outcome)
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
                 for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):
                     getattr(log, name)[run, t] = value
+        self._done += luck.shape[1]
 
 
 def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@
     VACDB:explore=widest,scale=2     with settings
     Hypercube:dim=5,scale=0.5        an environment
     Noiseless:Hypercube:dim=5        an environment inside another
+    FlippedVotes:first=400:Hypercube the same, with settings of its own
 
 Case, dashes and underscores in names do not matter.
 """
@@ -14,7 +15,7 @@ import ast
 import inspect
 from typing import Any
 
-from duelist.environments import ENVIRONMENTS, Environment, Noiseless, PreferenceMatrix
+from duelist.environments import ENVIRONMENTS, Environment, FlippedVotes, Noiseless, PreferenceMatrix
 from duelist.errors import InvalidInput
 from duelist.policies import CompiledPolicy, make_policy
 
@@ -43,6 +44,9 @@ def parse_environment(spec: str) -> Environment:
     cls = known[_squeeze(name)]
     if cls is Noiseless:
         return Noiseless(parse_environment(rest or "Hypercube"))
+    if cls is FlippedVotes:
+        own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
+        return FlippedVotes(parse_environment(inner or "Hypercube"), **_settings(spec, own))
     settings = _settings(spec, rest)
     if cls is PreferenceMatrix and "path" in settings:
         return PreferenceMatrix.from_csv(str(settings.pop("path")), **settings)

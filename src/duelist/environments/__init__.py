@@ -6,6 +6,7 @@ from typing import Final
 
 from duelist.environments._base import Environment, Rounds, Truth, World, Worlds
 from duelist.environments.fixed_arms import FixedArms
+from duelist.environments.flipped_votes import FlippedVotes
 from duelist.environments.hypercube import Hypercube
 from duelist.environments.noiseless import Noiseless
 from duelist.environments.preference_matrix import PreferenceMatrix
@@ -15,6 +16,7 @@ __all__ = [
     "ENVIRONMENTS",
     "Environment",
     "FixedArms",
+    "FlippedVotes",
     "Hypercube",
     "Noiseless",
     "PreferenceMatrix",
@@ -26,5 +28,5 @@ __all__ = [
 ]
 
 ENVIRONMENTS: Final[dict[str, type[Environment]]] = {
-    cls.__name__: cls for cls in (Hypercube, FixedArms, RandomArms, Noiseless, PreferenceMatrix)
+    cls.__name__: cls for cls in (Hypercube, FixedArms, RandomArms, Noiseless, FlippedVotes, PreferenceMatrix)
 }

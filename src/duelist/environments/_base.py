@@ -42,6 +42,8 @@ class Truth(NamedTuple):
     link: int
     noiseless: bool
     table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
+    flipped_first: int = 0  # so many votes at the start of a run are turned round
+    flip_chance: float = 0.0  # and each later one with this chance
 
 
 class Rounds(NamedTuple):

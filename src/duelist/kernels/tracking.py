@@ -277,6 +277,18 @@ def newton_step(curvature: Matrix, step: Vector, negative_gradient: Vector) -> f
 
 
 @compiled
+def fill_curvature(z: Matrix, slopes: Vector, ridge: float, curvature: Matrix, weighted: Vector) -> None:
+    """The upper triangle of `curvature` becomes that of ridge I + sum slopes zz'; `weighted` is room for a row."""
+    for k in range(z.shape[0]):
+        row = z[k]
+        for s in range(slopes.size):
+            weighted[s] = slopes[s] * row[s]
+        for j in range(k, z.shape[0]):
+            curvature[k, j] = dot(weighted, z[j])
+        curvature[k, k] += ridge
+
+
+@compiled
 def true_newton_step(z: Matrix, slopes: Vector, ridge: float, curvature: Matrix, scratch: Scratch) -> float:
     """The step of the true curvature, into scratch.step; returns its decrement, NaN if there is none.
 
@@ -286,15 +298,7 @@ def true_newton_step(z: Matrix, slopes: Vector, ridge: float, curvature: Matrix,
     step = scratch.step
     if dim > DIRECT:
         return preconditioned_step(z, slopes, ridge, curvature, scratch.trial, step)
-    n = slopes.size
-    weighted = scratch.moves[:n]
-    for k in range(dim):
-        row = z[k]
-        for s in range(n):
-            weighted[s] = slopes[s] * row[s]
-        for j in range(k, dim):
-            curvature[k, j] = dot(weighted, z[j])
-        curvature[k, k] += ridge
+    fill_curvature(z, slopes, ridge, curvature, scratch.moves[: slopes.size])
     if not cholesky(curvature):
         return math.nan
     for k in range(dim):

@@ -9,25 +9,31 @@ from duelist.policies._base import CompiledPolicy, Policy
 from duelist.policies.colstim import CoLSTIM
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
+from duelist.policies.rcdb import RCDB
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
+from duelist.policies.thompson_pair import ThompsonPair
 from duelist.policies.uniform_pair import UniformPair
 from duelist.policies.vacdb import VACDB
 
 __all__ = [
     "POLICIES",
+    "RCDB",
     "VACDB",
     "CoLSTIM",
     "CompiledPolicy",
     "GreedyChallenger",
     "GreedyUniform",
+    "LocalPairUCB",
     "MaxInP",
     "MaxPairUCB",
     "Policy",
     "StaD",
     "SupCoLSTIM",
+    "ThompsonPair",
     "UniformPair",
     "make_policy",
     "restore_policy",
@@ -36,12 +42,15 @@ __all__ = [
 POLICIES: Final[dict[str, type[CompiledPolicy]]] = {
     cls.__name__: cls
     for cls in (
+        LocalPairUCB,
+        ThompsonPair,
         VACDB,
         MaxInP,
         MaxPairUCB,
         CoLSTIM,
         StaD,
         SupCoLSTIM,
+        RCDB,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -29,7 +30,7 @@ from duelist.errors import InvalidInput, UnknownDuel
 from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, scratch_block
 from duelist.links import get_link
-from duelist.policies import _batch, _snapshot
+from duelist.policies import _batch, _ledger, _snapshot
 from duelist.policies._rule import live_code
 from duelist.policies._state import (
     Floats,
@@ -148,6 +149,8 @@ class CompiledPolicy(Policy):
 
     config_class: ClassVar[type[Any]] = CompiledConfig
     uses_randomness: ClassVar[bool] = False
+    local_curvature: ClassVar[bool] = False
+    """Whether widths are those of the curvature at the estimate, not of the precision."""
     _config: Any = field(init=False, default=None)
     _words: Any = field(init=False, default=None)
     _memory: Memory | None = field(init=False, default=None)
@@ -156,6 +159,9 @@ class CompiledPolicy(Policy):
     # What a call into compiled code takes, ready to hand over: the blocks of the memory, and room to work in.
     _blocks: tuple[Floats, Floats, Layout] | None = field(init=False, default=None)
     _room: tuple[Floats, Room] | None = field(init=False, default=None)
+    _place: tuple[Any, ...] = field(init=False, default=())
+    _code: Any = field(init=False, default=None)  # LiveCode, from the first room on
+    _aside: tuple[Floats, Room] | None = field(init=False, default=None)
     _free_rows: int = field(init=False, default=0)
     _ready_until: int = field(init=False, default=0)
 
@@ -205,11 +211,10 @@ class CompiledPolicy(Policy):
     def ask(self, arms: ArrayLike) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim)."""
         shown = check_arms(arms, self.dim_)
-        self._prepare(shown[None], 1)
-        blocks, room = self._ready()
+        if self._next_id + 1 >= self._ready_until or self._room is None or self._room[1].arms < shown.shape[0]:
+            self._prepare(shown[None], 1)
         difference = np.empty(shown.shape[1])
-        code = live_code(self._config, blocks, room)
-        first, second, layer, share = code.ask(self._config, *blocks, *room, shown, difference)
+        first, second, layer, share = self._code.ask(self._config, *self._place, shown, difference)
         return self._asked(first, second, layer, share, difference)
 
     def ask_batch(self, arms: ArrayLike, k: int | None = None, threads: int | None = None) -> _batch.Batch:
@@ -241,13 +246,74 @@ class CompiledPolicy(Policy):
         value, weight = check_outcome(outcome), check_weight(weight)
         pending = self._take(duel)
         if pending.share > 0.0 and self._memory is not None:
-            if self._free_rows == 0:
-                self._adopt(self.make_room(self._memory, 1))
+            self._make_room()
             self._free_rows -= 1
-            blocks, room = self._ready()
-            tell = live_code(self._config, blocks, room).tell
-            link, online = self._config.link, self._config.online
-            tell(*blocks, *room, link, online, pending.layer, pending.difference, value, pending.share, weight)
+            self._absorb(pending.layer, pending.difference, value, pending.share, weight)
+
+    def _absorb(self, layer: int, z: Floats, outcome: float, share: float, weight: float) -> None:
+        """Let one estimator take in an outcome, for which there is room."""
+        config = self._config
+        self._code.tell(*self._place, config.link, config.online, layer, z, outcome, share, weight)
+
+    # -- a log in the place of pending duels ---------------------------------------------
+
+    def begin(self, arms: ArrayLike) -> None:
+        """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
+        self._prepare(check_arms(arms, self.dim_)[None], 1)
+
+    def consider(
+        self,
+        arms: ArrayLike,
+        pending: Sequence[tuple[ArrayLike, int, float]] = (),
+        *,
+        seed: int | None = None,
+        rounds: int | None = None,
+    ) -> _ledger.Choice:
+        """What it would ask now; nothing changes, neither what it knows nor its random numbers.
+
+        Parameters
+        ----------
+        arms
+            (n_arms, dim), as for `ask`.
+        pending
+            (difference, layer, share) of duels that are out with somebody else. They count in the precision as
+            if they were answered, so that the next duel is about something else.
+        seed
+            Of the random numbers of this decision; None: those that `ask` would use.
+        rounds
+            Duels asked before this one; None: as many as it has asked and learned itself.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy, arms = dl.MaxPairUCB(), np.eye(3)
+        >>> policy.begin(arms)
+        >>> choice = policy.consider(arms)
+        >>> policy.learn(arms[choice.first] - arms[choice.second], 1, layer=choice.layer, share=choice.share)
+        """
+        return _ledger.consider(self, check_arms(arms, self.dim_), pending, seed, rounds)
+
+    def learn(
+        self,
+        difference: ArrayLike,
+        outcome: float,
+        weight: float = 1.0,
+        *,
+        layer: int | None = None,
+        share: float = 1.0,
+    ) -> None:
+        """One outcome of a duel with this difference of features, first minus second, asked by whomever.
+
+        `layer` and `share` are those of the `Choice`; without a layer, `place` finds them. What the policy knows
+        afterwards is a function of the outcomes it has learned, in their order, to the bit.
+        """
+        z, value, weight = _ledger.difference_for(self, difference), check_outcome(outcome), check_weight(weight)
+        if layer is None:
+            layer, share = self.place(z)
+        _ledger.learn(self, z, value, weight, layer, share)
+
+    def place(self, difference: ArrayLike) -> tuple[int, float]:
+        """Layer and share of an outcome that the policy did not ask for; a policy without layers has one place."""
+        _ledger.difference_for(self, difference)
+        return 0, 1.0
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""
@@ -256,17 +322,18 @@ class CompiledPolicy(Policy):
     def _take(self, duel: Duel | int) -> Pending:
         key = duel.id if isinstance(duel, Duel) else duel
         whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-        if not whole or key not in self._pending:
+        pending = self._pending.get(int(key)) if whole else None
+        if pending is None:
             known = whole and 0 <= key < self._next_id
             why = "was told or forgotten already" if known else "was never asked of this policy"
             raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        pending = self._pending[int(key)]
-        if isinstance(duel, Duel) and (duel.first, duel.second) != (pending.first, pending.second):
+        if isinstance(duel, Duel) and (duel.first != pending.first or duel.second != pending.second):
             raise UnknownDuel(
                 f"duel {key} was asked as ({pending.first}, {pending.second}), not ({duel.first}, {duel.second}); "
                 "tell the outcome in the order asked"
             )
-        return self._pending.pop(int(key))
+        del self._pending[int(key)]
+        return pending
 
     def _asked(self, first: int, second: int, layer: int, share: float, difference: Floats) -> Duel:
         """Hand out a decided duel, and remember what telling it will need."""
@@ -302,13 +369,24 @@ class CompiledPolicy(Policy):
         self._memory = memory
         self._blocks = memory.core[0], memory.rows[0], memory.layout
         self._free_rows = memory.layout.capacity - int(memory.state().n_rows[0])
-        if self._room is not None and self._room[1].rows != memory.layout.capacity:
+        if self._room is None:
+            return
+        if self._room[1].rows != memory.layout.capacity:
             self._make_scratch(self._room[1].arms)
+        self._place = *self._blocks, *self._room
+
+    def _make_room(self) -> None:
+        """Room for one more outcome, and for the layers that the rounds so far can reach."""
+        if self._memory is not None and (self._free_rows == 0 or self._next_id >= self._ready_until):
+            self._adopt(self.make_room(self._memory, 1))
+            self._ready_until = 1 << self._next_id.bit_length()
 
     def _make_scratch(self, n_arms: int) -> None:
         assert self._memory is not None  # noqa: S101  (for the type checker)
         room = Room(n_arms, self._memory.layout.dim, self._memory.layout.capacity)
         self._room = scratch_block(room), room
+        self._place = *self._ready()[0], *self._room
+        self._code = live_code(self._config, *self._ready())
 
     @property
     def _state(self) -> State | None:

@@ -99,10 +99,13 @@ class RadiusPolicy(CompiledPolicy):
 
     def make_config(self) -> Any:
         """The settings of the rule as numbers."""
+        return self.config_class(*self.radius_config())
+
+    def radius_config(self) -> RadiusConfig:
+        """The settings that every rule with a radius reads."""
         kind, factor = self._kind_and_factor()
-        return self.config_class(
-            get_link(self.link).code, self.online_, check_horizon(self.horizon), kind, factor, self.delta
-        )
+        code, horizon = get_link(self.link).code, check_horizon(self.horizon)
+        return RadiusConfig(code, self.online_, horizon, kind, factor, self.delta)
 
     def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
         """One estimator a run, its precision and estimate with the same ridge."""

@@ -123,16 +123,22 @@ def live_code(config: Any, blocks: tuple[Floats, Floats, Layout], room: tuple[Fl
 @compiled
 def look_at_all(state: State, scratch: Scratch, arms: Floats) -> tuple[Floats, Floats]:
     """Utilities u (n_arms,) and whitened columns v (dim, n_arms) of all arms, for a policy without layers."""
+    return look_through(state.factor[0], state, scratch, arms)
+
+
+@compiled
+def look_through(factor: Floats, state: State, scratch: Scratch, arms: Floats) -> tuple[Floats, Floats]:
+    """`look_at_all` with widths by another factor than that of the precision."""
     n, dim = arms.shape
     u = scratch.u[:n]
     v = as_matrix(scratch.v, dim, n)
     if n >= MANY_ARMS:
         utilities_into(state.theta[0], arms, u)
-        whiten_into(state.factor[0], arms, v)
+        whiten_into(factor, arms, v)
         return u, v
     as_columns(arms, v)
     utilities(state.theta[0], v, u)
-    whiten_columns(state.factor[0], v, scratch)
+    whiten_columns(factor, v, scratch)
     return u, v
 
 

@@ -104,7 +104,7 @@ def _checked_memory(arrays: dict[str, NDArray[Any]], pending: dict[int, Pending]
         if ((values < low) | (values >= high)).any():
             raise ValueError(f"{name} points outside the rows")
     for key, duel in pending.items():
-        if duel.difference.shape != (dim,) or not -1 <= duel.layer < layers:
+        if duel.difference.dtype != np.float64 or duel.difference.shape != (dim,) or not -1 <= duel.layer < layers:
             raise ValueError(f"pending duel {key} does not fit the state")
     return memory
 

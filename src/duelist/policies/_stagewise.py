@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from duelist import radius as radii
-from duelist.compiled import compiled
+from duelist.compiled import compiled, plain_int
 from duelist.errors import InvalidInput
+from duelist.kernels.linalg import width_of
 from duelist.kernels.pairs import widest_pair
 from duelist.kernels.scratch import Scratch
 from duelist.policies._layers import keep_good_arms, layers_for, reach_layer, start_walk
+from duelist.policies._ledger import difference_for
 from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy
 from duelist.policies._rule import outdated, utilities_of, whitened
 from duelist.policies._state import Floats, Ints, Memory, State, most_rounds, with_layers
@@ -86,6 +88,15 @@ class StagewisePolicy(RadiusPolicy):
             raise InvalidInput(
                 "radius 'experiment' is not defined for layered policies; take 'practical', 'theory', or a number"
             )
+
+    def place(self, difference: ArrayLike) -> tuple[int, float]:
+        """The first layer in which eta |z| > 2^-s, with eta for the two arms of the duel; (-1, 0): it is known well."""
+        z, state = difference_for(self, difference), self._fitted()
+        eta = stretch(self._config, state, plain_int(2))
+        for layer, factor in enumerate(state.factor):
+            if eta * width_of(factor, z) > 0.5 ** (layer + 1):
+                return layer, 1.0
+        return -1, 0.0
 
     def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
         """One estimator a layer, all with the same ridge."""

@@ -13,7 +13,7 @@ from duelist.kernels.random import below
 from duelist.kernels.scratch import Scratch
 from duelist.policies._base import check_positive
 from duelist.policies._perturbation import coin_chance, perturbed_pair
-from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
+from duelist.policies._radius_policy import RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
 from duelist.policies._state import Floats, State
 
@@ -99,6 +99,5 @@ class CoLSTIM(RadiusPolicy):
 
     def make_config(self) -> CoLSTIMConfig:
         """The settings of the rule as numbers."""
-        base: RadiusConfig = super().make_config()
         warmup = -1 if self.warmup is None else int(self.warmup)
-        return CoLSTIMConfig(**base._asdict(), clip=float(self.clip or 0.0), warmup=warmup)
+        return CoLSTIMConfig(*self.radius_config(), clip=float(self.clip or 0.0), warmup=warmup)

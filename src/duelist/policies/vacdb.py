@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from duelist import radius as radii
 from duelist.compiled import compiled
 from duelist.errors import InvalidInput
+from duelist.kernels.linalg import width_of
 from duelist.kernels.mle import residual_sum
 from duelist.kernels.pairs import (
     all_within,
@@ -23,6 +24,7 @@ from duelist.kernels.scratch import Scratch, cut, last_decision, recall, remembe
 from duelist.links import get_link
 from duelist.policies._base import check_horizon, feature_variance, is_number
 from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half, reach_layer, start_walk
+from duelist.policies._ledger import difference_for
 from duelist.policies._radius_policy import RadiusPolicy
 from duelist.policies._rule import Decision, estimate_first, outdated, rule, utilities_of, whitened
 from duelist.policies._state import (
@@ -236,6 +238,15 @@ class VACDB(RadiusPolicy):
             self.estimate(layer)
             refresh_radius(self._config, state, scratch, layer)
         return state.radius.copy()
+
+    def place(self, difference: ArrayLike) -> tuple[int, float]:
+        """The first layer in which the difference is wider than 2^-l, and its w^2 there; (-1, 0): it is known well."""
+        z = difference_for(self, difference)
+        for layer, factor in enumerate(self._fitted().factor):
+            threshold, width = 0.5 ** (layer + 1), width_of(factor, z)
+            if width > threshold:
+                return layer, (threshold / width) ** 2
+        return -1, 0.0
 
     def make_config(self) -> VACDBConfig:
         """The settings of the rule as numbers."""

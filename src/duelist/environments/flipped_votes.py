@@ -1,0 +1,54 @@
+"""FlippedVotes: some votes say the opposite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelist.environments._base import Environment, Floats, Ints, Truth, World, check_whole
+from duelist.errors import InvalidInput
+from duelist.inputs import finite_floats
+
+
+class FlippedVotes(Environment):
+    """Another environment whose votes an adversary turns round.
+
+    Parameters
+    ----------
+    environment
+        Where worlds, arms and honest votes come from.
+    first
+        The first so many votes of a run are all turned round: the attack that misleads most, since a policy that
+        trusts them hardly asks about the best arms later.
+    share
+        Each other vote is turned round with this chance.
+
+    Regret is still measured by the truth inside.
+
+    >>> from duelist.environments import Hypercube
+    >>> FlippedVotes(Hypercube(dim=3), first=100).truth().flipped_first
+    100
+    """
+
+    def __init__(self, environment: Environment, first: int = 0, share: float = 0.0) -> None:
+        if not isinstance(environment, Environment):
+            raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
+        chance = finite_floats("share", share, "a chance from 0 to 1")
+        if chance.shape != () or not 0.0 <= chance <= 1.0:
+            raise InvalidInput(f"share is {share!r}; give a chance from 0 to 1")
+        self.inside = environment
+        self.first = check_whole("first", first, least=0)
+        self.share = float(chance)
+        self.dim = environment.dim
+        self.link = environment.link
+
+    def draw_world(self, rng: np.random.Generator) -> World:
+        """The world of the environment inside."""
+        return self.inside.draw_world(rng)
+
+    def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
+        """The arms of the environment inside."""
+        return self.inside.draw_arms(world, rng, rounds)
+
+    def truth(self) -> Truth:
+        """Votes as inside, then turned round."""
+        return self.inside.truth()._replace(flipped_first=self.first, flip_chance=self.share)

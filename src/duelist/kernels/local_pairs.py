@@ -1,0 +1,104 @@
+"""The best pair when the bonus of a pair shrinks as it becomes known.
+
+A pair of width w is worth
+
+    u_i + u_j + sqrt(stretch w^2 log(1 + N mu'(u_i - u_j) w^2)),
+
+where 1 / (mu' w^2) is the number of comparisons of that pair that would teach as much as is known about it, so
+the logarithm is that of the rounds N per comparison already made. The bonus grows with w and is at most the one
+with the largest slope and the largest width; that bound says which pairs need the logarithm at all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.compiled import compiled, compiled_apart, plain_int
+from duelist.kernels.all_pairs import argmax, squared_widths
+from duelist.kernels.many import MANY_ARMS
+from duelist.kernels.pairs import best_pair
+from duelist.kernels.scratch import Scratch
+from duelist.links import slope
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_ROUNDING: Final = 1e-12
+_MOST_GUESSES: Final = 5
+
+
+@compiled
+def radius_of(square: float, slope_there: float, stretch: float, horizon: float) -> float:
+    """The bonus of a pair of squared width `square`, divided by its width."""
+    return math.sqrt(stretch * math.log1p(horizon * slope_there * square))
+
+
+@compiled
+def best_local_pair(
+    u: Vector, v: Matrix, link: int, stretch: float, horizon: float, scratch: Scratch
+) -> tuple[int, int]:
+    """argmax over i <= j of the worth of a pair; equal ones: the first.
+
+    From `MANY_ARMS` arms on, the pair at which a single radius is its own: see `_settled_pair`.
+    """
+    if u.size >= MANY_ARMS:
+        return _settled_pair(u, v, link, stretch, horizon, scratch)
+    return _best_of_few(u, v, link, stretch, horizon, scratch)
+
+
+@compiled
+def _best_of_few(u: Vector, v: Matrix, link: int, stretch: float, horizon: float, scratch: Scratch) -> tuple[int, int]:
+    n = u.size
+    top = argmax(u)
+    reach, line = scratch.reach[:n], scratch.line[:n]
+    squared_widths(v, top, plain_int(0), reach)
+    most = radius_of(4.0 * reach[argmax(reach)], slope(link, 0.0), stretch, horizon)
+    first, second, best = top, top, 2.0 * u[top]
+    for j in range(n):
+        square = reach[j]
+        if square > 0.0 and u[top] + u[j] + most * math.sqrt(square) > best:
+            radius = radius_of(square, slope(link, u[top] - u[j]), stretch, horizon)
+            value = u[top] + u[j] + radius * math.sqrt(square)
+            if value > best:
+                first, second, best = min(top, j), max(top, j), value
+        reach[j] = u[j] + most * math.sqrt(square)
+    farthest = reach[argmax(reach)]
+    floor = best - farthest - _ROUNDING * (abs(best) + abs(farthest))
+    for i in range(n):
+        if reach[i] < floor or i == top:
+            continue
+        for k in range(squared_widths(v, i, i + 1, line)):
+            square, j = line[k], i + 1 + k
+            if u[i] + u[j] + most * math.sqrt(square) < best or square == 0.0 or j == top:
+                continue
+            radius = radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
+            value = u[i] + u[j] + radius * math.sqrt(square)
+            if value > best or (value == best and (i < first or (i == first and j < second))):
+                first, second, best = i, j, value
+    return first, second
+
+
+@compiled_apart
+def _settled_pair(u: Vector, v: Matrix, link: int, stretch: float, horizon: float, scratch: Scratch) -> tuple[int, int]:
+    """The best pair for one radius, then for the radius of that pair, until it stays the same.
+
+    Starts from the radius of the widest pair, which is too large for every other: an approximation of
+    the best pair that needs only searches that prune.
+    """
+    top = argmax(u)
+    reach = scratch.reach[: u.size]
+    squared_widths(v, top, plain_int(0), reach)
+    radius = radius_of(4.0 * reach[argmax(reach)], slope(link, 0.0), stretch, horizon)
+    first, second = top, top
+    for _ in range(_MOST_GUESSES):
+        i, j, value = best_pair(u, v, radius, scratch)
+        if i == j or (i == first and j == second):
+            return i, j
+        first, second = i, j
+        square = ((value - u[i] - u[j]) / radius) ** 2
+        radius = radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
+    return first, second
