@@ -24,3 +24,65 @@ class InvalidSnapshot(DuelistError, ValueError):
 
 class MissingExtra(DuelistError, ImportError):
     """A part of duelist whose own dependency is not installed."""
+
+
+class UnknownStudy(DuelistError, KeyError):
+    """A study that the storage does not hold."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StudyExists(DuelistError, ValueError):
+    """A study of that name is there already, or with other settings."""
+
+
+class UnknownArm(DuelistError, KeyError):
+    """An arm or a context that the study does not hold."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NothingToAsk(DuelistError):
+    """No pair can be asked now: too few arms, or every pair is out."""
+
+
+class VoteRefused(DuelistError, ValueError):
+    """A vote that contradicts an earlier one, or that this rater was not asked for. Nothing was written."""
+
+
+class StorageError(DuelistError):
+    """The storage could not do it; what was acknowledged before is safe, and nothing of this call was written."""
+
+
+class StorageLocked(StorageError):
+    """Somebody else has been writing for longer than we wait."""
+
+
+class StorageFull(StorageError):
+    """No room to write."""
+
+
+class StorageReadOnly(StorageError):
+    """The storage can be read but not written."""
+
+
+class StorageCorrupted(StorageError):
+    """The file is not a database, or is damaged."""
+
+
+class StorageTooOld(StorageError):
+    """The storage has an older schema than this release; `duelist storage upgrade` brings it up to date."""
+
+
+class StorageTooNew(StorageError):
+    """The storage was written by a newer release."""
+
+
+class ConnectionLost(StorageError):
+    """The database cannot be reached. A call that was cut off may have been written or not: repeat it, it is idempotent."""
+
+
+class StorageWarning(UserWarning):
+    """A storage that works, but not as safely as it could."""

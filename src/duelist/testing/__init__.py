@@ -1,4 +1,4 @@
-"""The contracts as test classes, for people who add a policy. Needs pytest; duelist itself does not.
+"""The contracts as test classes, for people who add a policy or a storage. Needs pytest; duelist itself does not.
 
 from duelist.testing import PolicyContract
 
@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("duelist.testing.policies")  # before its import, so that failures show values
+# before their imports, so that failures show values
+pytest.register_assert_rewrite("duelist.testing.policies", "duelist.testing.storages")
 
 from duelist.testing.policies import CompiledPolicyContract, PolicyContract  # noqa: E402
+from duelist.testing.storages import StorageContract  # noqa: E402
 
-__all__ = ["CompiledPolicyContract", "PolicyContract"]
+__all__ = ["CompiledPolicyContract", "PolicyContract", "StorageContract"]

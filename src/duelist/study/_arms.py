@@ -1,0 +1,171 @@
+"""The arms of a study as one process knows them; brought up to date from the storage by what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.errors import UnknownArm
+from duelist.study.records import Arm
+from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class KnownArms:
+    """Arms by number, with every version of their features.
+
+    A row of features is never changed or moved: an arm points at its newest row, a duel at the two rows it showed.
+    """
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.n_rows = 0
+        self._rows: list[ArmRow] = []
+        self._number: dict[str, int] = {}
+        self._features: NDArray[np.float32] = np.empty((0, 0), np.float32)
+        self._owner = np.empty(0, np.int64)
+        self._newest = np.empty(0, np.int64)
+        self._groups: dict[str | None, Ints] | None = None
+        self._askable: dict[str | None, int] | None = None
+        self._ready: tuple[str | None, Ints, Floats] | None = None
+
+    def follow(self, tx: Transaction) -> None:
+        """Take in what has changed in the storage."""
+        if tx.counters.arms_revision == self.revision:
+            return
+        self._groups = self._askable = self._ready = None
+        for row in tx.arms_since(self.revision):
+            if row.number == len(self._rows):
+                self._rows.append(row)
+                self._number[row.id] = row.number
+            else:
+                self._rows[row.number] = row
+        for chunk in tx.features_since(self.n_rows):
+            self._take(chunk)
+        self.revision = tx.counters.arms_revision
+
+    def _take(self, chunk: FeatureChunk) -> None:
+        count, dim = chunk.vectors.shape
+        needed = self.n_rows + count
+        if needed > len(self._features):
+            room = np.empty((max(needed, 2 * self.n_rows), dim), np.float32)
+            room[: self.n_rows] = self._features[: self.n_rows] if self.n_rows else 0.0
+            self._features = room
+        rows = np.arange(self.n_rows, needed)
+        self._features[rows] = chunk.vectors
+        self._owner = np.concatenate([self._owner, chunk.arms])
+        grown = np.zeros(len(self._rows), np.int64)
+        grown[: len(self._newest)] = self._newest
+        grown[chunk.arms] = rows
+        self._newest = grown
+        self.n_rows = needed
+
+    # -- by id ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, arm: str) -> bool:
+        return arm in self._number
+
+    def numbers(self, ids: Sequence[str]) -> Ints:
+        """The numbers of arms; UnknownArm names the first that is not there."""
+        try:
+            return np.fromiter((self._number[arm] for arm in ids), np.int64, len(ids))
+        except (KeyError, TypeError) as error:
+            raise UnknownArm(f"arm {error.args[0]!r} is not in this study; add it with `add_arms`") from None
+
+    def id_of(self, number: int) -> str:
+        """The id of an arm."""
+        return self._rows[number].id
+
+    def arm(self, number: int) -> Arm:
+        """An arm with its newest version."""
+        return self.shown(int(self._newest[number]))
+
+    def shown(self, row: int) -> Arm:
+        """The arm that a row of features belongs to, with the version that row is of."""
+        arm = self._rows[int(self._owner[row])]
+        version = 1 if row == arm.number and row < len(self._rows) else len(self.history(arm.number, row))
+        return Arm(arm.number, arm.id, arm.payload, arm.context, version, arm.retired)
+
+    def history(self, number: int, until: int | None = None) -> Ints:
+        """Rows of all versions of an arm, oldest first; only up to row `until` if that is given."""
+        last = self.n_rows if until is None else until + 1
+        return np.flatnonzero(self._owner[:last] == number)
+
+    def owner(self, row: int) -> int:
+        """The number of the arm that a row belongs to."""
+        return int(self._owner[row])
+
+    def is_retired(self, number: int) -> bool:
+        """Whether an arm is out of the game."""
+        return self._rows[number].retired
+
+    # -- candidates ----------------------------------------------------------------------
+
+    def groups(self) -> dict[str | None, Ints]:
+        """The arms in the game, by context; None for those without one."""
+        if self._groups is None:
+            found: dict[str | None, list[int]] = {}
+            for row in self._rows:
+                if not row.retired:
+                    found.setdefault(row.context, []).append(row.number)
+            self._groups = {context: np.array(numbers, np.int64) for context, numbers in found.items()}
+        return self._groups
+
+    def askable(self) -> dict[str | None, int]:
+        """The contexts with two arms in the game or more, and how many pairs each has."""
+        if self._askable is None:
+            sizes = {context: len(numbers) for context, numbers in self.groups().items()}
+            self._askable = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
+        return self._askable
+
+    def context_of(self, number: int) -> str | None:
+        """The context of an arm."""
+        return self._rows[number].context
+
+    def knows_context(self, context: str) -> bool:
+        """Whether any arm, retired or not, is in that context."""
+        return context in self.groups() or any(row.context == context for row in self._rows)
+
+    def common_context(self, rows: Sequence[int]) -> str | None:
+        """The context of the arms of these rows, if it is one and the same."""
+        contexts = {self._rows[self.owner(row)].context for row in rows}
+        return contexts.pop() if len(contexts) == 1 else None
+
+    def newest_rows(self, numbers: Ints) -> Ints:
+        """The rows of the newest features of arms."""
+        return self._newest[numbers]
+
+    def vectors(self, rows: Ints) -> NDArray[np.float32]:
+        """Features by row."""
+        return self._features[rows]
+
+    def matrix(self, numbers: Ints) -> Floats:
+        """The newest features of arms, as policies want them."""
+        return self._features[self._newest[numbers]].astype(np.float64)
+
+    def group_matrix(self, context: str | None) -> Floats:
+        """The features of a whole group, kept until the arms change: it is what is asked for most."""
+        if self._ready is None or self._ready[0] != context:
+            numbers = self.groups()[context]
+            self._ready = context, numbers, self.matrix(numbers)
+        return self._ready[2]
+
+    def difference(self, first_row: int, second_row: int) -> Floats:
+        """Features of the first minus features of the second, in double precision."""
+        return self._features[first_row].astype(np.float64) - self._features[second_row].astype(np.float64)
+
+
+def chunked(first_row: int, arms: Ints, vectors: NDArray[np.float32], most: int = 1 << 22) -> list[FeatureChunk]:
+    """Rows of features in chunks of at most `most` numbers (16 MiB), which every database takes in one value."""
+    size = max(1, most // max(1, vectors.shape[1]))
+    return [
+        FeatureChunk(first_row + start, arms[start : start + size], vectors[start : start + size])
+        for start in range(0, len(arms), size)
+    ]

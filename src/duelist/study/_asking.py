@@ -1,0 +1,170 @@
+"""Asking: the duel a rater has already, one that waits for a rater, or a new one.
+
+A duel that was handed out is owed an answer. A rater who asks again has the same duel; when the time of a lease has run out
+(which is noticed by whoever asks next, there is no daemon), the duel goes to the next rater who asks and whom it fits.
+
+A lease holds from one lease's length before it was given until its deadline. The first half of this is for clocks that
+are set back: a lease that seems to come from far in the future would otherwise never end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.errors import NothingToAsk
+from duelist.study._arms import KnownArms
+from duelist.study._choosing import Chooser, Pair, out_among
+from duelist.study._fold import Fold
+from duelist.study.records import StudySettings
+from duelist.study.storage._base import DuelRow, LeaseRow, LeaseState, Transaction
+
+Ints = NDArray[np.int64]
+Leased = tuple[LeaseRow, DuelRow]
+
+LOOKED_AT: Final = 256
+"""How many waiting duels are looked at for one that fits."""
+
+
+class Known(NamedTuple):
+    """What a process knows of a study."""
+
+    settings: StudySettings
+    arms: KnownArms
+    fold: Fold
+
+
+class Wanted(NamedTuple):
+    """What may be asked: any of the study's groups, one of them, or the arms that are named."""
+
+    context: str | None = None
+    candidates: Ints | None = None
+
+
+def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int) -> Leased:
+    """A duel for the rater, leased."""
+    out = take_back(tx, now)
+    for lease, duel in out:
+        if lease.rater == rater and _fits(duel, known.arms, wanted):
+            return lease, duel
+    waiting = _waiting(tx, known.arms, out, rater, wanted)
+    if waiting is None:
+        duel = _new(tx, known, out, wanted, now)
+        tx.add_duels([duel])
+    else:
+        duel = waiting._replace(free=waiting.free - 1)
+        tx.set_free(duel.number, duel.free)
+    lease = new_lease(duel.number, rater, now, known.settings)
+    tx.put_lease(lease)
+    return lease, duel
+
+
+def new_lease(duel: int, rater: str, now: int, settings: StudySettings) -> LeaseRow:
+    """An open lease from now on."""
+    return LeaseRow(duel, rater, LeaseState.OPEN, now, now + round(settings.lease_seconds * 1e6))
+
+
+def holds(lease: LeaseRow, now: int) -> bool:
+    """Whether a lease has time left."""
+    length = lease.deadline - lease.asked_at
+    return lease.asked_at - length <= now < lease.deadline
+
+
+def take_back(tx: Transaction, now: int) -> list[Leased]:
+    """End the leases whose time has run out; those that are still out."""
+    out: list[Leased] = []
+    free: dict[int, int] = {}
+    for lease, duel in tx.open_leases():
+        if holds(lease, now):
+            out.append((lease, duel))
+            continue
+        free[duel.number] = free.get(duel.number, duel.free) + 1
+        tx.put_lease(lease._replace(state=LeaseState.RETURNED))
+        tx.set_free(duel.number, free[duel.number])
+    return out
+
+
+def pair_of(duel: DuelRow, arms: KnownArms) -> Pair:
+    """The numbers of the two arms, the smaller first."""
+    first, second = arms.owner(duel.first_row), arms.owner(duel.second_row)
+    return min(first, second), max(first, second)
+
+
+def _fits(duel: DuelRow, arms: KnownArms, wanted: Wanted) -> bool:
+    """Whether a duel is what the rater asked for."""
+    if wanted.context is not None and duel.context != wanted.context:
+        return False
+    return wanted.candidates is None or bool(np.isin(pair_of(duel, arms), wanted.candidates).all())
+
+
+def _waiting(tx: Transaction, arms: KnownArms, out: list[Leased], rater: str, wanted: Wanted) -> DuelRow | None:
+    """A duel that has room for this rater: its arms in the game, its pair not out as another duel."""
+    held = {pair_of(duel, arms): duel.number for _, duel in out}
+    for duel in tx.waiting_duels(rater, wanted.context, LOOKED_AT):
+        pair = pair_of(duel, arms)
+        in_game = not any(arms.is_retired(number) for number in pair)
+        if in_game and held.get(pair, duel.number) == duel.number and _fits(duel, arms, wanted):
+            return duel
+    return None
+
+
+def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: int) -> DuelRow:
+    """A new duel, chosen, with its sides shuffled. All its randomness comes from the study's seed and its number."""
+    arms, settings = known.arms, known.settings
+    number = tx.counters.n_duels + 1
+    rng = np.random.default_rng((settings.seed, number))
+    known.fold.begin(tx, arms)
+    policy = known.fold.follow(tx, arms)
+    pairs_out = [pair_of(duel, arms) for _, duel in out]
+    context, numbers, matrix = _candidates(arms, wanted, pairs_out, rng)
+    pending = [
+        (arms.difference(duel.first_row, duel.second_row), duel.layer, duel.share)
+        for _, duel in out
+        if duel.share > 0.0
+    ]
+    taken = out_among(pairs_out, numbers)
+    chosen = Chooser(policy, matrix, taken, pending, tx.counters.n_duels, rng).choose(settings.random_share)
+    rows = arms.newest_rows(numbers[[chosen.first, chosen.second]]).tolist()
+    swapped = bool(rng.random() < 0.5)
+    tx.counters.n_duels = number
+    return DuelRow(
+        number=number,
+        first_row=rows[swapped],
+        second_row=rows[not swapped],
+        context=context if wanted.candidates is None else arms.common_context(rows),
+        chosen_by=chosen.chosen_by,
+        chance=chosen.chance,
+        swapped=swapped,
+        layer=chosen.layer,
+        share=chosen.share,
+        asked_at=now,
+        free=settings.raters_per_duel - 1,
+    )
+
+
+def _candidates(
+    arms: KnownArms, wanted: Wanted, out: list[Pair], rng: np.random.Generator
+) -> tuple[str | None, Ints, NDArray[np.float64]]:
+    """The context, the numbers and the features of the candidates: at least two, all in the game."""
+    if wanted.candidates is not None:
+        numbers = wanted.candidates
+        if len(numbers) < 2:
+            raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
+        return wanted.context, numbers, arms.matrix(numbers)
+    context = _drawn(arms, out, rng) if wanted.context is None else wanted.context
+    if context not in arms.askable():
+        where = "no group of arms has" if context is None else f"context {context!r} does not have"
+        raise NothingToAsk(f"{where} two arms in the game; add some with `add_arms`, or `restore` retired ones")
+    return context, arms.groups()[context], arms.group_matrix(context)
+
+
+def _drawn(arms: KnownArms, out: list[Pair], rng: np.random.Generator) -> str | None:
+    """A context with two arms in the game, uniformly among those that have a pair to ask, if any has."""
+    askable = arms.askable()
+    held = Counter(arms.context_of(a) for a, b in set(out) if not (arms.is_retired(a) or arms.is_retired(b)))
+    full = {context for context, count in held.items() if context in askable and count >= askable[context]}
+    names = list(askable) if not full else [name for name in askable if name not in full] or list(askable)
+    return names[int(rng.integers(len(names)))] if names else None

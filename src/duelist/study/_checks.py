@@ -1,0 +1,109 @@
+"""What people give to a study, checked; every message names the value and the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.errors import InvalidInput
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def checked_ids(ids: Sequence[str]) -> list[str]:
+    """Ids of arms: texts, each once."""
+    if isinstance(ids, str):
+        raise InvalidInput(f"ids is the text {ids!r}; give a list of ids, [{ids!r}] for one")
+    listed = list(ids)
+    if not listed:
+        raise InvalidInput("ids are empty; give at least one")
+    seen: set[str] = set()
+    for arm in listed:
+        if not isinstance(arm, str) or not arm or "\x00" in arm:
+            raise InvalidInput(f"ids hold {arm!r}; each is a text that is not empty")
+        if arm in seen:
+            raise InvalidInput(f"arm {arm!r} is named twice; name each arm once")
+        seen.add(arm)
+    return listed
+
+
+def checked_vectors(features: ArrayLike, count: int, dim: int | None) -> NDArray[np.float32]:
+    """Finite feature vectors (count, dim) in single precision."""
+    try:
+        vectors = np.ascontiguousarray(features, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"features are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
+        raise InvalidInput(
+            f"features have shape {np.shape(features)}; give one vector for each of the {count} arms: ({count}, dim)"
+        )
+    if dim is not None and vectors.shape[1] != dim:
+        raise InvalidInput(f"features have {vectors.shape[1]} entries, the arms of this study have {dim}; give as many")
+    if not np.isfinite(vectors).all():
+        arm, feature = (int(k) for k in np.argwhere(~np.isfinite(vectors))[0])
+        raise InvalidInput(
+            f"features[{arm}, {feature}] is {vectors[arm, feature]}; replace missing and very large features"
+        )
+    return vectors
+
+
+def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
+    """One payload for each arm, which JSON can hold."""
+    listed = [None] * count if payloads is None else list(payloads)
+    if len(listed) != count:
+        raise InvalidInput(f"there are {len(listed)} payloads for {count} arms; give one for each")
+    for payload in listed:
+        try:
+            json.dumps(payload, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"payload {payload!r} is not JSON ({error}); give text, numbers, lists or dicts"
+            ) from None
+    return listed
+
+
+def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) -> list[str | None]:
+    """The context of each arm."""
+    listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
+    if len(listed) != count:
+        raise InvalidInput(f"there are {len(listed)} contexts for {count} arms; give one for each, or one text for all")
+    wrong = next((c for c in listed if c is not None and not (isinstance(c, str) and c and "\x00" not in c)), None)
+    if wrong is not None:
+        raise InvalidInput(f"context is {wrong!r}; give a text that is not empty, or None")
+    return listed
+
+
+def checked_rater(rater: str) -> str:
+    """The name of a rater."""
+    if not isinstance(rater, str) or not rater or "\x00" in rater:
+        raise InvalidInput(f"rater is {rater!r}; give a text that is not empty, the same for the same person")
+    return rater
+
+
+def checked_number(duel_id: int) -> int:
+    """The id of a duel."""
+    if not isinstance(duel_id, (int, np.integer)) or isinstance(duel_id, bool):
+        raise InvalidInput(f"duel_id is {duel_id!r}; give the `id` of a duel that `ask` returned")
+    return int(duel_id)
+
+
+def checked_seconds(seconds: float | None) -> float | None:
+    """A response time."""
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
+        raise InvalidInput(f"response_seconds is {seconds!r}; give a number of seconds of at least 0, or None")
+    return float(seconds)
+
+
+def one_of(kind: type[Choice], name: str, value: str) -> Choice:
+    """One of a few words."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(kind)}") from None

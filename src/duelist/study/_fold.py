@@ -1,0 +1,112 @@
+"""The state of a policy, which is a function of the log: the votes that stand, learned in order, from a first snapshot.
+
+Asking changes nothing of it. Whatever is kept, here in memory or as a snapshot in the storage, is a shortcut to the
+same bits: a process may forget it at any moment and find it again from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Final
+
+import numpy as np
+
+from duelist.errors import NothingToAsk
+from duelist.policies import CompiledPolicy, make_policy, restore_policy
+from duelist.study._arms import KnownArms
+from duelist.study.records import WINS, StudySettings
+from duelist.study.storage._base import Lesson, Transaction
+
+SNAPSHOT_EVERY: Final = 256
+"""A snapshot is stored whenever the log has grown by this many rows."""
+SNAPSHOTS_KEPT: Final = 4
+"""The newest ones, beside the first, which is never deleted."""
+
+
+def new_policy(settings: StudySettings) -> CompiledPolicy:
+    """The policy of a study before it has seen anything."""
+    given = {"estimator": "online", "random_state": settings.seed, **settings.policy_settings}
+    return make_policy(settings.policy, horizon=given.pop("horizon", None), **given)
+
+
+class Fold:
+    """A policy and the row of the log it has come to."""
+
+    def __init__(self, settings: StudySettings) -> None:
+        self._settings = settings
+        self._policy: CompiledPolicy | None = None
+        self._sequence = 0
+
+    def forget(self) -> None:
+        """Drop what is in memory; the next `follow` finds it again."""
+        self._policy = None
+
+    def begin(self, tx: Transaction, arms: KnownArms) -> None:
+        """Make and store the first snapshot, if there is none: the dimension and the units of the arms there are now."""
+        if self._policy is not None or tx.snapshot_before(1) is not None:
+            return
+        groups = [numbers for numbers in arms.groups().values() if len(numbers)]
+        if not groups:
+            raise NothingToAsk("this study has no arms in the game; add some with `add_arms`, or `restore` some")
+        policy = new_policy(self._settings)
+        policy.begin(arms.matrix(np.sort(np.concatenate(groups))))
+        tx.put_snapshot(0, _packed(policy))
+
+    def follow(self, tx: Transaction, arms: KnownArms) -> CompiledPolicy:
+        """The policy after the whole log, as this transaction sees it."""
+        if self._policy is None:
+            self._load(tx)
+        if self._policy is not None and tx.counters.n_votes == self._sequence:
+            return self._policy
+        lessons = tx.lessons_since(self._sequence)
+        if any(lesson.root <= self._sequence for lesson in lessons):
+            # Something learned already was revised. Snapshots that knew it were dropped with the revision.
+            self._load(tx)
+            lessons = tx.lessons_since(self._sequence)
+        policy = self._loaded()
+        for lesson in standing_lessons(lessons):
+            learn(policy, lesson, arms)
+        self._sequence = tx.counters.n_votes
+        return policy
+
+    def learned_until(self, sequence: int) -> None:
+        """Note that the policy has learned the log up to that row, which this transaction has just written."""
+        self._sequence = sequence
+
+    def keep(self, tx: Transaction, arms: KnownArms, before: int, anyway: bool = False) -> None:
+        """Store a snapshot if the log has passed a multiple of `SNAPSHOT_EVERY` since row `before`; drop old ones.
+
+        With `anyway`, store one in any case: others were dropped, because a vote they had learned was revised.
+        """
+        if anyway or tx.counters.n_votes // SNAPSHOT_EVERY != before // SNAPSHOT_EVERY:
+            tx.put_snapshot(tx.counters.n_votes, _packed(self.follow(tx, arms)))
+            tx.drop_snapshots(tx.snapshot_sequences()[1:-SNAPSHOTS_KEPT])
+
+    def _load(self, tx: Transaction) -> None:
+        found = tx.snapshot_before(tx.counters.n_votes + 1)
+        if found is not None:
+            self._sequence = found[0]
+            self._policy = restore_policy(json.loads(zlib.decompress(found[1])))
+
+    def _loaded(self) -> CompiledPolicy:
+        if self._policy is None:
+            raise NothingToAsk("this study has never asked: there is no policy yet; `ask` first, or import votes")
+        return self._policy
+
+
+def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
+    """Those that count, as `records.standing`: a revision in the place of what it revises, an undone one left out."""
+    latest = {lesson.root: lesson for lesson in lessons}
+    return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
+
+
+def learn(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
+    """One vote into a policy; a skip teaches nothing, nor does a duel that the policy did not want to learn from."""
+    if lesson.outcome in WINS and lesson.share > 0.0:
+        difference = arms.difference(lesson.first_row, lesson.second_row)
+        policy.learn(difference, WINS[lesson.outcome], layer=lesson.layer, share=lesson.share)
+
+
+def _packed(policy: CompiledPolicy) -> bytes:
+    return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)

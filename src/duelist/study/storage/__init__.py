@@ -1,0 +1,55 @@
+"""Where studies are kept: a file, a server, or memory."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from duelist.errors import InvalidInput
+from duelist.study.storage._base import Storage, Transaction
+from duelist.study.storage._postgres import PostgresStorage
+from duelist.study.storage._sql import SqlStorage
+from duelist.study.storage._sqlite import MemoryStorage, SqliteStorage
+
+__all__ = [
+    "MemoryStorage",
+    "PostgresStorage",
+    "SqlStorage",
+    "SqliteStorage",
+    "Storage",
+    "Transaction",
+    "open_storage",
+    "upgrade_storage",
+]
+
+_FORMS = '"sqlite:///file.db", "postgresql+psycopg://user@host/database", or "memory"'
+
+
+def open_storage(storage: str | Storage | None, create: bool = True) -> Storage:
+    """The storage of a URL; "memory" or None for a new one in memory; a storage is returned as it is.
+
+    With `create`, tables are made where there are none; otherwise that is an error.
+    """
+    if isinstance(storage, Storage):
+        return storage
+    if storage is None or storage == "memory":
+        return MemoryStorage()
+    opened = _unchecked(storage)
+    opened.check(create)
+    return opened
+
+
+def upgrade_storage(storage: str) -> str:
+    """Bring the schema of a storage up to date; the version it has then. Make a backup first."""
+    return _unchecked(storage).upgrade()
+
+
+def _unchecked(storage: str) -> SqlStorage:
+    try:
+        url = sa.make_url(storage)
+    except sa.exc.ArgumentError:
+        raise InvalidInput(f"storage is {storage!r}, which is no URL; give {_FORMS}") from None
+    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+        return SqliteStorage(url)
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        return PostgresStorage(url.set(drivername="postgresql+psycopg"))
+    raise InvalidInput(f"storage is {url.render_as_string()!r}; give {_FORMS}")

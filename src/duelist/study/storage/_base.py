@@ -1,0 +1,253 @@
+"""The contract of a storage, and the plain rows that pass through it.
+
+There is one way to write: `with storage.writing(study_id) as tx`. Inside, nobody else writes to that study and
+everything committed before is visible; at the end all of it is durable, or, after an error, nothing of it happened.
+`duelist.testing.StorageContract` is this contract as a test class.
+
+A storage knows rows and numbers, nothing of policies; what the numbers mean is decided in `duelist.study`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
+
+
+@dataclass(slots=True)
+class Counters:
+    """How far a study has come; a transaction may move it on, and it is written when the transaction ends."""
+
+    n_arms: int = 0
+    n_rows: int = 0
+    n_duels: int = 0
+    n_votes: int = 0
+    arms_revision: int = 0
+    dim: int | None = None
+    last_told_at: int = 0
+
+
+class StudyRow(NamedTuple):
+    """A study as it is listed."""
+
+    id: int
+    name: str
+    settings: StudySettings
+    created_at: int
+    counters: Counters
+
+
+class ArmRow(NamedTuple):
+    """An arm without its features; `revision` is the study's `arms_revision` when it last changed."""
+
+    number: int
+    id: str
+    payload: Any
+    context: str | None
+    retired: bool
+    revision: int
+
+
+class FeatureChunk(NamedTuple):
+    """Feature vectors of rows `first_row`, `first_row + 1`, ...; `arms` says whose they are."""
+
+    first_row: int
+    arms: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+class DuelRow(NamedTuple):
+    """A duel as shown: rows of features in the order of the sides, and `free`, the raters it still has room for."""
+
+    number: int
+    first_row: int
+    second_row: int
+    context: str | None
+    chosen_by: ChosenBy
+    chance: float | None
+    swapped: bool
+    layer: int
+    share: float
+    asked_at: int
+    free: int
+
+
+class LeaseState(IntEnum):
+    """RETURNED: its time ran out; OPEN: the rater has it; TOLD: the rater has answered."""
+
+    RETURNED = 0
+    OPEN = 1
+    TOLD = 2
+
+
+class LeaseRow(NamedTuple):
+    """A duel in the hands of a rater."""
+
+    duel: int
+    rater: str
+    state: LeaseState
+    asked_at: int
+    deadline: int
+
+
+class VoteRow(NamedTuple):
+    """A row of the log; `root` is the first vote of the chain that `revises` leads back to (itself, if it revises none)."""
+
+    sequence: int
+    duel: int
+    rater: str | None
+    outcome: Outcome | None
+    told_at: int
+    source: Source
+    response_seconds: float | None
+    late: bool
+    revises: int | None
+    root: int
+
+
+class Lesson(NamedTuple):
+    """What a row of the log teaches: the vote, and what of its duel the policy wants to know."""
+
+    sequence: int
+    root: int
+    outcome: Outcome | None
+    first_row: int
+    second_row: int
+    layer: int
+    share: float
+
+
+class Transaction(ABC):
+    """What can be read and written of one study, while nobody else writes to it."""
+
+    counters: Counters
+
+    @abstractmethod
+    def add_arms(self, rows: Sequence[ArmRow]) -> None:
+        """New arms."""
+
+    @abstractmethod
+    def arms_since(self, revision: int) -> list[ArmRow]:
+        """Arms that are new or have changed after that revision, by number."""
+
+    @abstractmethod
+    def set_retired(self, numbers: Sequence[int], retired: bool, revision: int) -> None:
+        """Take arms out of the game, or back in."""
+
+    @abstractmethod
+    def touch_arms(self, numbers: Sequence[int], revision: int) -> None:
+        """Note that arms have changed."""
+
+    @abstractmethod
+    def add_features(self, chunk: FeatureChunk) -> None:
+        """More rows of features."""
+
+    @abstractmethod
+    def features_since(self, row: int) -> Iterator[FeatureChunk]:
+        """Chunks that start at that row or later, in order."""
+
+    @abstractmethod
+    def add_duels(self, rows: Sequence[DuelRow]) -> None:
+        """New duels."""
+
+    @abstractmethod
+    def duel(self, number: int) -> DuelRow | None:
+        """One duel."""
+
+    @abstractmethod
+    def duels_since(self, number: int) -> list[DuelRow]:
+        """All duels after that one, in order."""
+
+    @abstractmethod
+    def waiting_duels(self, rater: str, context: str | None, limit: int) -> list[DuelRow]:
+        """Duels with room for this rater: of the first `limit` with any room (the fullest first, then the oldest;
+        only those of the context, if one is given), those that the rater has not told.
+        """
+
+    @abstractmethod
+    def set_free(self, duel: int, free: int) -> None:
+        """How many more raters a duel has room for."""
+
+    @abstractmethod
+    def lease(self, duel: int, rater: str) -> LeaseRow | None:
+        """The lease of a duel to a rater, whatever its state."""
+
+    @abstractmethod
+    def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
+        """Every open lease with its duel, oldest duel first."""
+
+    @abstractmethod
+    def put_lease(self, row: LeaseRow) -> None:
+        """Write a lease, new or not."""
+
+    @abstractmethod
+    def add_votes(self, rows: Sequence[VoteRow]) -> None:
+        """More rows of the log."""
+
+    @abstractmethod
+    def last_vote(self, duel: int, rater: str) -> VoteRow | None:
+        """The newest row of a rater about a duel."""
+
+    @abstractmethod
+    def votes_since(self, sequence: int) -> list[VoteRow]:
+        """The log after that row, in order."""
+
+    @abstractmethod
+    def lessons_since(self, sequence: int) -> list[Lesson]:
+        """What the log after that row teaches, in order."""
+
+    @abstractmethod
+    def put_snapshot(self, sequence: int, body: bytes) -> None:
+        """Keep the state of the policy after that row of the log."""
+
+    @abstractmethod
+    def snapshot_before(self, sequence: int) -> tuple[int, bytes] | None:
+        """The newest snapshot from before that row, if there is one."""
+
+    @abstractmethod
+    def snapshot_sequences(self) -> list[int]:
+        """After which rows there are snapshots, in order."""
+
+    @abstractmethod
+    def drop_snapshots(self, sequences: Sequence[int]) -> None:
+        """Delete those snapshots."""
+
+
+class Storage(ABC):
+    """A place that keeps studies."""
+
+    @abstractmethod
+    def create_study(self, name: str, settings: StudySettings, created_at: int) -> int | None:
+        """The id of a new study; None, and nothing is written, if the name is taken."""
+
+    @abstractmethod
+    def find_study(self, name: str) -> StudyRow | None:
+        """The study of that name."""
+
+    @abstractmethod
+    def list_studies(self) -> list[StudyRow]:
+        """All studies, oldest first."""
+
+    @abstractmethod
+    def delete_study(self, study_id: int) -> None:
+        """Delete a study and everything in it."""
+
+    @abstractmethod
+    def writing(self, study_id: int) -> AbstractContextManager[Transaction]:
+        """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
+
+    @abstractmethod
+    def reading(self, study_id: int) -> AbstractContextManager[Transaction]:
+        """A consistent view of what is committed; what is written in it is refused or undone."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the storage holds open; it opens again when used."""

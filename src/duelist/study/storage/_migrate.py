@@ -1,0 +1,26 @@
+"""Bringing a database to the newest schema, with the migrations that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from duelist.study import migrations
+
+
+def migration_config(connection: sa.Connection | None = None) -> Config:
+    """What Alembic wants to know; it needs no file."""
+    config = Config()
+    folder = str(Path(migrations.__file__).parent)
+    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def migrate(connection: sa.Connection) -> None:
+    """Run the migrations that are missing, inside the transaction of `connection`."""
+    command.upgrade(migration_config(connection), "head")

@@ -1,0 +1,375 @@
+"""A storage in any database that SQLAlchemy reaches; what differs between databases is in the subclasses."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from duelist.errors import StorageError, StorageTooNew, StorageTooOld, UnknownStudy
+from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
+from duelist.study.storage import _statements as say
+from duelist.study.storage._base import (
+    ArmRow,
+    Counters,
+    DuelRow,
+    FeatureChunk,
+    LeaseRow,
+    LeaseState,
+    Lesson,
+    Storage,
+    StudyRow,
+    Transaction,
+    VoteRow,
+)
+from duelist.study.storage._explain import explaining
+from duelist.study.storage._migrate import migrate
+from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
+
+_ARM_NUMBERS = np.dtype("<i8")
+_VECTORS = np.dtype("<f4")
+
+
+class SqlTransaction(Transaction):
+    """A transaction of one study on one connection."""
+
+    def __init__(self, connection: sa.Connection, study_id: int, counters: Counters) -> None:
+        self._connection = connection
+        self._study_id = study_id
+        self.counters = counters
+
+    def _rows(self, statement: sa.Executable, **given: Any) -> Sequence[Any]:
+        return self._connection.execute(statement, {"study": self._study_id, **given}).all()
+
+    def _one(self, statement: sa.Executable, **given: Any) -> Any:
+        return self._connection.execute(statement, {"study": self._study_id, **given}).first()
+
+    def _do(self, statement: sa.Executable, **given: Any) -> None:
+        self._connection.execute(statement, {"study": self._study_id, **given})
+
+    def _do_many(self, statement: sa.Executable, given: list[dict[str, Any]]) -> None:
+        if given:
+            self._connection.execute(statement, given)
+
+    # -- arms ----------------------------------------------------------------------------
+
+    def add_arms(self, rows: Sequence[ArmRow]) -> None:
+        """New arms."""
+        self._do_many(
+            say.ADD_ARMS,
+            [{"study_id": self._study_id, **row._asdict(), "payload": _to_json(row.payload)} for row in rows],
+        )
+
+    def arms_since(self, revision: int) -> list[ArmRow]:
+        """Arms that are new or have changed after that revision, by number."""
+        found = self._rows(say.ARMS_SINCE, since=revision)
+        return [ArmRow(number, name, _from_json(payload), *rest) for number, name, payload, *rest in found]
+
+    def set_retired(self, numbers: Sequence[int], retired: bool, revision: int) -> None:
+        """Take arms out of the game, or back in."""
+        common = {"study": self._study_id, "now_retired": retired, "at": revision}
+        self._do_many(say.RETIRE_ARM, [{**common, "arm": int(number)} for number in numbers])
+
+    def touch_arms(self, numbers: Sequence[int], revision: int) -> None:
+        """Note that arms have changed."""
+        common = {"study": self._study_id, "at": revision}
+        self._do_many(say.TOUCH_ARM, [{**common, "arm": int(number)} for number in numbers])
+
+    def add_features(self, chunk: FeatureChunk) -> None:
+        """More rows of features."""
+        self._connection.execute(
+            say.ADD_FEATURES,
+            {
+                "study_id": self._study_id,
+                "first_row": chunk.first_row,
+                "arms": np.ascontiguousarray(chunk.arms, _ARM_NUMBERS).tobytes(),
+                "vectors": np.ascontiguousarray(chunk.vectors, _VECTORS).tobytes(),
+            },
+        )
+
+    def features_since(self, row: int) -> Iterator[FeatureChunk]:
+        """Chunks that start at that row or later, in order."""
+        found = self._connection.execute(say.FEATURES_SINCE, {"study": self._study_id, "since": row})
+        for first_row, arms, vectors in found:
+            numbers = np.frombuffer(arms, _ARM_NUMBERS)
+            yield FeatureChunk(first_row, numbers, np.frombuffer(vectors, _VECTORS).reshape(len(numbers), -1))
+
+    # -- duels and leases ----------------------------------------------------------------
+
+    def add_duels(self, rows: Sequence[DuelRow]) -> None:
+        """New duels."""
+        self._do_many(
+            say.ADD_DUELS,
+            [{"study_id": self._study_id, **row._asdict(), "chosen_by": row.chosen_by.value} for row in rows],
+        )
+
+    def duel(self, number: int) -> DuelRow | None:
+        """One duel."""
+        found = self._one(say.DUEL, duel=number)
+        return None if found is None else _duel(found)
+
+    def duels_since(self, number: int) -> list[DuelRow]:
+        """All duels after that one, in order."""
+        return [_duel(row) for row in self._rows(say.DUELS_SINCE, since=number)]
+
+    def waiting_duels(self, rater: str, context: str | None, limit: int) -> list[DuelRow]:
+        """Duels with room for this rater; see the contract for which and in what order."""
+        if context is None:
+            found = self._rows(say.WAITING_DUELS, rater=rater, most=limit)
+        else:
+            found = self._rows(say.WAITING_IN_CONTEXT, rater=rater, within=context, most=limit)
+        return [_duel(row) for row in found]
+
+    def set_free(self, duel: int, free: int) -> None:
+        """How many more raters a duel has room for."""
+        self._do(say.SET_FREE, duel=duel, now_free=free)
+
+    def lease(self, duel: int, rater: str) -> LeaseRow | None:
+        """The lease of a duel to a rater, whatever its state."""
+        found = self._one(say.LEASE, of=duel, by=rater)
+        return None if found is None else _lease(found)
+
+    def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
+        """Every open lease with its duel, oldest duel first."""
+        width = len(LeaseRow._fields)
+        return [(_lease(row[:width]), _duel(row[width:])) for row in self._rows(say.OPEN_LEASES)]
+
+    def put_lease(self, row: LeaseRow) -> None:
+        """Write a lease, new or not."""
+        self._do(say.PUT_LEASE, **{**row._asdict(), "state": int(row.state)})
+
+    # -- the log -------------------------------------------------------------------------
+
+    def add_votes(self, rows: Sequence[VoteRow]) -> None:
+        """More rows of the log."""
+        self._do_many(
+            say.ADD_VOTES,
+            [
+                {
+                    "study_id": self._study_id,
+                    **row._asdict(),
+                    "outcome": None if row.outcome is None else row.outcome.value,
+                    "source": row.source.value,
+                }
+                for row in rows
+            ],
+        )
+
+    def last_vote(self, duel: int, rater: str) -> VoteRow | None:
+        """The newest row of a rater about a duel."""
+        found = self._one(say.LAST_VOTE, of=duel, by=rater)
+        return None if found is None else _vote(found)
+
+    def votes_since(self, sequence: int) -> list[VoteRow]:
+        """The log after that row, in order."""
+        return [_vote(row) for row in self._rows(say.VOTES_SINCE, since=sequence)]
+
+    def lessons_since(self, sequence: int) -> list[Lesson]:
+        """What the log after that row teaches, in order."""
+        found = self._rows(say.LESSONS_SINCE, since=sequence)
+        return [Lesson(number, root, _outcome(outcome), *rest) for number, root, outcome, *rest in found]
+
+    # -- snapshots -----------------------------------------------------------------------
+
+    def put_snapshot(self, sequence: int, body: bytes) -> None:
+        """Keep the state of the policy after that row of the log."""
+        self._connection.execute(say.PUT_SNAPSHOT, {"study_id": self._study_id, "sequence": sequence, "body": body})
+
+    def snapshot_before(self, sequence: int) -> tuple[int, bytes] | None:
+        """The newest snapshot from before that row, if there is one."""
+        found = self._one(say.SNAPSHOT_BEFORE, before=sequence)
+        return None if found is None else (found[0], bytes(found[1]))
+
+    def snapshot_sequences(self) -> list[int]:
+        """After which rows there are snapshots, in order."""
+        return [row[0] for row in self._rows(say.SNAPSHOT_SEQUENCES)]
+
+    def drop_snapshots(self, sequences: Sequence[int]) -> None:
+        """Delete those snapshots."""
+        self._do_many(say.DROP_SNAPSHOT, [{"study": self._study_id, "unwanted": s} for s in sequences])
+
+
+class SqlStorage(Storage):
+    """Studies in a database; see the subclasses for what is special about each."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url.render_as_string(hide_password=True)
+        with explaining(self.url):
+            self._engine = self._make_engine(url)
+        self._writer = self._engine.execution_options(**self._writer_options())
+        self._reader = self._engine.execution_options(**self._reader_options())
+        self._process = [os.getpid()]
+        weakref.finalize(self, _dispose, self._engine, self._process)
+
+    # -- what databases differ in --------------------------------------------------------
+
+    @abstractmethod
+    def _make_engine(self, url: sa.URL) -> sa.Engine:
+        """An engine whose connections are durable and wait for each other."""
+
+    def _writer_options(self) -> dict[str, Any]:
+        return {}
+
+    def _reader_options(self) -> dict[str, Any]:
+        return {}
+
+    def _one_at_a_time(self) -> AbstractContextManager[Any]:
+        """What threads of this process take before they begin."""
+        return nullcontext()
+
+    def _lock_schema(self, connection: sa.Connection) -> None:
+        """Keep others from changing the schema until the transaction ends."""
+
+    # -- the contract --------------------------------------------------------------------
+
+    def create_study(self, name: str, settings: StudySettings, created_at: int) -> int | None:
+        """The id of a new study; None, and nothing is written, if the name is taken."""
+        body = {"name": name, "settings": json.dumps(asdict(settings)), "created_at": created_at, **asdict(Counters())}
+        with self._begun(self._writer) as connection:
+            self._lock_schema(connection)  # two may create the same name at once
+            if connection.execute(say.STUDY_BY_NAME, {"name": name}).first() is not None:
+                return None
+            return int(connection.execute(say.ADD_STUDY, body).scalar_one())
+
+    def find_study(self, name: str) -> StudyRow | None:
+        """The study of that name."""
+        with self._begun(self._reader) as connection:
+            found = connection.execute(say.STUDY_BY_NAME, {"name": name}).first()
+        return None if found is None else _study(found)
+
+    def list_studies(self) -> list[StudyRow]:
+        """All studies, oldest first."""
+        with self._begun(self._reader) as connection:
+            return [_study(row) for row in connection.execute(say.STUDIES).all()]
+
+    def delete_study(self, study_id: int) -> None:
+        """Delete a study and everything in it."""
+        with self._begun(self._writer) as connection:
+            self._counters(connection, study_id, say.COUNT_AND_LOCK)
+            for table in CHILDREN:
+                connection.execute(sa.delete(table).where(table.c.study_id == study_id))
+            connection.execute(sa.delete(studies).where(studies.c.id == study_id))
+
+    @contextmanager
+    def writing(self, study_id: int) -> Iterator[SqlTransaction]:
+        """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
+        with self._begun(self._writer) as connection:
+            counters = self._counters(connection, study_id, say.COUNT_AND_LOCK)
+            transaction = SqlTransaction(connection, study_id, replace(counters))
+            yield transaction
+            if transaction.counters != counters:
+                new = {f"new_{name}": value for name, value in asdict(transaction.counters).items()}
+                connection.execute(say.SAVE_COUNTERS, {"study": study_id, **new})
+
+    @contextmanager
+    def reading(self, study_id: int) -> Iterator[SqlTransaction]:
+        """A consistent view of what is committed; what is written in it is refused or undone."""
+        with self._begun(self._reader) as connection:
+            counters = self._counters(connection, study_id, say.COUNT)
+            transaction = SqlTransaction(connection, study_id, replace(counters))
+            yield transaction
+            if transaction.counters != counters:
+                raise StorageError(f"counters of study {study_id} were changed while reading; use `writing`")
+            connection.rollback()
+
+    def close(self) -> None:
+        """Give back what the storage holds open; it opens again when used."""
+        self._engine.dispose()
+
+    # -- inside --------------------------------------------------------------------------
+
+    @contextmanager
+    def _begun(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+        if os.getpid() != self._process[0]:
+            # A child must not speak on its parent's connections, nor close them.
+            self._engine.dispose(close=False)
+            self._process[0] = os.getpid()
+        with explaining(self.url), self._one_at_a_time(), engine.begin() as connection:
+            yield connection
+
+    def _counters(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> Counters:
+        found = connection.execute(statement, {"study": study_id}).first()
+        if found is None:
+            raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
+        return Counters(*found)
+
+    def check(self, create: bool) -> None:
+        """Make the tables where there are none and `create` says so; refuse what this release cannot work with."""
+        with self._begun(self._reader) as connection:
+            version = self._version(connection)
+        if version is None and create:
+            with self._begun(self._writer) as connection:
+                self._lock_schema(connection)
+                if self._version(connection) is None:
+                    migrate(connection)
+        elif version is None:
+            raise UnknownStudy(f"{self.url} holds no studies; `create_study` makes the first one")
+        elif version < HEAD:
+            raise StorageTooOld(
+                f"storage {self.url} has schema {version}, this release of duelist needs {HEAD}; make a backup and run "
+                f"`duelist storage upgrade {self.url}`"
+            )
+        elif version > HEAD:
+            raise StorageTooNew(
+                f"storage {self.url} has schema {version}, newer than {HEAD}, the newest that this release of duelist knows; "
+                "install a newer duelist"
+            )
+
+    @staticmethod
+    def _version(connection: sa.Connection) -> str | None:
+        if not sa.inspect(connection).has_table(VERSION_TABLE):
+            return None
+        return connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608  (a constant)
+
+    def upgrade(self) -> str:
+        """Bring the schema up to date; its version."""
+        with self._begun(self._writer) as connection:
+            self._lock_schema(connection)
+            migrate(connection)
+            return str(self._version(connection))
+
+
+def _dispose(engine: sa.Engine, process: list[int]) -> None:
+    """Close the connections of a storage that nobody uses any more, if they are this process's own."""
+    if process[0] == os.getpid():
+        engine.dispose()
+
+
+def _to_json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _from_json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _outcome(text: str | None) -> Outcome | None:
+    return None if text is None else Outcome(text)
+
+
+def _study(row: Sequence[Any]) -> StudyRow:
+    number, name, settings, created_at, *counters = row
+    return StudyRow(number, name, StudySettings(**json.loads(settings)), created_at, Counters(*counters))
+
+
+def _duel(row: Sequence[Any]) -> DuelRow:
+    number, first_row, second_row, context, chosen_by, *rest = row
+    return DuelRow(number, first_row, second_row, context, ChosenBy(chosen_by), *rest)
+
+
+def _lease(row: Sequence[Any]) -> LeaseRow:
+    duel, rater, state, asked_at, deadline = row
+    return LeaseRow(duel, rater, LeaseState(state), asked_at, deadline)
+
+
+def _vote(row: Sequence[Any]) -> VoteRow:
+    sequence, duel, rater, outcome, told_at, source, *rest = row
+    return VoteRow(sequence, duel, rater, _outcome(outcome), told_at, Source(source), *rest)

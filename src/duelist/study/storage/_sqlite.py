@@ -1,0 +1,142 @@
+"""Studies in a file, or in memory, by SQLite.
+
+A file is opened with a write-ahead log, so that readers never wait, and with `synchronous=FULL`, so that a vote that was
+acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from duelist.errors import StorageLocked, StorageWarning, UnknownStudy
+from duelist.study.storage._sql import SqlStorage
+
+BUSY_SECONDS: Final = 60.0
+"""How long a writer waits for the others."""
+_NETWORKED: Final = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "afs",
+    "ceph",
+    "lustre",
+    "glusterfs",
+    "fuse.sshfs",
+    "fuse.gluster",
+    "gpfs",
+)
+_MOUNTS: Final = Path("/proc/self/mounts")
+
+
+class SqliteStorage(SqlStorage):
+    """Studies in one file."""
+
+    def __init__(self, url: sa.URL) -> None:
+        super().__init__(url)
+        self._lock = threading.RLock()
+        self._path = Path(url.database or "")
+
+    def check(self, create: bool) -> None:
+        """As for every database; and the file must be there, unless `create` says to make it."""
+        if not create and not self._path.exists():
+            raise UnknownStudy(f"there is no file {str(self._path)!r}; `create_study` makes it")
+        _warn_on_network(self._path)
+        super().check(create)
+
+    def _make_engine(self, url: sa.URL) -> sa.Engine:
+        engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+        return _listened_to(engine, in_memory=False)
+
+    def _writer_options(self) -> dict[str, Any]:
+        return {"duelist_begin": "BEGIN IMMEDIATE"}
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        # Threads queue here; SQLite would have them poll.
+        if not self._lock.acquire(timeout=BUSY_SECONDS):
+            raise StorageLocked(f"storage {self.url} is busy in another thread for over {BUSY_SECONDS:g} s; try again")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+class MemoryStorage(SqliteStorage):
+    """Studies that live as long as this object: the same tables, in memory, on one connection."""
+
+    def __init__(self) -> None:
+        super().__init__(sa.make_url("sqlite://"))
+        SqlStorage.check(self, create=True)
+
+    def _make_engine(self, url: sa.URL) -> sa.Engine:
+        engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
+        return _listened_to(engine, in_memory=True)
+
+    def close(self) -> None:
+        """Nothing: to close the connection would be to forget everything."""
+
+
+def _listened_to(engine: sa.Engine, in_memory: bool) -> sa.Engine:
+    """The engine, with transactions that begin when and how we say, not when the driver thinks they should."""
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.isolation_level = None
+        if not in_memory:
+            _use_write_ahead_log(connection)
+        for setting in ("synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("duelist_begin", "BEGIN"))
+
+    return engine
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch the log on, once in the life of a file; SQLite does not wait for others here, so we do."""
+    give_up = time.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
+def _warn_on_network(path: Path) -> None:
+    kind = file_system(path.resolve(), _MOUNTS.read_text() if _MOUNTS.exists() else "")
+    if kind.startswith(_NETWORKED):
+        warnings.warn(
+            f"{str(path)!r} lies on a network file system ({kind}), where SQLite's locks may not hold; "
+            "keep it on a local disk, or use PostgreSQL for several machines",
+            StorageWarning,
+            stacklevel=2,
+        )
+
+
+def file_system(path: Path, mounts: str) -> str:
+    r"""The kind of file system that `path` lies on, by a table of mounts; empty if it does not say.
+
+    >>> file_system(Path("/data/a.db"), "/dev/sda / ext4 rw 0 0\nserver:/x /data nfs4 rw 0 0")
+    'nfs4'
+    """
+    kind, longest = "", -1
+    for line in mounts.splitlines():
+        _, where, what, *_ = [*line.split(" "), "", "", ""]
+        point = Path(where.replace("\\040", " "))
+        if path.is_relative_to(point) and len(point.parts) > longest:
+            kind, longest = what, len(point.parts)
+    return kind

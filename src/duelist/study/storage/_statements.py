@@ -1,0 +1,136 @@
+"""The statements of a study, built once, so that SQLAlchemy compiles each of them only once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam as given
+
+from duelist.study.storage._base import LeaseState
+from duelist.study.storage._tables import arms, duels, features, leases, snapshots, studies, votes
+
+COUNTERS: Final = ("n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at")
+
+_study = given("study", type_=sa.BigInteger)
+_since = given("since", type_=sa.BigInteger)
+
+
+def _columns(table: sa.Table) -> list[sa.Column[Any]]:
+    """Every column but the study's id: the fields of the row, in their order."""
+    return [column for column in table.c if column.name != "study_id"]
+
+
+COUNT: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
+COUNT_AND_LOCK: Final = COUNT.with_for_update()
+SAVE_COUNTERS: Final = (
+    sa.update(studies).where(studies.c.id == _study).values({name: given("new_" + name) for name in COUNTERS})
+)
+STUDIES: Final = sa.select(
+    studies.c.id, studies.c.name, studies.c.settings, studies.c.created_at, *(studies.c[name] for name in COUNTERS)
+).order_by(studies.c.id)
+STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
+ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
+
+ADD_ARMS: Final = sa.insert(arms)
+ARMS_SINCE: Final = (
+    sa.select(arms.c.number, arms.c.id, arms.c.payload, arms.c.context, arms.c.retired, arms.c.revision)
+    .where(arms.c.study_id == _study, arms.c.revision > _since)
+    .order_by(arms.c.number)
+)
+_THIS_ARM = sa.and_(arms.c.study_id == _study, arms.c.number == given("arm"))
+RETIRE_ARM: Final = sa.update(arms).where(_THIS_ARM).values(retired=given("now_retired"), revision=given("at"))
+TOUCH_ARM: Final = sa.update(arms).where(_THIS_ARM).values(revision=given("at"))
+
+ADD_FEATURES: Final = sa.insert(features)
+FEATURES_SINCE: Final = (
+    sa.select(*_columns(features))
+    .where(features.c.study_id == _study, features.c.first_row >= _since)
+    .order_by(features.c.first_row)
+)
+
+ADD_DUELS: Final = sa.insert(duels)
+DUEL: Final = sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number == given("duel"))
+DUELS_SINCE: Final = (
+    sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number > _since).order_by(duels.c.number)
+)
+
+
+def _waiting(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Duels with room for a rater who has not told them, among the first few: looking further would take ever longer."""
+    few = (
+        sa.select(*_columns(duels))
+        .where(duels.c.study_id == _study, duels.c.free > 0, *conditions)
+        .order_by(duels.c.free, duels.c.number)
+        .limit(given("most", type_=sa.Integer))
+        .subquery("few")
+    )
+    told = sa.exists().where(
+        leases.c.study_id == _study,
+        leases.c.duel == few.c.number,
+        leases.c.rater == given("rater"),
+        leases.c.state == int(LeaseState.TOLD),
+    )
+    return sa.select(few).where(~told).order_by(few.c.free, few.c.number)
+
+
+WAITING_DUELS: Final = _waiting()
+WAITING_IN_CONTEXT: Final = _waiting(duels.c.context == given("within"))
+SET_FREE: Final = (
+    sa.update(duels).where(duels.c.study_id == _study, duels.c.number == given("duel")).values(free=given("now_free"))
+)
+
+LEASE: Final = sa.select(*_columns(leases)).where(
+    leases.c.study_id == _study, leases.c.duel == given("of"), leases.c.rater == given("by")
+)
+OPEN_LEASES: Final = (
+    sa.select(*_columns(leases), *_columns(duels))
+    .join(duels, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
+    .where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
+    .order_by(leases.c.duel)
+)
+# The same words in SQLite and in PostgreSQL, but two constructs in SQLAlchemy.
+PUT_LEASE: Final = sa.text(
+    "INSERT INTO duelist_leases (study_id, duel, rater, state, asked_at, deadline) "
+    "VALUES (:study, :duel, :rater, :state, :asked_at, :deadline) ON CONFLICT (study_id, duel, rater) "
+    "DO UPDATE SET state = excluded.state, asked_at = excluded.asked_at, deadline = excluded.deadline"
+)
+
+ADD_VOTES: Final = sa.insert(votes)
+LAST_VOTE: Final = (
+    sa.select(*_columns(votes))
+    .where(votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by"))
+    .order_by(votes.c.sequence.desc())
+    .limit(1)
+)
+VOTES_SINCE: Final = (
+    sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)
+)
+LESSONS_SINCE: Final = (
+    sa.select(
+        votes.c.sequence,
+        votes.c.root,
+        votes.c.outcome,
+        duels.c.first_row,
+        duels.c.second_row,
+        duels.c.layer,
+        duels.c.share,
+    )
+    .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
+    .where(votes.c.study_id == _study, votes.c.sequence > _since)
+    .order_by(votes.c.sequence)
+)
+
+PUT_SNAPSHOT: Final = sa.insert(snapshots)
+SNAPSHOT_BEFORE: Final = (
+    sa.select(snapshots.c.sequence, snapshots.c.body)
+    .where(snapshots.c.study_id == _study, snapshots.c.sequence < given("before"))
+    .order_by(snapshots.c.sequence.desc())
+    .limit(1)
+)
+SNAPSHOT_SEQUENCES: Final = (
+    sa.select(snapshots.c.sequence).where(snapshots.c.study_id == _study).order_by(snapshots.c.sequence)
+)
+DROP_SNAPSHOT: Final = sa.delete(snapshots).where(
+    snapshots.c.study_id == _study, snapshots.c.sequence == given("unwanted")
+)

@@ -1,0 +1,139 @@
+"""The tables of a study, as the newest migration leaves them.
+
+Times are whole microseconds since 1970, UTC: exact, ordered, and the same in every database. Counters lie in the row
+of the study, which every writer locks first; so numbers are dense and no two writers meet anywhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+HEAD: Final = "0001"
+"""The newest migration; a test compares it with the files."""
+VERSION_TABLE: Final = "duelist_version"
+
+metadata = sa.MetaData()
+
+# SQLite's own integer key must be INTEGER to be assigned by itself.
+_Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _of_study() -> sa.Column[Any]:
+    return sa.Column("study_id", _Id, sa.ForeignKey("duelist_studies.id"), primary_key=True)
+
+
+studies = sa.Table(
+    "duelist_studies",
+    metadata,
+    sa.Column("id", _Id, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("n_arms", sa.BigInteger, nullable=False),
+    sa.Column("n_rows", sa.BigInteger, nullable=False),
+    sa.Column("n_duels", sa.BigInteger, nullable=False),
+    sa.Column("n_votes", sa.BigInteger, nullable=False),
+    sa.Column("arms_revision", sa.BigInteger, nullable=False),
+    sa.Column("dim", sa.Integer),
+    sa.Column("last_told_at", sa.BigInteger, nullable=False),
+)
+
+arms = sa.Table(
+    "duelist_arms",
+    metadata,
+    _of_study(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, nullable=False),
+    sa.Column("payload", sa.Text),
+    sa.Column("context", sa.Text),
+    sa.Column("retired", sa.Boolean, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("study_id", "id", name="duelist_arms_by_id"),
+    sa.Index("duelist_arms_by_revision", "study_id", "revision"),
+    sqlite_with_rowid=False,
+)
+
+# Features are only ever added: a new version of an arm is a new row, many rows lie in one chunk.
+features = sa.Table(
+    "duelist_features",
+    metadata,
+    _of_study(),
+    sa.Column("first_row", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("arms", sa.LargeBinary, nullable=False),
+    sa.Column("vectors", sa.LargeBinary, nullable=False),
+)
+
+duels = sa.Table(
+    "duelist_duels",
+    metadata,
+    _of_study(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("first_row", sa.BigInteger, nullable=False),
+    sa.Column("second_row", sa.BigInteger, nullable=False),
+    sa.Column("context", sa.Text),
+    sa.Column("chosen_by", sa.Text, nullable=False),
+    sa.Column("chance", sa.Double),
+    sa.Column("swapped", sa.Boolean, nullable=False),
+    sa.Column("layer", sa.Integer, nullable=False),
+    sa.Column("share", sa.Double, nullable=False),
+    sa.Column("asked_at", sa.BigInteger, nullable=False),
+    sa.Column("free", sa.Integer, nullable=False),
+    sa.Index("duelist_duels_by_free", "study_id", "free", "number"),
+    sa.Index("duelist_duels_by_context", "study_id", "context", "free", "number"),
+    sqlite_with_rowid=False,
+)
+
+leases = sa.Table(
+    "duelist_leases",
+    metadata,
+    _of_study(),
+    sa.Column("duel", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("rater", sa.Text, primary_key=True),
+    sa.Column("state", sa.SmallInteger, nullable=False),
+    sa.Column("asked_at", sa.BigInteger, nullable=False),
+    sa.Column("deadline", sa.BigInteger, nullable=False),
+    sa.Index("duelist_leases_by_state", "study_id", "state", "duel"),
+    sqlite_with_rowid=False,
+)
+
+votes = sa.Table(
+    "duelist_votes",
+    metadata,
+    _of_study(),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("duel", sa.BigInteger, nullable=False),
+    sa.Column("rater", sa.Text),
+    sa.Column("outcome", sa.Text),
+    sa.Column("told_at", sa.BigInteger, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("response_seconds", sa.Double),
+    sa.Column("late", sa.Boolean, nullable=False),
+    sa.Column("revises", sa.BigInteger),
+    sa.Column("root", sa.BigInteger, nullable=False),
+    sa.Index("duelist_votes_by_duel", "study_id", "duel", "rater", "sequence"),
+    sqlite_with_rowid=False,
+)
+
+# What the transactions promise, the database holds as well: one first vote of a rater on a duel.
+sa.Index(
+    "duelist_votes_once",
+    votes.c.study_id,
+    votes.c.duel,
+    votes.c.rater,
+    unique=True,
+    sqlite_where=votes.c.revises.is_(None),
+    postgresql_where=votes.c.revises.is_(None),
+)
+
+snapshots = sa.Table(
+    "duelist_snapshots",
+    metadata,
+    _of_study(),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+CHILDREN: Final = (snapshots, votes, leases, duels, features, arms)
+"""Everything that belongs to a study, in an order in which it can be deleted."""

@@ -1,0 +1,351 @@
+"""A study: arms, raters, and the votes they give, kept so that nothing that was acknowledged is ever lost.
+
+    study = create_study("captions", storage="sqlite:///captions.db")
+    study.add_arms(ids, features)
+    duel = study.ask(rater="ana")                 # the same duel, until it is told or its lease ends
+    study.tell(duel.id, "first", rater="ana")     # again: no-op; another outcome: refused without revise=True
+
+Any number of threads, processes and, with PostgreSQL, machines may do this at once on one study. A `Study` holds nothing
+that is not in the storage, only copies that are brought up to date whenever it is used.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.errors import InvalidInput, UnknownArm
+from duelist.policies import CompiledPolicy, restore_policy
+from duelist.study._arms import Ints, KnownArms, chunked
+from duelist.study._asking import Known, Leased, Wanted, ask, holds
+from duelist.study._checks import (
+    checked_contexts,
+    checked_ids,
+    checked_number,
+    checked_payloads,
+    checked_rater,
+    checked_seconds,
+    checked_vectors,
+    one_of,
+)
+from duelist.study._fold import Fold
+from duelist.study._importing import import_votes
+from duelist.study._telling import Told, find_duel, tell, undo
+from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
+from duelist.study.storage import Storage, Transaction
+from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Study:
+    """A study in a storage; made by `create_study` and `load_study`.
+
+    `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
+    """
+
+    def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] = time.time) -> None:
+        self._storage = storage
+        self._id = row.id
+        self._known = Known(row.settings, KnownArms(), Fold(row.settings))
+        self._lock = threading.RLock()
+        self._clock = clock
+        self.name = row.name
+        self.settings: StudySettings = row.settings
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, policy={self.settings.policy!r})"
+
+    def __len__(self) -> int:
+        """Rows in the log."""
+        with self._storage.reading(self._id) as tx:
+            return tx.counters.n_votes
+
+    # -- arms ----------------------------------------------------------------------------
+
+    def add_arms(
+        self,
+        ids: Sequence[str],
+        features: ArrayLike,
+        payloads: Sequence[Any] | None = None,
+        contexts: Sequence[str | None] | str | None = None,
+    ) -> None:
+        """Add arms: all of them, or, after an error, none.
+
+        Parameters
+        ----------
+        ids
+            A name for each, new in this study.
+        features
+            (n_arms, dim), kept in single precision.
+        payloads
+            What a rater is shown: text, the path of an image, or anything JSON can hold.
+        contexts
+            The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
+        """
+        ids = checked_ids(ids)
+        payloads = checked_payloads(payloads, len(ids))
+        groups = checked_contexts(contexts, len(ids))
+        with self._writing() as tx:
+            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            known = next((arm for arm in ids if arm in self._known.arms), None)
+            if known is not None:
+                raise InvalidInput(f"arm {known!r} is in this study already; change it with `update_features`")
+            counters = tx.counters
+            first, counters.n_arms = counters.n_arms, counters.n_arms + len(ids)
+            counters.arms_revision += 1
+            counters.dim = vectors.shape[1]
+            described = zip(ids, payloads, groups, strict=True)
+            tx.add_arms(
+                [
+                    ArmRow(first + k, *arm, retired=False, revision=counters.arms_revision)
+                    for k, arm in enumerate(described)
+                ]
+            )
+            self._add_rows(tx, np.arange(first, first + len(ids)), vectors)
+
+    def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
+        """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
+        ids = checked_ids(ids)
+        with self._writing() as tx:
+            numbers = self._known.arms.numbers(ids)
+            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            tx.counters.arms_revision += 1
+            tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
+            self._add_rows(tx, numbers, vectors)
+
+    def _add_rows(self, tx: Transaction, numbers: Ints, vectors: NDArray[np.float32]) -> None:
+        for chunk in chunked(tx.counters.n_rows, numbers, vectors):
+            tx.add_features(chunk)
+        tx.counters.n_rows += len(numbers)
+
+    def retire(self, ids: Sequence[str]) -> None:
+        """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
+        self._set_retired(ids, True)
+
+    def restore(self, ids: Sequence[str]) -> None:
+        """Take retired arms back in."""
+        self._set_retired(ids, False)
+
+    def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
+        ids = checked_ids(ids)
+        with self._writing() as tx:
+            numbers = self._known.arms.numbers(ids)
+            tx.counters.arms_revision += 1
+            tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
+
+    def arms(self, context: str | None = None) -> list[Arm]:
+        """All arms in the order they were added, retired ones too; or those of a context."""
+        with self._reading():
+            arms = self._known.arms
+            everything = (arms.arm(number) for number in range(len(arms)))
+            return [arm for arm in everything if context is None or arm.context == context]
+
+    def contexts(self) -> list[str]:
+        """The contexts that have arms in the game, in the order they were added."""
+        with self._reading():
+            return [context for context in self._known.arms.groups() if context is not None]
+
+    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
+        """Features of arms (n_arms, dim), all of them by default; of an older version if one is given."""
+        with self._reading() as tx:
+            arms = self._known.arms
+            numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
+            if version is None:
+                return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
+            histories = [arms.history(int(number)) for number in numbers]
+            short = next((n for n, h in zip(numbers, histories, strict=True) if not 1 <= version <= len(h)), None)
+            if short is not None:
+                raise InvalidInput(
+                    f"version is {version!r}, but arm {arms.id_of(int(short))!r} has versions 1 to {len(arms.history(int(short)))}"
+                )
+            return arms.vectors(np.array([history[version - 1] for history in histories], np.int64))
+
+    # -- ask and tell --------------------------------------------------------------------
+
+    def ask(self, rater: str, candidates: Sequence[str] | None = None, context: str | None = None) -> StudyDuel:
+        """A duel for this rater, leased for `lease_seconds`.
+
+        The rater has it until it is told: asking again returns the same duel. If the time runs out, the next rater who asks
+        may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so.
+
+        Parameters
+        ----------
+        rater
+            Who will answer.
+        candidates
+            Ids of the arms to choose from; default: those of the context.
+        context
+            The group to ask in; default: one drawn at random among those with two arms in the game.
+        """
+        rater = checked_rater(rater)
+        with self._writing() as tx:
+            leased = ask(tx, self._known, rater, self._wanted(candidates, context), self._now())
+            return self._duel_of(leased)
+
+    def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
+        arms = self._known.arms
+        if context is not None and not arms.knows_context(context):
+            raise UnknownArm(
+                f"context {context!r} is not in this study; add its arms with `add_arms(..., contexts=...)`"
+            )
+        if candidates is None:
+            return Wanted(context)
+        numbers = arms.numbers(checked_ids(candidates))
+        chosen = [arms.arm(int(number)) for number in numbers]
+        stray = next((arm for arm in chosen if context is not None and arm.context != context), None)
+        if stray is not None:
+            raise InvalidInput(
+                f"candidate {stray.id!r} is in context {stray.context!r}, not in {context!r}; leave one out"
+            )
+        return Wanted(context, np.array([arm.number for arm in chosen if not arm.retired], np.int64))
+
+    def tell(
+        self,
+        duel_id: int,
+        outcome: Outcome | str,
+        rater: str,
+        revise: bool = False,
+        source: Source | str = Source.HUMAN,
+        response_seconds: float | None = None,
+    ) -> Vote:
+        """A rater's answer to a duel; the vote as it stands in the log, which is durable when this returns.
+
+        If in doubt whether a vote arrived, tell it again: the same vote is not counted twice. A different one is
+        refused, unless `revise` says that the rater has changed their mind. A vote after the deadline counts, and is marked.
+
+        Parameters
+        ----------
+        duel_id
+            The id of a duel that this rater was asked.
+        outcome
+            "first", "second", "tie", "both_bad" or "skip".
+        rater
+            Who answers.
+        revise
+            Whether an earlier, different vote of this rater on this duel may be replaced.
+        source
+            "human", "model" or "import".
+        response_seconds
+            How long the rater took, if you know better than the time from ask to tell.
+        """
+        told = Told(
+            duel=checked_number(duel_id),
+            rater=checked_rater(rater),
+            outcome=one_of(Outcome, "outcome", outcome),
+            source=one_of(Source, "source", source),
+            response_seconds=checked_seconds(response_seconds),
+            revise=bool(revise),
+        )
+        with self._writing() as tx:
+            row = tell(tx, self._known, told, self._now())
+            return self._vote_of(row, find_duel(tx, row.duel))
+
+    def undo(self, duel_id: int, rater: str) -> Vote:
+        """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
+        number, rater = checked_number(duel_id), checked_rater(rater)
+        with self._writing() as tx:
+            row = undo(tx, self._known, number, rater, self._now())
+            return self._vote_of(row, find_duel(tx, row.duel))
+
+    def add_votes(self, votes: Iterable[Vote]) -> int:
+        """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
+
+        Each becomes a duel that was chosen by import; it keeps its rater, source and time. Revised and undone
+        votes are left out. The policy learns them like any others.
+        """
+        given = list(votes)
+        with self._writing() as tx:
+            return import_votes(tx, self._known, given)
+
+    # -- reading -------------------------------------------------------------------------
+
+    def votes(self) -> list[Vote]:
+        """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
+        with self._reading() as tx:
+            duels = {duel.number: duel for duel in tx.duels_since(0)}
+            return [self._vote_of(row, duels[row.duel]) for row in tx.votes_since(0)]
+
+    def pending(self) -> list[StudyDuel]:
+        """The duels that are out, one entry for every rater who has one."""
+        with self._reading() as tx:
+            now = self._now()
+            return [self._duel_of(leased) for leased in tx.open_leases() if holds(leased[0], now)]
+
+    def policy(self) -> CompiledPolicy:
+        """The policy as it stands after the whole log: a copy, with which you may do what you like."""
+        with self._reading() as tx:
+            return restore_policy(self._known.fold.follow(tx, self._known.arms).snapshot())
+
+    def close(self) -> None:
+        """Give back what the storage holds open."""
+        self._storage.close()
+
+    # -- inside --------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[Transaction]:
+        with self._lock:
+            try:
+                with self._storage.writing(self._id) as tx:
+                    self._known.arms.follow(tx)
+                    yield tx
+            except BaseException:
+                self._known.fold.forget()  # it may have learned what was not written
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[Transaction]:
+        with self._lock, self._storage.reading(self._id) as tx:
+            self._known.arms.follow(tx)
+            yield tx
+
+    def _now(self) -> int:
+        return round(self._clock() * 1e6)
+
+    def _duel_of(self, leased: Leased) -> StudyDuel:
+        lease, duel = leased
+        return StudyDuel(
+            id=duel.number,
+            first=self._known.arms.shown(duel.first_row),
+            second=self._known.arms.shown(duel.second_row),
+            rater=lease.rater,
+            asked_at=_time(lease.asked_at),
+            deadline=_time(lease.deadline),
+            context=duel.context,
+            chosen_by=duel.chosen_by,
+            chance=duel.chance,
+            swapped=duel.swapped,
+            layer=duel.layer,
+            share=duel.share,
+        )
+
+    def _vote_of(self, row: VoteRow, duel: DuelRow) -> Vote:
+        arms = self._known.arms
+        return Vote(
+            sequence=row.sequence,
+            duel_id=row.duel,
+            outcome=row.outcome,
+            rater=row.rater,
+            told_at=_time(row.told_at),
+            first=arms.id_of(arms.owner(duel.first_row)),
+            second=arms.id_of(arms.owner(duel.second_row)),
+            context=duel.context,
+            source=row.source,
+            response_seconds=row.response_seconds,
+            late=row.late,
+            revises=row.revises,
+            chosen_by=duel.chosen_by,
+            chance=duel.chance,
+        )
+
+
+def _time(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)

@@ -1,0 +1,348 @@
+"""The contract of a storage: subclass it in your tests, fill in `storage`, run pytest.
+
+    class TestMyStorage(StorageContract):
+        @pytest.fixture
+        def storage(self):
+            return MyStorage()
+
+Every test is one rule, told by its docstring.
+"""
+
+# ruff: noqa: S101, PT012 - these are tests: pytest shows the values of a failed assert, and blocks are what is tested
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from duelist.errors import DuelistError, UnknownStudy
+from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
+from duelist.study.storage import Storage, Transaction
+from duelist.study.storage._base import ArmRow, DuelRow, FeatureChunk, LeaseRow, LeaseState, Lesson, VoteRow
+
+SETTINGS: Final = StudySettings(
+    policy="VACDB",
+    policy_settings={"horizon": 100, "explore": "widest"},
+    seed=2**62 + 1,
+    lease_seconds=0.5,
+    raters_per_duel=3,
+    random_share=0.1,
+)
+NOW: Final = 1_700_000_000_123_456
+
+
+def arm_row(number: int, revision: int = 1, **changes: Any) -> ArmRow:
+    """A plain arm."""
+    return ArmRow(number, f"arm {number}", None, None, False, revision)._replace(**changes)
+
+
+def duel_row(number: int, **changes: Any) -> DuelRow:
+    """A plain duel of the first two rows of features."""
+    return DuelRow(number, 0, 1, None, ChosenBy.POLICY, None, False, 0, 1.0, NOW, 0)._replace(**changes)
+
+
+def vote_row(sequence: int, **changes: Any) -> VoteRow:
+    """A plain first vote on the duel of the same number."""
+    row = VoteRow(sequence, sequence, "ana", Outcome.FIRST, NOW, Source.HUMAN, 1.5, False, None, sequence)
+    return row._replace(**changes)
+
+
+def write_everything(tx: Transaction) -> None:
+    """Something of every kind."""
+    tx.add_arms([arm_row(0), arm_row(1)])
+    tx.add_features(FeatureChunk(0, np.arange(2), np.eye(2, dtype=np.float32)))
+    tx.add_duels([duel_row(1, free=1)])
+    tx.put_lease(LeaseRow(1, "ana", LeaseState.OPEN, NOW, NOW + 1))
+    tx.add_votes([vote_row(1)])
+    tx.put_snapshot(0, b"zero")
+    tx.counters.n_arms, tx.counters.n_duels, tx.counters.n_votes, tx.counters.dim = 2, 1, 1, 2
+
+
+def read_everything(tx: Transaction) -> list[Any]:
+    """All there is, without the counters."""
+    features = [(c.first_row, c.arms.tolist(), c.vectors.tolist()) for c in tx.features_since(0)]
+    rows: list[Any] = [tx.arms_since(0), features, tx.duels_since(0), tx.open_leases(), tx.votes_since(0)]
+    return [*rows, tx.snapshot_sequences()]
+
+
+class StorageContract:
+    """What every storage promises."""
+
+    @pytest.fixture
+    def storage(self) -> Storage:
+        """An empty storage."""
+        raise NotImplementedError("give your storage as a fixture")
+
+    @pytest.fixture
+    def study(self, storage: Storage) -> int:
+        """The id of an empty study."""
+        created = storage.create_study("one", SETTINGS, NOW)
+        assert created is not None
+        return created
+
+    def again(self, storage: Storage) -> Storage:
+        """The same storage, opened a second time; itself, if it cannot be."""
+        return storage
+
+    # -- studies -------------------------------------------------------------------------
+
+    def test_a_study_comes_back_as_it_was_made(self, storage: Storage) -> None:
+        """Name, settings and time of creation, to the last bit."""
+        created = storage.create_study("größer '; --", SETTINGS, NOW)
+        row = self.again(storage).find_study("größer '; --")
+        assert row is not None
+        assert (row.id, row.name, row.settings, row.created_at) == (created, "größer '; --", SETTINGS, NOW)
+        assert storage.find_study("other") is None
+
+    def test_a_name_is_taken_once(self, storage: Storage, study: int) -> None:
+        """A second study of that name is not made, and the first stays as it is."""
+        assert storage.create_study("one", StudySettings("StaD"), NOW + 1) is None
+        assert [(row.id, row.settings) for row in storage.list_studies()] == [(study, SETTINGS)]
+
+    def test_studies_are_listed_oldest_first(self, storage: Storage, study: int) -> None:
+        """In the order they were made."""
+        storage.create_study("a later one", SETTINGS, NOW)
+        assert [row.name for row in storage.list_studies()] == ["one", "a later one"]
+
+    def test_deleting_takes_one_study_and_all_of_it(self, storage: Storage, study: int) -> None:
+        """The other study keeps its rows; the deleted one can be made anew, and is empty."""
+        other = storage.create_study("two", SETTINGS, NOW)
+        assert other is not None
+        for each in (study, other):
+            with storage.writing(each) as tx:
+                write_everything(tx)
+        storage.delete_study(study)
+        with pytest.raises(UnknownStudy), storage.writing(study):
+            pass
+        with storage.reading(other) as tx:
+            assert all(read_everything(tx))
+        fresh = storage.create_study("one", SETTINGS, NOW)
+        assert fresh is not None
+        with storage.reading(fresh) as tx:
+            assert not any(read_everything(tx))
+
+    def test_deleting_what_is_not_there_says_so(self, storage: Storage, study: int) -> None:
+        """UnknownStudy, not silence."""
+        storage.delete_study(study)
+        with pytest.raises(UnknownStudy):
+            storage.delete_study(study)
+
+    def test_studies_do_not_see_each_other(self, storage: Storage, study: int) -> None:
+        """The same numbers and ids may be used in two studies."""
+        other = storage.create_study("two", SETTINGS, NOW)
+        assert other is not None
+        with storage.writing(study) as tx:
+            write_everything(tx)
+        with storage.writing(other) as tx:
+            assert not any(read_everything(tx))
+            write_everything(tx)
+
+    # -- transactions --------------------------------------------------------------------
+
+    def test_what_was_written_is_there(self, storage: Storage, study: int) -> None:
+        """After the block, for everybody, counters too."""
+        with storage.writing(study) as tx:
+            write_everything(tx)
+            written, counters = read_everything(tx), tx.counters
+        with self.again(storage).reading(study) as tx:
+            assert all(written)
+            assert read_everything(tx) == written
+            assert tx.counters == counters
+
+    def test_an_error_undoes_everything(self, storage: Storage, study: int) -> None:
+        """Nothing of the block remains, and the next writer goes on as if it had never been."""
+        with pytest.raises(ZeroDivisionError), storage.writing(study) as tx:
+            write_everything(tx)
+            raise ZeroDivisionError
+        with storage.writing(study) as tx:
+            assert not any(read_everything(tx))
+            assert tx.counters.n_votes == 0
+            write_everything(tx)
+
+    def test_writers_wait_for_each_other(self, storage: Storage, study: int) -> None:
+        """Four threads count to a hundred together: no step is lost."""
+
+        def count() -> None:
+            mine = self.again(storage)
+            for _ in range(25):
+                with mine.writing(study) as tx:
+                    tx.counters.n_duels += 1
+
+        threads = [threading.Thread(target=count) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with storage.reading(study) as tx:
+            assert tx.counters.n_duels == 100
+
+    def test_a_reader_sees_one_moment(self, storage: Storage, study: int) -> None:
+        """What is written meanwhile is seen by the next reader, not by this one."""
+
+        def write() -> None:
+            with self.again(storage).writing(study) as tx:
+                write_everything(tx)
+
+        writer = threading.Thread(target=write)
+        with storage.reading(study) as tx:
+            writer.start()
+            writer.join(timeout=0.3)
+            assert not any(read_everything(tx))
+        writer.join()
+        with storage.reading(study) as tx:
+            assert all(read_everything(tx))
+
+    def test_readers_do_not_write(self, storage: Storage, study: int) -> None:
+        """Moving the counters on while reading is an error; rows that are written are refused or undone."""
+        with pytest.raises(DuelistError), storage.reading(study) as tx:
+            tx.counters.n_votes = 7
+        with contextlib.suppress(DuelistError), storage.reading(study) as tx:
+            tx.add_arms([arm_row(0)])
+        with storage.reading(study) as tx:
+            assert tx.counters.n_votes == 0
+            assert tx.arms_since(0) == []
+
+    # -- arms and features ---------------------------------------------------------------
+
+    def test_arms_come_back(self, storage: Storage, study: int) -> None:
+        """Any JSON as payload, any text as id and context."""
+        payloads = [None, "täxt", {"image": "a/b.png", "n": [1, 2.5, None, True]}, 0, [], "", False]
+        rows = [arm_row(k, payload=p, context=None if k % 2 else "wört") for k, p in enumerate(payloads)]
+        with storage.writing(study) as tx:
+            tx.add_arms(rows)
+        with storage.reading(study) as tx:
+            assert tx.arms_since(0) == rows
+
+    def test_arms_that_changed_are_found(self, storage: Storage, study: int) -> None:
+        """By the revision they changed at; the others are not read again."""
+        with storage.writing(study) as tx:
+            tx.add_arms([arm_row(k) for k in range(4)])
+            tx.set_retired([1], True, revision=2)
+            tx.touch_arms([3], revision=3)
+            assert tx.arms_since(1) == [arm_row(1, 2, retired=True), arm_row(3, 3)]
+            assert tx.arms_since(2) == [arm_row(3, 3)]
+            tx.set_retired([1], False, revision=4)
+            assert tx.arms_since(3) == [arm_row(1, 4)]
+
+    def test_an_id_is_used_once(self, storage: Storage, study: int) -> None:
+        """A second arm of that id is refused."""
+        with pytest.raises(DuelistError), storage.writing(study) as tx:
+            tx.add_arms([arm_row(0), arm_row(1, id="arm 0")])
+
+    def test_features_come_back_to_the_bit(self, storage: Storage, study: int) -> None:
+        """Also the smallest, the largest and the negative zero, in chunks and in order."""
+        values = np.array([[1e-45, -0.0, 3.4e38], [np.pi, -1.0, 0.0], [1.0, 2.0, 3.0]], np.float32)
+        with storage.writing(study) as tx:
+            tx.add_features(FeatureChunk(2, np.array([7]), values[2:]))
+            tx.add_features(FeatureChunk(0, np.array([5, 6]), values[:2]))
+        with storage.reading(study) as tx:
+            chunks = list(tx.features_since(0))
+            assert [c.first_row for c in chunks] == [0, 2]
+            assert np.concatenate([c.arms for c in chunks]).tolist() == [5, 6, 7]
+            assert np.concatenate([c.vectors for c in chunks]).tobytes() == values.tobytes()
+            assert [c.first_row for c in tx.features_since(1)] == [2]
+
+    # -- duels and leases ----------------------------------------------------------------
+
+    def test_duels_come_back(self, storage: Storage, study: int) -> None:
+        """Every field, floats to the bit."""
+        rows = [
+            duel_row(1, context="c", chosen_by=ChosenBy.RANDOM, chance=0.1 / 3, swapped=True, layer=3, share=1 / 7),
+            duel_row(2, first_row=2**40, chosen_by=ChosenBy.IMPORT, layer=-1, share=0.0, free=2),
+        ]
+        with storage.writing(study) as tx:
+            tx.add_duels(rows)
+        with storage.reading(study) as tx:
+            assert tx.duels_since(0) == rows
+            assert tx.duels_since(1) == rows[1:]
+            assert (tx.duel(1), tx.duel(3)) == (rows[0], None)
+
+    def test_waiting_duels(self, storage: Storage, study: int) -> None:
+        """Those with room: fullest first, then oldest; within the limit; of the context; not told by this rater."""
+        with storage.writing(study) as tx:
+            room = {1: 2, 2: 1, 3: 0, 4: 1, 5: 2}
+            tx.add_duels([duel_row(n, free=free, context="odd" if n % 2 else None) for n, free in room.items()])
+            tx.put_lease(LeaseRow(2, "ana", LeaseState.TOLD, NOW, NOW))
+            tx.put_lease(LeaseRow(4, "ana", LeaseState.RETURNED, NOW, NOW))
+            assert [d.number for d in tx.waiting_duels("ben", None, 9)] == [2, 4, 1, 5]
+            assert [d.number for d in tx.waiting_duels("ana", None, 9)] == [4, 1, 5]
+            assert [d.number for d in tx.waiting_duels("ana", None, 2)] == [4]
+            assert [d.number for d in tx.waiting_duels("ana", "odd", 9)] == [1, 5]
+            tx.set_free(1, 0)
+            assert [d.number for d in tx.waiting_duels("ana", "odd", 9)] == [5]
+
+    def test_a_lease_is_written_over(self, storage: Storage, study: int) -> None:
+        """One lease for a duel and a rater; open ones are listed with their duels, oldest duel first."""
+        lease = LeaseRow(2, "ana", LeaseState.OPEN, NOW, NOW + 5)
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(1), duel_row(2, share=0.25)])
+            tx.put_lease(lease)
+            tx.put_lease(lease._replace(duel=1, rater="ben"))
+            tx.put_lease(lease._replace(rater="cleo", state=LeaseState.TOLD))
+            tx.put_lease(lease._replace(asked_at=NOW + 1, deadline=NOW + 6))
+        with storage.reading(study) as tx:
+            newer = lease._replace(asked_at=NOW + 1, deadline=NOW + 6)
+            assert tx.open_leases() == [
+                (lease._replace(duel=1, rater="ben"), duel_row(1)),
+                (newer, duel_row(2, share=0.25)),
+            ]
+            assert tx.lease(2, "ana") == newer
+            assert tx.lease(1, "ana") is None
+
+    # -- the log -------------------------------------------------------------------------
+
+    def test_votes_come_back(self, storage: Storage, study: int) -> None:
+        """Every field; None where something is not known; the newest row of a rater about a duel is found."""
+        rows = [
+            vote_row(1, outcome=Outcome.BOTH_BAD, source=Source.MODEL, response_seconds=0.1, late=True),
+            vote_row(2, rater=None, response_seconds=None, source=Source.IMPORT),
+            vote_row(3, duel=1, outcome=None, revises=1, root=1),
+        ]
+        with storage.writing(study) as tx:
+            tx.add_votes(rows)
+        with storage.reading(study) as tx:
+            assert tx.votes_since(0) == rows
+            assert tx.votes_since(2) == rows[2:]
+            assert tx.last_vote(1, "ana") == rows[2]
+            assert tx.last_vote(1, "ben") is None
+
+    def test_a_rater_votes_once(self, storage: Storage, study: int) -> None:
+        """The storage itself refuses a second first vote of a rater on a duel; nothing of the block remains."""
+        with pytest.raises(DuelistError), storage.writing(study) as tx:
+            tx.add_votes([vote_row(1)])
+            tx.add_votes([vote_row(2, duel=1)])
+        with storage.reading(study) as tx:
+            assert tx.votes_since(0) == []
+
+    def test_lessons(self, storage: Storage, study: int) -> None:
+        """A row of the log with what its duel taught, in the order of the log."""
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(1, first_row=4, second_row=9, layer=2, share=0.5), duel_row(2)])
+            tx.add_votes([vote_row(1, duel=2), vote_row(2, duel=1, outcome=Outcome.SKIP)])
+            tx.add_votes([vote_row(3, duel=2, outcome=None, revises=1, root=1)])
+            assert tx.lessons_since(0) == [
+                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0),
+                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5),
+                Lesson(3, 1, None, 0, 1, 0, 1.0),
+            ]
+            assert [lesson.sequence for lesson in tx.lessons_since(2)] == [3]
+
+    def test_snapshots(self, storage: Storage, study: int) -> None:
+        """The newest from before a row; any bytes; those that are dropped are gone."""
+        body = bytes(range(256)) * 100
+        with storage.writing(study) as tx:
+            assert tx.snapshot_before(10) is None
+            tx.put_snapshot(0, b"first")
+            tx.put_snapshot(8, body)
+            tx.put_snapshot(4, b"")
+        with storage.writing(study) as tx:
+            assert tx.snapshot_before(9) == (8, body)
+            assert tx.snapshot_before(8) == (4, b"")
+            assert tx.snapshot_sequences() == [0, 4, 8]
+            tx.drop_snapshots([4, 8])
+            tx.drop_snapshots([])
+            assert tx.snapshot_before(9) == (0, b"first")
