@@ -1,5 +1,8 @@
 """duelist: which two should I show next? Contextual dueling bandits."""
 
+from importlib import import_module
+from typing import Any
+
 from duelist import environments, policies
 from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
 from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
@@ -55,12 +58,25 @@ __all__ = [
     "UniformPair",
     "UnknownDuel",
     "best_pair",
+    "create_study",
+    "delete_study",
     "environments",
     "fit_mle",
     "get_link",
+    "list_studies",
+    "load_study",
     "make_policy",
     "policies",
     "restore_policy",
     "simulate",
     "widest_pair",
 ]
+
+_OF_STUDIES = ("create_study", "delete_study", "list_studies", "load_study")
+
+
+def __getattr__(name: str) -> Any:
+    """Studies bring a database library along; who only simulates does not wait for it."""
+    if name in _OF_STUDIES:
+        return getattr(import_module("duelist.study"), name)
+    raise AttributeError(f"module 'duelist' has no attribute {name!r}")

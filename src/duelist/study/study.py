@@ -37,6 +37,7 @@ from duelist.study._checks import (
 )
 from duelist.study._fold import Fold
 from duelist.study._importing import import_votes
+from duelist.study._readings import Readings
 from duelist.study._telling import Told, find_duel, tell, undo
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
 from duelist.study.storage import Storage, Transaction
@@ -45,7 +46,7 @@ from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Study:
+class Study(Readings):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
