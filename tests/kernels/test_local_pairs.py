@@ -99,6 +99,7 @@ def test_no_pair_is_worth_more(kind, mode):
 @pytest.mark.parametrize("n", [2, 3, 17, 100])
 def test_no_pair_is_worth_more_on_many_small_instances(n):
     rng = np.random.default_rng(n)
+    noticed = 0
     for _ in range(200):
         dim = int(rng.integers(1, 6))
         v = rng.normal(size=(dim, n)) * 10.0 ** rng.uniform(-4, 2)
@@ -108,16 +109,9 @@ def test_no_pair_is_worth_more_on_many_small_instances(n):
         values = worth(u, v, link, stretch, horizon)
         i, j = found(u, v, link, stretch, horizon)
         assert values[i, j] >= values.max() - near(values.max())
-
-
-def test_the_slope_decides_between_pairs_of_equal_width():
-    # Three arms on a line: (0, 1) and (1, 2) have the same sum and width, but outcomes of the second are surer.
-    v = np.array([[0.0, 1.0, 2.0, 50.0]])
-    u = np.array([1.0, 1.0, 1.0, -500.0])
-    assert found(u, v, "logistic", 1.0, 100.0) == (0, 2)
-    i, j = found(np.array([3.0, 3.0, -3.0, -500.0]) / 3.0, v, "logistic", 30.0, 100.0)
-    values = worth(np.array([3.0, 3.0, -3.0, -500.0]) / 3.0, v, "logistic", 30.0, 100.0)
-    assert values[i, j] == values.max()
+        flat = u[:, None] + u[None] + worth(0.0 * u, v, link, stretch, horizon)  # as if the slope were that at zero
+        noticed += values.flat[flat.argmax()] < values.max() - near(values.max())
+    assert noticed > 0 or n == 2  # a search that forgot the slope would fail here
 
 
 def test_equal_pairs_go_to_the_first():

@@ -24,9 +24,10 @@ def new(name, settings, seed=5):
 
 
 def draw_rounds(rounds, seed=0, least=2, most=6):
-    """Arms of several rounds, and the luck that decides each."""
+    """Arms of several rounds, near and far apart so that all layers are met, and the luck that decides each."""
     rng = np.random.default_rng([seed, 31])
-    return [(rng.normal(size=(int(rng.integers(least, most + 1)), DIM)), rng.random()) for _ in range(rounds)]
+    sizes = np.where(np.arange(rounds) % 3 == 0, 1.0, 10.0 ** rng.uniform(-3.0, 0.0, rounds))
+    return [(size * rng.normal(size=(int(rng.integers(least, most + 1)), DIM)), rng.random()) for size in sizes]
 
 
 def vote(z, luck):
@@ -126,6 +127,24 @@ def test_with_a_log_it_plays_the_duels_of_ask_and_tell(name, settings):
     assert told.rounds_ == asked.rounds_ == 60
 
 
+@pytest.mark.parametrize("name", POLICIES)
+def test_pending_duels_count_also_when_the_estimate_is_not_solved_yet(name):
+    # Six duels told and none read: a copy that was read first must choose the same.
+    rng = np.random.default_rng(12)
+    for _ in range(25):
+        policy = new(name, {"ridge": 0.05})
+        for arms in rng.normal(size=(6, 5, DIM)):
+            duel = policy.ask(arms)
+            policy.tell(duel, vote(arms[duel.first] - arms[duel.second], rng.random()), 3.0)
+        read = restored(policy)
+        for layer in range(len(read._fitted().theta)):
+            read.estimate(layer)
+        arms = rng.normal(size=(40, DIM))
+        pending = [(z, 0, 1.0) for z in 2.0 * rng.normal(size=(3, DIM))]
+        one, other = policy.consider(arms, pending, seed=1), read.consider(arms, pending, seed=1)
+        assert (one.first, one.second, one.layer) == (other.first, other.second, other.layer)
+
+
 # -- learn is a fold over the log --------------------------------------------------------
 
 
@@ -202,6 +221,35 @@ def test_outcomes_without_a_place_are_a_fold_too(name):
             policy.learn(z, vote(z, luck))
     assert places[1] == places[0]
     assert places[2] == places[0]
+
+
+@pytest.mark.parametrize("name", sorted(LAYERED))
+def test_a_log_with_new_layers_can_be_replayed(name):
+    # With an unknown horizon layers are added as rounds go by; what was chosen there must be learned there.
+    wide = np.random.default_rng(0).normal(size=(3, DIM))
+    deepest = 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 6])
+        shown = [(wide, 0.5), (wide, 0.5)]
+        shown += [(wide[0] + 10.0 ** rng.uniform(-3.0, -0.5) * rng.normal(size=(3, DIM)), 0.5) for _ in range(7)]
+        policy, log = kept_log(name, {}, shown)
+        again = replay(begun(name, {}, shown), log)
+        assert again.snapshot() == policy.snapshot()
+        deepest = max([deepest, *(layer for _, _, _, layer, _ in log)])
+    assert deepest > 0
+
+
+@pytest.mark.parametrize("name", sorted(LAYERED))
+def test_a_place_does_not_depend_on_what_was_considered(name):
+    shown = draw_rounds(20)
+    z = shown[0][0][0] - shown[0][0][1]
+    plain, nosy = begun(name, {}, shown), begun(name, {}, shown)
+    for t in range(20):
+        nosy.consider(shown[0][0], seed=t)
+        for size in (1.0, 0.1, 0.03, 0.01, 0.003, 0.001):
+            assert nosy.place(size * z) == plain.place(size * z), f"after {t} outcomes"
+        for policy in (plain, nosy):
+            policy.learn(z, float(t % 2))
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])

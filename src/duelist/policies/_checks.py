@@ -31,7 +31,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
         )
     # One pass proves every entry finite and small enough to square, at half the cost of looking at each.
     flat = array.reshape(-1)
-    if not flat.dot(flat) <= LARGEST_SQUARE:
+    if not np.vdot(flat, flat) <= LARGEST_SQUARE:  # it overflows without a warning, which `dot` gives
         if np.isfinite(array).all():
             raise InvalidInput(
                 f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"

@@ -33,7 +33,12 @@ def decide_rcdb(config: RCDBConfig, state: State, scratch: Scratch, arms: Floats
     """MaxPairUCB's pair, with weight min(1, trust / width)."""
     dim = arms.shape[1]
     radius = flat_radius(config, state, dim)
-    if recall(scratch, arms, radius):
+    trust = config.trust
+    if trust == 0.0:
+        horizon = radii.effective_horizon(config.horizon, state.rounds[0])
+        trust = math.sqrt(dim) / (config.corruption if config.corruption > 0.0 else math.sqrt(horizon))
+    # Where the radius is a constant, only the trust tells that a guessed horizon has moved on.
+    if recall(scratch, arms, trust if config.kind == radii.CONSTANT else radius):
         return last_decision(scratch)
     if outdated(state, 0):
         return estimate_first(0)
@@ -42,10 +47,6 @@ def decide_rcdb(config: RCDBConfig, state: State, scratch: Scratch, arms: Floats
     square = 0.0
     for k in range(dim):
         square += (v[k, i] - v[k, j]) ** 2
-    trust = config.trust
-    if trust == 0.0:
-        horizon = radii.effective_horizon(config.horizon, state.rounds[0])
-        trust = math.sqrt(dim) / (config.corruption if config.corruption > 0.0 else math.sqrt(horizon))
     weight = 1.0 if square <= trust * trust else trust / math.sqrt(square)
     return remember(scratch, i, j, 0, weight)
 

@@ -48,23 +48,32 @@ def draw_utilities(
 
 
 @compiled
+def promised(drawn: Floats) -> float:
+    """How far the best arm is above the mean: a constant added to all arms changes nothing."""
+    total = 0.0
+    for a in range(drawn.size):
+        total += drawn[a]
+    return drawn[argmax(drawn)] - total / drawn.size
+
+
+@compiled
 def draw_feeling_good(config: ThompsonPairConfig, state: State, u: Floats, v: Floats, scratch: Scratch) -> None:
     """Utilities of one draw, into scratch.line; draws that promise a better best arm are likelier.
 
-    A draw is kept with chance exp(-feel_good (C - max_a drawn_a)), where C is the largest promise of eight draws: the
-    feel-good factor exp(feel_good max_a x_a . theta) of this round, by rejection.
+    The promise of a draw is how far its best arm is above the mean of the arms. Of eight draws one is taken, with chance
+    proportional to exp(feel_good promise).
     """
     n = u.size
     drawn, best = scratch.line[:n], scratch.near_u[:n]
     draw_utilities(state.words, u, v, config.spread, scratch.step, drawn)
     if config.feel_good == 0.0:
         return
-    promise = drawn[argmax(drawn)]
+    promise = promised(drawn)
     for a in range(n):
         best[a] = drawn[a]
     for _ in range(7):
         draw_utilities(state.words, u, v, config.spread, scratch.step, drawn)
-        other = drawn[argmax(drawn)]
+        other = promised(drawn)
         # One of two draws by their weights, and so on: each of the eight is left with chance by its weight.
         total = max(promise, other) + math.log1p(math.exp(-config.feel_good * abs(promise - other))) / config.feel_good
         if math.log(1.0 - uniform(state.words)) < config.feel_good * (other - total):
@@ -115,8 +124,8 @@ class ThompsonPair(LocalCurvature):
 
         x_t = argmax_x x . theta_1,    y_t = argmax_y y . theta_2.
 
-    With `feel_good` > 0 the draws are those of FGTS.CDB (Li, Zhao, Gu 2024): the posterior is multiplied by
-    exp(feel_good max_a x_a . theta), which favours parameters that promise more.
+    With `feel_good` > 0 the draws are in the manner of FGTS.CDB (Li, Zhao, Gu 2024): the posterior is multiplied by
+    exp(feel_good max_a (x_a - mean arm) . theta), which favours parameters that promise more.
 
     Parameters
     ----------
@@ -130,8 +139,9 @@ class ThompsonPair(LocalCurvature):
 
     Deviations
     ----------
-    - FGTS.CDB sums the feel-good term over all past rounds and draws by Langevin dynamics; here it is that of the
-      present round, and one of eight Laplace draws is taken with chance proportional to its factor.
+    - FGTS.CDB sums the feel-good term over all past rounds, each against the opponent of its round, and draws by Langevin
+      dynamics; here it is that of the present round, against the mean arm, and one of eight Laplace draws is taken
+      with chance proportional to its factor.
 
     Cost a round: O(K d) a draw, O(n d^2) for the curvature with n distinct differences, and a solve.
 
