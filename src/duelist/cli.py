@@ -44,9 +44,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_study.app, name="study")
+app.add_typer(cli_study.storage_app, name="storage")
 TUNED_FOLDER = Path("out/tuned")
-out = Console()
-err = Console(stderr=True)
 
 
 @contextmanager
@@ -69,19 +69,6 @@ def _bars() -> Iterator[Report]:
             progress.update(tasks[label], completed=done)
 
         yield report
-
-
-@contextmanager
-def _kind_errors() -> Iterator[None]:
-    """What duelist refuses is one clear line, not a traceback."""
-    try:
-        yield
-    except (DuelistError, OSError) as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt:
-        err.print("interrupted; what was finished is kept, run the same command again to go on")
-        raise typer.Exit(130) from None
 
 
 def _version(show: bool) -> None:
@@ -136,7 +123,7 @@ def simulate(
     plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Draw regret to this picture.")] = None,
 ) -> None:
     """Play policies against the same worlds, and compare their regret."""
-    with _kind_errors():
+    with kind_errors():
         check_kind(kind)
         world = parse_environment(environment)
         chosen = {spec: _policy(spec, horizon) for spec in policies}
@@ -187,7 +174,7 @@ def tune(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Where results are kept.")] = TUNED_FOLDER,
 ) -> None:
     """Find the radius scale and ridge of a policy: the same trials for every policy, on tuning seeds."""
-    with _kind_errors():
+    with kind_errors():
         worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]
         template = parse_policy(policy, horizon)
         told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
@@ -218,14 +205,14 @@ def _policy(spec: str, horizon: int) -> CompiledPolicy:
 
 @app.command()
 def reproduce(
-    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(CATALOG)}, or all.")],
+    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(CATALOG)}, or all for the paper's.")],
     folder: Annotated[Path, typer.Option("--out", "-o", help="Where figures, tables and the report go.")] = Path(
         "out/figures"
     ),
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
-    """Run the paper's experiments: figures, tables, and a verdict on every claim."""
-    with _kind_errors():
+    """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
+    with kind_errors():
         with _bars() as report:
             outcomes = run_experiments(experiments, folder, report)
         table = Table("claim", "setting", "what we found", "verdict", title="What holds", title_justify="left")
@@ -248,7 +235,7 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
 ) -> None:
     """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms."""
-    with _kind_errors():
+    with kind_errors():
         out.print(
             f"{runs} runs of {horizon} rounds, {2**demonstration.DIM} arms in {demonstration.DIM} dimensions, "
             f"random unit theta*, logistic link, seed {seed}; every policy with its default settings.",
@@ -264,8 +251,8 @@ def demo(
 
 @app.command()
 def warm() -> None:
-    """Compile every policy now, so that the first duel does not wait for it (about two minutes)."""
-    with _kind_errors(), _bars() as report:
+    """Compile every policy now, so that the first duel does not wait for it (a few minutes)."""
+    with kind_errors(), _bars() as report:
         compile_everything(lambda what, done, total: report("compiling", done, total))
     out.print("all policies are compiled")
 

@@ -46,10 +46,14 @@ def parse_environment(spec: str) -> Environment:
         return Noiseless(parse_environment(rest or "Hypercube"))
     if cls is FlippedVotes:
         own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
-        return FlippedVotes(parse_environment(inner or "Hypercube"), **_settings(spec, own))
+        return _made(cls, spec, {"environment": parse_environment(inner or "Hypercube"), **_settings(spec, own)})
     settings = _settings(spec, rest)
     if cls is PreferenceMatrix and "path" in settings:
         return PreferenceMatrix.from_csv(str(settings.pop("path")), **settings)
+    return _made(cls, spec, settings)
+
+
+def _made(cls: type[Environment], spec: str, settings: dict[str, Any]) -> Environment:
     taken = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(taken))
     if unknown:

@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
 EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]
 
 HORIZON = 200
-LAYERED = {"VACDB", "StaD", "SupCoLSTIM"}  # the experiments' radius is not defined for them
+NO_EXPERIMENT = {"VACDB", "StaD", "SupCoLSTIM", "LocalPairUCB"}  # the experiments' radius is not defined for them
 LOOKS_AT_NORMS = {"CoLSTIM", "SupCoLSTIM"}
 NARROW = {"horizon": HORIZON, "radius": 0.02}  # soon done with exploring
 EXTRA = {
@@ -34,6 +34,8 @@ EXTRA = {
     "CoLSTIM": [{"horizon": HORIZON, "warmup": None}, {"warmup": 10, "clip": 0.5}],
     "StaD": [NARROW],
     "SupCoLSTIM": [NARROW],
+    "RCDB": [{"horizon": HORIZON, "trust": 0.1}, {"corruption": 20.0}],
+    "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
 }
 
 
@@ -41,7 +43,7 @@ def settings_of(name):
     """The settings to try a policy with: the default (horizon None), a ridge, every radius."""
     tried = [{}, {"ridge": 0.5}]
     if "radius" in POLICIES[name]().params:
-        radii = [r for r in RADIUS_NAMES if not (r == "experiment" and name in LAYERED)]
+        radii = [r for r in RADIUS_NAMES if not (r == "experiment" and name in NO_EXPERIMENT)]
         tried += [{"horizon": HORIZON, "radius": r} for r in [*radii, 0.3]]
         tried += [{"horizon": 1}, {"horizon": None, "radius": "theory", "delta": 0.2, "theta_bound": 0.5}]
     return tried + EXTRA.get(name, [])
@@ -54,6 +56,7 @@ DICE = {
     "SupCoLSTIM": NARROW,
     "UniformPair": {},
     "GreedyUniform": {},
+    "ThompsonPair": {},
 }
 
 
@@ -92,7 +95,7 @@ def test_no_policy_escapes():
     assert {name for name, _ in CASES} == set(POLICIES) == {cls.__name__ for cls in POLICIES.values()}
 
 
-@pytest.mark.parametrize("name", sorted(LAYERED))
+@pytest.mark.parametrize("name", sorted(NO_EXPERIMENT))
 def test_layered_policies_refuse_the_radius_of_the_experiments(name):
     with pytest.raises(dl.InvalidInput, match=r"radius 'experiment' .* 'practical', 'theory', or a number"):
         POLICIES[name](radius="experiment")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from duelist.experiments.catalog import figure_1a, figure_1b, figure_2, theory
+from duelist.experiments.catalog import figure_1a, figure_1b, figure_2, frontier, theory
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import Claim, Outcome
 from duelist.experiments.tuning import Tuned, tune
 
-__all__ = ["CATALOG", "Cell", "Claim", "Lab", "Outcome", "Result", "Tuned", "tune"]
+__all__ = ["CATALOG", "PAPER", "Cell", "Claim", "Lab", "Outcome", "Result", "Tuned", "tune"]
 
-CATALOG: Final[dict[str, Callable[[Lab], Outcome]]] = {
+PAPER: Final[dict[str, Callable[[Lab], Outcome]]] = {
     module.NAME: module.run for module in (figure_1a, figure_1b, figure_2, theory)
 }
+"""The experiments of the paper."""
+CATALOG: Final[dict[str, Callable[[Lab], Outcome]]] = {**PAPER, frontier.NAME: frontier.run}

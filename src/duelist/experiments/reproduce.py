@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.experiments import CATALOG
+from duelist.experiments import CATALOG, PAPER
 from duelist.experiments.lab import Lab, Progress
 from duelist.experiments.outcome import Outcome, Table
 from duelist.experiments.report import html_report
@@ -28,11 +28,15 @@ PACKAGES: Final = ("duelist", "numpy", "scipy", "numba", "matplotlib")
 
 
 def reproduce(names: Sequence[str], folder: Path, progress: Progress | None = None) -> list[Outcome]:
-    """Run the named experiments ("all" for every one) and write everything into `folder`."""
-    chosen = list(CATALOG) if "all" in names else list(dict.fromkeys(names))
+    """Run the named experiments ("all" for those of the paper) and write everything into `folder`."""
+    chosen = (
+        list(dict.fromkeys([*PAPER, *(n for n in names if n != "all")]))
+        if "all" in names
+        else list(dict.fromkeys(names))
+    )
     unknown = [name for name in chosen if name not in CATALOG]
     if unknown:
-        raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all")
+        raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all for the paper's")
     outcomes = []
     for name in chosen:
         lab = Lab(folder / "cache", progress)

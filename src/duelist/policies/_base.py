@@ -27,10 +27,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
+from duelist.identification import Recommendation, recommend
 from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, scratch_block
 from duelist.links import get_link
 from duelist.policies import _batch, _ledger, _snapshot
+from duelist.policies._checks import check_arms, check_positive, feature_variance
+from duelist.policies._pooled import pooled
 from duelist.policies._rule import live_code
 from duelist.policies._state import (
     Floats,
@@ -43,7 +46,6 @@ from duelist.policies._state import (
     with_room,
 )
 
-_LARGEST_SQUARE = 1e300
 ESTIMATORS = ("exact", "online")
 
 
@@ -86,33 +88,6 @@ class Policy(ABC):
 def _same(value: Any, default: Any) -> bool:
     """Whether a setting has its default; settings may be arrays."""
     return value is default or (np.shape(value) == np.shape(default) and bool(np.all(value == default)))
-
-
-def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
-    """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
-    try:
-        array = np.ascontiguousarray(arms, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
-    if array.ndim != 2:
-        raise InvalidInput(f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim)")
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
-    if dim is not None and array.shape[1] != dim:
-        raise InvalidInput(
-            f"arms have {array.shape[1]} features, but this policy has learned with {dim}; "
-            "give the same features every round, or start a new policy"
-        )
-    # One pass proves every entry finite and small enough to square, at half the cost of looking at each.
-    flat = array.reshape(-1)
-    if not flat.dot(flat) <= _LARGEST_SQUARE:
-        if np.isfinite(array).all():
-            raise InvalidInput(
-                f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
-            )
-        arm, feature = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise InvalidInput(f"arms[{arm}, {feature}] is {array[arm, feature]}; replace missing features before asking")
-    return array
 
 
 class CompiledConfig(NamedTuple):
@@ -431,6 +406,22 @@ class CompiledPolicy(Policy):
         counts = self._fitted().learned
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
+    def recommend(self, arms: ArrayLike, delta: float = 0.05) -> Recommendation:
+        """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
+
+        Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with
+        probability at most `delta` (see `duelist.identification` for what is behind that). Nothing changes.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
+        >>> for _ in range(200):
+        ...     duel = policy.ask(arms)
+        ...     policy.tell(duel, float(duel.first < duel.second))
+        >>> policy.recommend(arms).best
+        0
+        """
+        return recommend(check_arms(arms, self.dim_), *pooled(self), delta)
+
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""
         state = self._fitted()
@@ -468,33 +459,3 @@ class CompiledPolicy(Policy):
     def _ridge(self, arms: Floats) -> Floats:
         """The ridge of every run: as given, or the mean variance of a feature of its first arms."""
         return feature_variance(arms) if self.ridge is None else np.full(len(arms), float(self.ridge))
-
-
-def feature_variance(arms: Floats) -> Floats:
-    """The mean variance of a feature over the arms of each run, (runs, n_arms, dim)."""
-    spread = arms.var(axis=1).mean(axis=1)
-    # A single arm, or equal arms, say nothing about units: fall back on one.
-    return np.where(spread > 0.0, spread, 1.0)
-
-
-def check_positive(name: str, value: float) -> float:
-    """`value` if it is a positive finite number."""
-    if not is_number(value) or not 0.0 < float(value) < np.inf:
-        raise InvalidInput(f"{name} is {value!r}; give a positive finite number")
-    return float(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` is a real number; True and False are not."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def check_horizon(horizon: int | None) -> int:
-    """A positive whole number of rounds, or 0 for None (unknown)."""
-    if horizon is None:
-        return 0
-    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1:
-        raise InvalidInput(
-            f"horizon is {horizon!r}; give the number of rounds (at least 1), or None if it is not known"
-        )
-    return int(horizon)

@@ -32,13 +32,12 @@ from duelist.errors import InvalidInput
 from duelist.inputs import finite_floats
 from duelist.kernels.linalg import dot, solve_lower
 from duelist.kernels.scratch import Room, scratch_block, scratch_of
+from duelist.policies._checks import LARGEST_SQUARE
 from duelist.policies._rule import decided
 from duelist.policies._state import Floats, Ints, Layout, state_of
 
 if TYPE_CHECKING:
     from duelist.policies._base import CompiledPolicy
-
-_LARGEST_SQUARE = 1e300
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _check_contexts(arms: ArrayLike, dim: int | None) -> NDArray[np.float64]:
             f"arms have {shown.shape[2]} features, but this policy has learned with {dim}; "
             "give the same features every round, or start a new policy"
         )
-    if not np.vdot(shown, shown) <= _LARGEST_SQUARE:
+    if not np.vdot(shown, shown) <= LARGEST_SQUARE:
         raise InvalidInput(
             f"arms have features as large as {np.abs(shown).max():.6g}, whose squares overflow; rescale the features"
         )

@@ -12,7 +12,8 @@ from duelist import radius as radii
 from duelist.compiled import compiled
 from duelist.errors import InvalidInput
 from duelist.links import get_link
-from duelist.policies._base import CompiledPolicy, check_horizon, check_positive, is_number
+from duelist.policies._base import CompiledPolicy
+from duelist.policies._checks import check_horizon, check_positive, is_number
 from duelist.policies._state import Floats, Memory, State, empty_memory
 
 _SMALLEST_KAPPA = 1e-300

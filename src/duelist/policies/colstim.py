@@ -11,7 +11,7 @@ from duelist import radius as radii
 from duelist.errors import InvalidInput
 from duelist.kernels.random import below
 from duelist.kernels.scratch import Scratch
-from duelist.policies._base import check_positive
+from duelist.policies._checks import check_positive
 from duelist.policies._perturbation import coin_chance, perturbed_pair
 from duelist.policies._radius_policy import RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from duelist import radius as radii
 from duelist.kernels.pairs import best_pair
 from duelist.kernels.scratch import Scratch, last_decision, recall, remember
-from duelist.policies._base import check_positive
+from duelist.policies._checks import check_positive
 from duelist.policies._radius_policy import RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
 from duelist.policies._state import Floats, State

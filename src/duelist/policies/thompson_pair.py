@@ -15,7 +15,7 @@ from duelist.kernels.all_pairs import argmax
 from duelist.kernels.random import normal, uniform
 from duelist.kernels.scratch import Scratch
 from duelist.links import get_link
-from duelist.policies._base import check_positive, is_number
+from duelist.policies._checks import check_positive, is_number
 from duelist.policies._curvature import look_locally
 from duelist.policies._local import LocalCurvature
 from duelist.policies._rule import Decision, estimate_first, outdated, rule

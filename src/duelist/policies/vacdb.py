@@ -22,7 +22,7 @@ from duelist.kernels.pairs import (
 )
 from duelist.kernels.scratch import Scratch, cut, last_decision, recall, remember
 from duelist.links import get_link
-from duelist.policies._base import check_horizon, feature_variance, is_number
+from duelist.policies._checks import check_horizon, feature_variance, is_number
 from duelist.policies._layers import keep_good_arms, layers_for, powers_of_half, reach_layer, start_walk
 from duelist.policies._ledger import difference_for
 from duelist.policies._radius_policy import RadiusPolicy

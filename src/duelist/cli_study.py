@@ -1,0 +1,230 @@
+"""`duelist study` and `duelist storage`: live studies from the shell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from duelist.console import kind_errors, out, say
+from duelist.errors import InvalidInput
+from duelist.policies import POLICIES
+from duelist.study import create_study, delete_study, list_studies, load_study, upgrade_storage
+from duelist.study.arm_files import read_arms
+from duelist.study.formats import FORMATS
+from duelist.study.reading import Leaderboard, draw_leaderboard
+from duelist.study.records import Outcome, StudyDuel
+
+app = typer.Typer(help="Live studies: ask people, keep what they say.", no_args_is_help=True)
+storage_app = typer.Typer(help="The database that studies live in.", no_args_is_help=True)
+
+DEFAULT = "sqlite:///duelist.db"
+Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
+Url = Annotated[
+    str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    storage: Url = DEFAULT,
+    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(POLICIES)}.")] = "LocalPairUCB",
+    lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
+    raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
+    random_share: Annotated[float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")] = 0.0,
+    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
+) -> None:
+    """Make a study."""
+    with kind_errors():
+        study = create_study(
+            name,
+            storage=storage,
+            policy=policy,
+            load_if_exists=if_missing,
+            lease_seconds=lease_seconds,
+            raters_per_duel=raters_per_duel,
+            random_share=random_share,
+        )
+        say(f"study {study.name!r} with policy {study.settings.policy} in {storage}")
+
+
+@app.command("list")
+def list_(storage: Url = DEFAULT) -> None:
+    """All studies of a storage."""
+    with kind_errors():
+        for summary in list_studies(storage):
+            say(summary)
+
+
+@app.command("add-arms")
+def add_arms(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="JSON lines (id, features, payload, context) or CSV.")],
+    storage: Url = DEFAULT,
+) -> None:
+    """Add arms from a file, all or none."""
+    with kind_errors():
+        arms = read_arms(file)
+        load_study(name, storage=storage).add_arms(*arms)
+        say(f"{len(arms.ids)} arms with {arms.features.shape[1]} features added to {name!r}")
+
+
+@app.command()
+def ask(
+    name: Name,
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Who will answer.")],
+    storage: Url = DEFAULT,
+    context: Context = None,
+    as_json: AsJson = False,
+) -> None:
+    """The next duel for a rater; the same one until it is told."""
+    with kind_errors():
+        duel = load_study(name, storage=storage).ask(rater, context=context)
+        say(json.dumps(_plain(duel)) if as_json else _shown(duel))
+
+
+@app.command()
+def tell(
+    name: Name,
+    duel: Annotated[int, typer.Argument(help="The duel's number.")],
+    outcome: Annotated[str, typer.Argument(help=", ".join(Outcome))],
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Who answers.")],
+    storage: Url = DEFAULT,
+    revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier answer.")] = False,
+) -> None:
+    """A rater's answer; durable when this returns, and safe to repeat."""
+    with kind_errors():
+        vote = load_study(name, storage=storage).tell(duel, outcome, rater=rater, revise=revise)
+        late = ", after its deadline" if vote.late else ""
+        say(f"vote {vote.sequence}: {vote.outcome} of duel {vote.duel_id} ({vote.first} against {vote.second}){late}")
+
+
+@app.command()
+def undo(
+    name: Name,
+    duel: Annotated[int, typer.Argument(help="The duel's number.")],
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Whose answer to take back.")],
+    storage: Url = DEFAULT,
+) -> None:
+    """Take back a rater's answer."""
+    with kind_errors():
+        vote = load_study(name, storage=storage).undo(duel, rater=rater)
+        say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may answer again")
+
+
+@app.command()
+def status(name: Name, storage: Url = DEFAULT, context: Context = None) -> None:
+    """How far along a study is, and what its raters do."""
+    with kind_errors():
+        study = load_study(name, storage=storage)
+        arms = study.arms()
+        retired = sum(arm.retired for arm in arms)
+        say(f"{study.name}: policy {study.settings.policy}, {len(arms)} arms ({retired} retired), {len(study)} votes in the log")
+        say(f"{len(study.pending())} duels are out")
+        if len(study) and len(arms) > 1:
+            say(study.progress(context))
+            say(study.recommend(context))
+            say(study.raters())
+
+
+@app.command()
+def leaderboard(
+    name: Name,
+    storage: Url = DEFAULT,
+    context: Context = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", help="Only the first so many.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Arms by utility, with intervals, rank ranges and the chance of being best."""
+    with kind_errors():
+        board = load_study(name, storage=storage).leaderboard(context, top=top)
+        say(json.dumps(asdict(board)) if as_json else board)
+        if plot is not None:
+            _draw(board, plot)
+
+
+@app.command()
+def export(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Where to write.")],
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    storage: Url = DEFAULT,
+) -> None:
+    """Write the votes for other tools; what a format cannot hold is counted."""
+    with kind_errors():
+        say(f"{file}: {load_study(name, storage=storage).export(form, file)}")
+
+
+@app.command("import")
+def import_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The file to read.")],
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    storage: Url = DEFAULT,
+) -> None:
+    """Take votes from a file into the log, all or none; the policy learns them."""
+    with kind_errors():
+        count = load_study(name, storage=storage).import_votes(form, file)
+        say(f"{count} votes from {file} are in {name!r}")
+
+
+@app.command()
+def delete(
+    name: Name,
+    storage: Url = DEFAULT,
+    yes: Annotated[bool, typer.Option("--yes", help="Really: its arms, duels and votes are gone.")] = False,
+) -> None:
+    """Delete a study with everything in it."""
+    with kind_errors():
+        if not yes:
+            votes = len(load_study(name, storage=storage))
+            raise InvalidInput(f"study {name!r} has {votes} votes; export what you need, then repeat with --yes")
+        delete_study(name, storage=storage)
+        say(f"study {name!r} is deleted")
+
+
+@app.command()
+def formats() -> None:
+    """The formats that votes can be read from and written to."""
+    table = Table("format", "what it is", "can be read")
+    for each in FORMATS.values():
+        table.add_row(each.name, each.summary, "yes" if each.read is not None else "no")
+    out.print(table)
+
+
+@storage_app.command()
+def upgrade(storage: Annotated[str, typer.Argument(help="sqlite:///FILE or postgresql+psycopg://...")] = DEFAULT) -> None:
+    """Bring a database that an older version made up to date."""
+    with kind_errors():
+        upgrade_storage(storage)
+        say(f"{storage} is up to date")
+
+
+def _plain(duel: StudyDuel) -> dict[str, Any]:
+    return json.loads(json.dumps(asdict(duel), default=str))  # type: ignore[no-any-return]
+
+
+def _shown(duel: StudyDuel) -> str:
+    where = f" in {duel.context}" if duel.context else ""
+    sides = "\n".join(f"  {side}: {arm.id}{_payload(arm.payload)}" for side, arm in (("first", duel.first), ("second", duel.second)))
+    return f"duel {duel.id}{where}, until {duel.deadline:%Y-%m-%d %H:%M:%S} UTC\n{sides}"
+
+
+def _payload(payload: Any) -> str:
+    if payload is None:
+        return ""
+    return f"\n    {payload if isinstance(payload, str) else json.dumps(payload)}"
+
+
+def _draw(board: Leaderboard, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw_leaderboard(board).savefig(path, dpi=150)
+    say(f"wrote {path}")

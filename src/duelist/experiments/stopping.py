@@ -1,0 +1,64 @@
+"""How many votes until the best arm can be announced, and how often the announcement is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.policies import CompiledPolicy
+from duelist.simulation import policy_seed
+
+N_ARMS: Final = 12
+DIM: Final = 4
+SIZE: Final = 2.0
+"""|theta*|, with arms of standard normal features."""
+MOST_VOTES: Final = 5000
+LOOK_EVERY: Final = 8
+FIRST_LOOK: Final = 16
+
+
+@dataclass(frozen=True)
+class Race:
+    """Votes that each run took (`MOST_VOTES` where it did not end), wrong announcements, runs without one."""
+
+    votes: NDArray[np.float64]
+    wrong: int
+    undecided: int
+
+
+def race(
+    policies: Mapping[str, CompiledPolicy], runs: int, delta: float, seed: int, report: Callable[[int, int], None]
+) -> dict[str, Race]:
+    """Every policy until it announces, on the same worlds: random arms, random theta*."""
+    votes = {name: np.empty(runs) for name in policies}
+    wrong, undecided = dict.fromkeys(policies, 0), dict.fromkeys(policies, 0)
+    for run in range(runs):
+        report(run, runs)
+        for name, template in policies.items():
+            rng = np.random.default_rng([seed, run])
+            taken, good = _one(template.fresh(policy_seed(seed, run)), rng, delta)
+            votes[name][run] = taken
+            undecided[name] += good is None
+            wrong[name] += good is False
+    report(runs, runs)
+    return {name: Race(votes[name], wrong[name], undecided[name]) for name in policies}
+
+
+def _one(policy: CompiledPolicy, rng: np.random.Generator, delta: float) -> tuple[int, bool | None]:
+    """Votes of one run, and whether the announced arm was the best; None: it never announced."""
+    arms = rng.standard_normal((N_ARMS, DIM))
+    theta = rng.standard_normal(DIM)
+    utilities = arms @ (SIZE * theta / np.linalg.norm(theta))
+    for vote in range(1, MOST_VOTES + 1):
+        duel = policy.ask(arms)
+        chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
+        policy.tell(duel, float(rng.random() < chance))
+        if vote >= FIRST_LOOK and vote % LOOK_EVERY == 0:
+            found = policy.recommend(arms, delta)
+            if found.decided:
+                return vote, bool(found.best == int(np.argmax(utilities)))
+    return MOST_VOTES, None

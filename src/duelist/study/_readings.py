@@ -1,0 +1,182 @@
+"""What a study says: its best arms, its raters, how far along it is; and its way in and out of files.
+
+Everything here is made anew from the votes that stand whenever it is asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.errors import InvalidInput
+from duelist.policies import CompiledPolicy
+from duelist.study import reading
+from duelist.study.formats import Comparison, Written, read, write
+from duelist.study.records import Arm, Vote, standing
+
+MOST_ONE_HOT: Final = 2000
+"""Arms that a file may bring into an empty study without features: they get a feature each."""
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """`Recommendation` with the arms' ids."""
+
+    best: str
+    probability: float
+    interval: tuple[float, float]
+    candidates: tuple[str, ...]
+    delta: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether every other arm is ruled out."""
+        return len(self.candidates) == 1
+
+    def __str__(self) -> str:
+        rest = "all others are ruled out" if self.decided else f"{len(self.candidates) - 1} others are not ruled out"
+        low, high = self.interval
+        return (
+            f"{self.best} is best with probability {self.probability:.3f}; it leads by {low:.3g} to {high:.3g}; "
+            f"{rest} at error rate {self.delta:g}"
+        )
+
+
+class Readings(ABC):
+    """The reading half of `Study`."""
+
+    @abstractmethod
+    def votes(self) -> list[Vote]:
+        """The log, every row of it."""
+
+    @abstractmethod
+    def arms(self, context: str | None = None) -> list[Arm]:
+        """All arms, or those of a context."""
+
+    @abstractmethod
+    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
+        """Features of arms."""
+
+    @abstractmethod
+    def policy(self) -> CompiledPolicy:
+        """The policy as it stands after the whole log."""
+
+    @abstractmethod
+    def add_arms(
+        self,
+        ids: Sequence[str],
+        features: ArrayLike,
+        payloads: Sequence[Any] | None = None,
+        contexts: Sequence[str | None] | str | None = None,
+    ) -> None:
+        """Add arms."""
+
+    @abstractmethod
+    def add_votes(self, votes: Iterable[Vote]) -> int:
+        """Take votes from elsewhere into the log."""
+
+    # -- who is best ---------------------------------------------------------------------
+
+    def leaderboard(self, context: str | None = None, *, top: int | None = None, **options: Any) -> reading.Leaderboard:
+        """Arms by utility, with intervals, rank ranges and the chance of being best; options of `reading.leaderboard`."""
+        votes, ids, features = self._seen(context)
+        return reading.leaderboard(votes, ids, features, top=top, **options)
+
+    def recommend(self, context: str | None = None, delta: float = 0.05) -> Recommended:
+        """The arm the policy would name now, how sure that is, and the arms that are not ruled out.
+
+        Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`.
+        """
+        ids = [arm.id for arm in self.arms(context) if not arm.retired]
+        if not ids:
+            raise InvalidInput(f"context is {context!r}, which has no arms in the game; add or restore some")
+        found = self.policy().recommend(np.asarray(self.features(ids), np.float64), delta)
+        candidates = tuple(ids[k] for k in found.candidates)
+        return Recommended(ids[found.best], found.probability, found.interval, candidates, found.delta)
+
+    def win_matrix(self, context: str | None = None) -> reading.WinMatrix:
+        """Who won against whom, and how often they met."""
+        votes, ids, _ = self._seen(context)
+        return reading.win_matrix(votes, ids)
+
+    def progress(self, context: str | None = None, **options: Any) -> reading.Progress:
+        """How near the study is to knowing its best arm; options of `reading.progress`."""
+        return reading.progress(*self._seen(context), **options)
+
+    # -- whom to trust -------------------------------------------------------------------
+
+    def calibration(self, **options: Any) -> reading.Calibration:
+        """Predicted against observed, on votes that the prediction has not seen; options of `reading.calibration`."""
+        return reading.calibration(*self._seen(None), **options)
+
+    def raters(self, **options: Any) -> reading.Raters:
+        """Speed, side bias, agreement and outliers among raters; options of `reading.rater_statistics`."""
+        return reading.rater_statistics(*self._seen(None), **options)
+
+    def regret(self, **options: Any) -> reading.RegretEstimate:
+        """Regret of the policy's duels, estimated from those chosen by a coin; options of `reading.estimated_regret`."""
+        return reading.estimated_regret(*self._seen(None), **options)
+
+    # -- files ---------------------------------------------------------------------------
+
+    def export(self, name: str, path: str | Path, **options: Any) -> Written:
+        """Write the votes in a format of `duelist.study.formats`; what it could not hold is counted in the result.
+
+        Formats other than our own get the votes that stand; ours gets the whole log. The context of a vote is its prompt.
+        """
+        log = self.votes()
+        arms = {arm.id: arm for arm in self.arms()}
+        chosen = log if name == "jsonl" else standing(log)
+        return write(name, (Comparison.of_vote(vote, arms, vote.context) for vote in chosen), path, **options)
+
+    def import_votes(self, name: str, path: str | Path, **options: Any) -> int:
+        """Take the votes of a file into the log, all or none; how many. The policy learns them like any others.
+
+        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
+        2,000 of them; with more, add them first with features of your own).
+        """
+        comparisons = list(read(name, path, **options))
+        if not self.arms():
+            self._adopt_arms(comparisons)
+        now = datetime.now(UTC)
+        votes = [c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)]
+        return self.add_votes(standing(votes))
+
+    def _adopt_arms(self, comparisons: list[Comparison]) -> None:
+        payloads: dict[str, Any] = {}
+        groups: dict[str, set[str | None]] = {}
+        for c in comparisons:
+            for arm, payload in ((c.first, c.payload_first), (c.second, c.payload_second)):
+                payloads.setdefault(arm, payload)
+                groups.setdefault(arm, set()).add(c.context)
+        if len(payloads) > MOST_ONE_HOT:
+            raise InvalidInput(
+                f"the file compares {len(payloads)} arms, too many for a feature each; "
+                "add them first, with features: `add_arms` or `duelist study add-arms`"
+            )
+        if not payloads:
+            return
+        # An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
+        alone = all(len(contexts) == 1 for contexts in groups.values())
+        contexts = [next(iter(groups[arm])) if alone else None for arm in payloads]
+        shown = list(payloads.values()) if alone else [None] * len(payloads)
+        self.add_arms(list(payloads), np.eye(len(payloads), dtype=np.float32), shown, contexts)
+
+    def _seen(self, context: str | None) -> tuple[list[Vote], list[str], NDArray[np.float64] | None]:
+        """Votes that stand, ids and features of the arms; of a context, if one is given."""
+        ids = [arm.id for arm in self.arms(context)]
+        if context is not None and not ids:
+            raise InvalidInput(f"context is {context!r}, which has no arms; choose one of those in `contexts()`")
+        wanted = set(ids)
+        votes = [v for v in standing(self.votes()) if v.first in wanted and v.second in wanted]
+        features = np.asarray(self.features(ids), np.float64) if ids else None
+        if features is not None and features.shape[0] == features.shape[1] and (features == np.eye(len(ids))).all():
+            features = None  # a feature each: the reading has a faster way for that
+        return votes, ids, features

@@ -1,0 +1,68 @@
+"""Files of comparisons: what other tools write and read, and a format of our own that loses nothing.
+
+    from duelist.study.formats import read, write
+
+    for comparison in read("arena", "battles.json"):
+        ...
+    print(write("trl", comparisons, "preferences.jsonl"))
+
+Everything is read and written one row at a time. docs/formats.md says what each format can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from duelist.errors import InvalidInput
+from duelist.study.formats import arena, jsonl, label_studio, left_right, openai, trl, trl_unpaired
+from duelist.study.formats._comparison import Comparison, Written, arm_id
+
+__all__ = ["FORMATS", "Comparison", "Format", "Written", "arm_id", "get_format", "read", "write"]
+
+
+class Format(NamedTuple):
+    """A format by name; `read` is None where a file cannot be turned back into comparisons."""
+
+    name: str
+    read: Callable[..., Iterator[Comparison]] | None
+    write: Callable[..., Written]
+    summary: str
+
+
+FORMATS: Final = {
+    each.name: each
+    for each in (
+        Format("arena", arena.read, arena.write, "battles: model_a, model_b, winner"),
+        Format("trl", trl.read, trl.write, "TRL preferences: prompt, chosen, rejected"),
+        Format("trl-unpaired", None, trl_unpaired.write, "TRL labels: prompt, completion, label"),
+        Format("openai", openai.read, openai.write, "OpenAI: input, preferred_output, non_preferred_output"),
+        Format("csv", left_right.read, left_right.write, "CSV: left, right, winner"),
+        Format("label-studio", label_studio.read, label_studio.write, "Label Studio pairwise results"),
+        Format("jsonl", jsonl.read, jsonl.write, "duelist's own: every field, nothing lost"),
+    )
+}
+
+
+def get_format(name: str) -> Format:
+    """The format of that name."""
+    if name not in FORMATS:
+        raise InvalidInput(f"format is {name!r}; choose one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def read(name: str, path: str | Path, **options: Any) -> Iterator[Comparison]:
+    """The comparisons of a file, one at a time; options are those of the format's own `read`."""
+    chosen = get_format(name)
+    if chosen.read is None:
+        readable = ", ".join(each.name for each in FORMATS.values() if each.read is not None)
+        raise InvalidInput(
+            f"{name} does not say what was compared with what and cannot be read; choose one of {readable}"
+        )
+    return chosen.read(Path(path), **options)
+
+
+def write(name: str, comparisons: Iterable[Comparison], path: str | Path, **options: Any) -> Written:
+    """Write comparisons into a file, all or nothing; options are those of the format's own `write`."""
+    return get_format(name).write(comparisons, Path(path), **options)

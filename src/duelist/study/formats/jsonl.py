@@ -1,0 +1,116 @@
+"""duelist's own format: JSON lines that hold every field of a comparison, after a line that names the version.
+
+    {"format": "duelist.votes", "version": 1}
+    {"first": "a", "second": "b", "outcome": "tie", "told_at": "2026-01-31T12:00:00+00:00", "rater": "ana"}
+
+Fields at their defaults are not written. A vote that was undone has the outcome null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from duelist.errors import InvalidInput
+from duelist.study.formats._comparison import Comparison, Written
+from duelist.study.formats._fields import (
+    iso,
+    name_of,
+    need,
+    one_of,
+    optional_chance,
+    optional_chosen_by,
+    optional_name,
+    optional_number,
+    optional_source,
+    optional_time,
+    rest,
+    wrong,
+)
+from duelist.study.formats._files import Row, read_json, shown, writing_json
+from duelist.study.records import Outcome
+
+FORMAT: Final = "duelist.votes"
+VERSION: Final = 1
+COLUMNS: Final = tuple(each.name for each in fields(Comparison))
+
+_DEFAULTS: Final = {each.name: each.default for each in fields(Comparison) if each.name != "extra"} | {"extra": {}}
+_ALWAYS: Final = ("first", "second", "outcome")
+_MEANINGS: Final = {str(outcome): outcome for outcome in Outcome}
+
+
+def read(path: Path) -> Iterator[Comparison]:
+    """The comparisons of a file, one at a time, exactly as they were written."""
+    rows = read_json(path)
+    _check_header(path, next(rows, None))
+    for row in rows:
+        unknown = rest(row, COLUMNS)
+        if unknown:
+            raise InvalidInput(
+                f"{row.where} has the unknown field {next(iter(unknown))!r}; fields of your own go into extra: {{...}}"
+            )
+        yield _comparison(row)
+
+
+def write(comparisons: Iterable[Comparison], path: Path) -> Written:
+    """Write every comparison with all that is known about it."""
+    rows = 0
+    with writing_json(path, array=False) as writer:
+        writer({"format": FORMAT, "version": VERSION})
+        for comparison in comparisons:
+            writer(_record(comparison))
+            rows += 1
+    return Written(rows)
+
+
+def _check_header(path: Path, row: Row | None) -> None:
+    if row is None or row.fields.get("format") != FORMAT:
+        raise InvalidInput(
+            f'{path} does not begin with {{"format": "{FORMAT}", "version": {VERSION}}}; '
+            "is it of another format, such as arena or trl?"
+        )
+    version = row.fields.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidInput(f"{path} has version {shown(version)}; this release reads {VERSION}: take a newer release")
+
+
+def _record(comparison: Comparison) -> dict[str, Any]:
+    record = {name: getattr(comparison, name) for name in COLUMNS}
+    record["told_at"] = iso(comparison.told_at)
+    return {name: value for name, value in record.items() if name in _ALWAYS or value != _DEFAULTS[name]}
+
+
+def _comparison(row: Row) -> Comparison:
+    if "outcome" not in row.fields:
+        raise wrong(row, "outcome", "one of " + ", ".join(_MEANINGS) + ", or null for a vote undone")
+    return Comparison(
+        first=name_of(row, "first"),
+        second=name_of(row, "second"),
+        outcome=None if row.fields["outcome"] is None else one_of(row, "outcome", _MEANINGS),
+        rater=_optional_text(row, "rater"),
+        context=_optional_text(row, "context"),
+        told_at=optional_time(row, "told_at"),
+        source=optional_source(row),
+        response_seconds=optional_number(row, "response_seconds"),
+        chosen_by=optional_chosen_by(row),
+        chance=optional_chance(row),
+        prompt=row.fields.get("prompt"),
+        payload_first=row.fields.get("payload_first"),
+        payload_second=row.fields.get("payload_second"),
+        late=need(row, "late", bool) if "late" in row.fields else False,
+        sequence=_optional_whole(row, "sequence"),
+        duel_id=_optional_whole(row, "duel_id"),
+        revises=_optional_whole(row, "revises"),
+        extra=need(row, "extra", dict) if "extra" in row.fields else {},
+    )
+
+
+def _optional_text(row: Row, name: str) -> str | None:
+    """A text, which may be empty here: nothing known is null or a missing field."""
+    return "" if row.fields.get(name) == "" else optional_name(row, name)
+
+
+def _optional_whole(row: Row, name: str) -> int | None:
+    return None if row.fields.get(name) is None else int(need(row, name, int))

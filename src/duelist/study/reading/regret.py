@@ -1,0 +1,146 @@
+"""What the policy's duels cost, judged by the random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.errors import InvalidInput
+from duelist.study.reading._battles import Battles, battles, counted
+from duelist.study.reading._posterior import Posterior, fit_utilities
+from duelist.study.reading._text import check_level, percent, table
+from duelist.study.records import ChosenBy, Vote
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DRAWS: Final = 2000
+
+ESTIMATOR: Final = (
+    "average regret, u* - (u_first + u_second)/2 a duel, by utilities fitted to the votes on random duels only, "
+    "each weighted by the inverse of its chance where that is known"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over the posterior, and an interval that holds with the level of the whole."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class RegretEstimate:
+    """Average regret a duel of the policy's choices and of random ones, in units of utility."""
+
+    policy: Estimate
+    random: Estimate
+    saved: Estimate
+    """What a duel of the policy costs less than a random one."""
+    policy_duels: int
+    random_duels: int
+    level: float
+    estimator: str = ESTIMATOR
+
+    def __str__(self) -> str:
+        rows = [
+            ("policy", str(self.policy), str(self.policy_duels)),
+            ("random", str(self.random), str(self.random_duels)),
+            ("saved", str(self.saved), ""),
+        ]
+        head = table(("regret a duel", f"estimate, {percent(self.level)} interval", "duels"), rows)
+        return f"{head}\n{self.estimator}"
+
+
+def estimated_regret(
+    votes: Sequence[Vote],
+    arms: Sequence[str],
+    features: ArrayLike | None = None,
+    *,
+    groups: Sequence[str | None] | None = None,
+    ridge: float = 1.0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> RegretEstimate:
+    """The average regret of the policy's duels, against that of random ones.
+
+    The utilities come from votes on random duels only: which of those were asked does not depend on earlier votes, so
+    that the fit does not flatter the policy. Where a vote has the chance with which its pair was chosen, it is weighted by
+    1/chance (the weights scaled to mean 1), so that the fit is the one that uniformly chosen pairs would have. u* is the
+    best utility among all arms, or among those of the same group (`groups` names one for each arm). Value and interval
+    are over draws from the fit's posterior; each duel counts once, however many voted on it.
+    """
+    met = battles(votes, arms)
+    chosen_by = np.array([votes[k].chosen_by for k in met.vote])
+    by_policy, by_chance = chosen_by == ChosenBy.POLICY, chosen_by == ChosenBy.RANDOM
+    if not by_policy.any() or not by_chance.any():
+        missing = "by the policy" if not by_policy.any() else "at random"
+        raise InvalidInput(f"no vote is on a duel chosen {missing}; set random_share above 0 and collect votes first")
+    posterior = fit_utilities(counted(met.of(by_chance), _weights(votes, met.vote[by_chance])), features, ridge, seed)
+    policy, random = (_duels(votes, met.of(which)) for which in (by_policy, by_chance))
+    group = _group_numbers(groups, len(arms))
+    costs = np.array([_cost(u, group, policy, random) for u in _utilities(posterior, seed)])
+    tail = (1.0 - check_level(level)) / 2.0
+    return RegretEstimate(
+        policy=_estimate(costs[:, 0], tail),
+        random=_estimate(costs[:, 1], tail),
+        saved=_estimate(costs[:, 1] - costs[:, 0], tail),
+        policy_duels=len(policy),
+        random_duels=len(random),
+        level=level,
+    )
+
+
+def _estimate(draws: Floats, tail: float) -> Estimate:
+    low, high = np.quantile(draws, [tail, 1.0 - tail])
+    return Estimate(float(draws.mean()), float(low), float(high))
+
+
+def _weights(votes: Sequence[Vote], chosen: Ints) -> Floats:
+    """1/chance, scaled to mean 1; a vote whose chance is not known weighs as much as the mean of the others."""
+    chances = [votes[k].chance for k in chosen]
+    wrong = next((chance for chance in chances if chance is not None and not 0.0 < chance <= 1.0), None)
+    if wrong is not None:
+        raise InvalidInput(f"a random duel has the chance {wrong}; give a probability above 0 and at most 1, or None")
+    inverse = np.array([np.nan if chance is None else 1.0 / chance for chance in chances])
+    known = ~np.isnan(inverse)
+    mean = inverse[known].mean() if known.any() else 1.0
+    return np.where(known, inverse / mean, 1.0)
+
+
+def _duels(votes: Sequence[Vote], met: Battles) -> Ints:
+    """Arms of each duel, (n, 2), each duel once."""
+    _, once = np.unique([votes[k].duel_id for k in met.vote], return_index=True)
+    return np.stack([met.first[once], met.second[once]], axis=1)
+
+
+def _group_numbers(groups: Sequence[str | None] | None, n_arms: int) -> Ints:
+    if groups is None:
+        return np.zeros(n_arms, dtype=np.int64)
+    if len(groups) != n_arms:
+        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms; give one each")
+    number = {group: k for k, group in enumerate(dict.fromkeys(groups))}
+    return np.array([number[group] for group in groups], dtype=np.int64)
+
+
+def _cost(utility: Floats, group: Ints, *sets: Ints) -> list[float]:
+    best = np.full(int(group.max(initial=0)) + 1, -np.inf)
+    np.maximum.at(best, group, utility)
+    gap = best[group] - utility
+    return [float(gap[duels].mean()) for duels in sets]
+
+
+def _utilities(posterior: Posterior, seed: int) -> Floats:
+    """Draws of all utilities, (draws, n), each but for a shift."""
+    root = posterior.root(np.arange(len(posterior.mean)))
+    noise = np.random.default_rng(seed).standard_normal((DRAWS, root.shape[1]))
+    return np.asarray(posterior.mean + noise @ root.T)

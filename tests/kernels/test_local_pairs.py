@@ -1,0 +1,179 @@
+"""The best pair with a bonus that shrinks, against the worth of every pair in plain NumPy."""
+
+import numpy as np
+import pytest
+
+from duelist.kernels.local_pairs import best_local_pair, radius_of
+from duelist.kernels.many import MANY_ARMS
+from duelist.kernels.scratch import Room, cut, scratch_block
+from duelist.links import get_link
+from reference.common import link_slope
+
+LINKS = ("logistic", "probit", "exponential")
+HORIZONS = (1.0, 50.0, 4000.0, 1e12)
+STRETCHES = (0.01, 1.2, 40.0)
+KINDS = (
+    "random",
+    "one arm",
+    "two arms",
+    "one feature",
+    "duplicates",
+    "all equal",
+    "outlier",
+    "clustered",
+    "rank deficient",
+    "hypercube",
+    "two hundred",
+)
+
+
+def columns_of(kind, rng):
+    """Whitened arms as columns, (dim, n_arms)."""
+    if kind == "hypercube":
+        return np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1) * 0.3
+    sizes = {"one arm": (3, 1), "two arms": (3, 2), "one feature": (1, 25), "two hundred": (6, 200), "outlier": (3, 26)}
+    v = rng.normal(size=sizes.get(kind, (4, 24)))
+    if kind == "duplicates":
+        v = np.repeat(v[:, :6], 4, axis=1)
+    if kind == "all equal":
+        v = np.repeat(v[:, :1], 12, axis=1)
+    if kind == "outlier":
+        v *= 1e-3
+        v[:, 20] = 1e3
+    if kind == "clustered":
+        v = np.repeat(v[:, :4], 6, axis=1) + 1e-9 * v
+    if kind == "rank deficient":
+        v = v[:, :1] @ rng.normal(size=(1, 24))
+    return np.ascontiguousarray(v)
+
+
+def utilities_of(mode, v, rng):
+    if mode == "flat":
+        return np.zeros(v.shape[1])
+    if mode == "linear":
+        return rng.normal(size=v.shape[0]) @ v
+    return 3.0 * rng.normal(size=v.shape[1])
+
+
+def squares_of(v):
+    return sum((row[:, None] - row[None]) ** 2 for row in v)
+
+
+def worth(u, v, link, stretch, horizon):
+    """The worth of every pair, as the module states it."""
+    squares = squares_of(v)
+    bonus = np.sqrt(stretch * squares * np.log1p(horizon * link_slope(link, u[:, None] - u[None]) * squares))
+    return u[:, None] + u[None] + bonus
+
+
+def found(u, v, link, stretch, horizon):
+    room = Room(v.shape[1], v.shape[0], 80)
+    i, j = best_local_pair(u, v, get_link(link).code, stretch, horizon, cut(scratch_block(room), room))
+    return int(i), int(j)
+
+
+def near(value):
+    return 1e-9 * (1.0 + abs(value))
+
+
+@pytest.mark.parametrize("mode", ["linear", "flat", "unrelated"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_pair_is_worth_more(kind, mode):
+    rng = np.random.default_rng([KINDS.index(kind), len(mode)])
+    kinds_of_pair = set()
+    for _ in range(3):
+        v = columns_of(kind, rng)
+        u = utilities_of(mode, v, rng)
+        for link in LINKS:
+            for stretch in STRETCHES:
+                for horizon in HORIZONS:
+                    values = worth(u, v, link, stretch, horizon)
+                    i, j = found(u, v, link, stretch, horizon)
+                    assert i <= j
+                    assert values[i, j] >= values.max() - near(values.max())
+                    kinds_of_pair.add(i == j)
+    if kind in ("random", "hypercube", "two hundred") and mode != "flat":
+        assert kinds_of_pair == {True, False}  # the settings make some arms meet themselves and others not
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 100])
+def test_no_pair_is_worth_more_on_many_small_instances(n):
+    rng = np.random.default_rng(n)
+    for _ in range(200):
+        dim = int(rng.integers(1, 6))
+        v = rng.normal(size=(dim, n)) * 10.0 ** rng.uniform(-4, 2)
+        u = rng.normal(size=n) * 10.0 ** rng.uniform(-4, 2)
+        link = LINKS[int(rng.integers(3))]
+        stretch, horizon = 10.0 ** rng.uniform(-3, 3), 10.0 ** rng.uniform(0, 8)
+        values = worth(u, v, link, stretch, horizon)
+        i, j = found(u, v, link, stretch, horizon)
+        assert values[i, j] >= values.max() - near(values.max())
+
+
+def test_the_slope_decides_between_pairs_of_equal_width():
+    # Three arms on a line: (0, 1) and (1, 2) have the same sum and width, but outcomes of the second are surer.
+    v = np.array([[0.0, 1.0, 2.0, 50.0]])
+    u = np.array([1.0, 1.0, 1.0, -500.0])
+    assert found(u, v, "logistic", 1.0, 100.0) == (0, 2)
+    i, j = found(np.array([3.0, 3.0, -3.0, -500.0]) / 3.0, v, "logistic", 30.0, 100.0)
+    values = worth(np.array([3.0, 3.0, -3.0, -500.0]) / 3.0, v, "logistic", 30.0, 100.0)
+    assert values[i, j] == values.max()
+
+
+def test_equal_pairs_go_to_the_first():
+    v = np.eye(4)
+    assert found(np.zeros(4), v, "logistic", 1.0, 100.0) == (0, 1)
+    v = np.zeros((2, 5))
+    assert found(np.array([0.0, 2.0, 2.0, 1.0, 2.0]), v, "probit", 1.0, 100.0) == (1, 1)
+
+
+def test_a_radius_is_the_bonus_for_a_unit_of_width():
+    for square, slope, stretch, horizon in ((0.3, 0.25, 1.2, 4000.0), (1e-12, 0.1, 0.5, 10.0), (0.0, 0.25, 1.0, 9.0)):
+        expected = np.sqrt(stretch * np.log1p(horizon * slope * square))
+        assert radius_of(square, slope, stretch, horizon) == pytest.approx(expected, rel=1e-14)
+
+
+# -- many arms: one radius, that of the pair it finds ------------------------------------
+
+
+def settles(u, v, link, stretch, horizon, i, j):
+    """Whether (i, j) is the best pair for the radius that (i, j) has itself."""
+    squares = squares_of(v)
+    radius = np.sqrt(stretch * np.log1p(horizon * link_slope(link, u[i] - u[j]) * squares[i, j]))
+    values = u[:, None] + u[None] + radius * np.sqrt(squares)
+    return values[i, j] >= values.max() - near(values.max())
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("strength", [0.0, 0.3, 3.0])
+def test_many_arms_meet_in_a_pair_that_settles(link, strength):
+    rng = np.random.default_rng([LINKS.index(link), int(10 * strength)])
+    others = 0
+    for _ in range(25):
+        v = rng.normal(size=(5, MANY_ARMS + int(rng.integers(40)))) * 10.0 ** rng.uniform(-2, 1)
+        u = strength * rng.normal(size=5) @ v
+        i, j = found(u, v, link, 1.2, 4000.0)
+        assert settles(u, v, link, 1.2, 4000.0, i, j)
+        others += i != j
+    assert others > 0
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_many_arms_lose_little_by_the_single_radius(link):
+    # (i, j) is best for a radius r; every other pair has at most the largest radius of all. So the loss is at most
+    # the difference of the two radii times the largest width: the bound that the docstring's rule has.
+    rng = np.random.default_rng(LINKS.index(link))
+    for _ in range(10):
+        v = rng.normal(size=(4, MANY_ARMS)) * 0.3
+        u = rng.normal(size=4) @ v
+        i, j = found(u, v, link, 1.2, 4000.0)
+        values, squares = worth(u, v, link, 1.2, 4000.0), squares_of(v)
+        own = np.sqrt(1.2 * np.log1p(4000.0 * link_slope(link, u[i] - u[j]) * squares[i, j]))
+        most = np.sqrt(1.2 * np.log1p(4000.0 * link_slope(link, 0.0) * squares.max()))
+        assert values.max() - values[i, j] <= (most - own) * np.sqrt(squares.max()) + near(values.max())
+
+
+def test_many_equal_arms_meet_themselves():
+    v = np.ones((3, MANY_ARMS))
+    i, j = found(np.zeros(MANY_ARMS), v, "logistic", 1.2, 4000.0)
+    assert i == j

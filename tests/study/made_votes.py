@@ -1,0 +1,39 @@
+"""Votes made from a model, for tests of what is read out of them."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from duelist.study.records import ChosenBy, Outcome, Source, Vote
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def vote(sequence, first, second, outcome, rater=None, **more):
+    more = {"source": Source.HUMAN} | more
+    return Vote(
+        sequence,
+        more.pop("duel_id", sequence),
+        Outcome(outcome) if outcome else None,
+        rater,
+        NOW,
+        first,
+        second,
+        **more,
+    )
+
+
+def made_votes(rng, utilities, n, raters=1, chosen_by=ChosenBy.POLICY, start=1):
+    """`n` votes on uniformly random pairs; the first wins with chance 1/(1 + exp(u_second - u_first))."""
+    k = len(utilities)
+    first = rng.integers(k, size=n)
+    second = (first + rng.integers(1, k, size=n)) % k
+    won = rng.random(n) < 1.0 / (1.0 + np.exp(utilities[second] - utilities[first]))
+    return [
+        vote(start + t, f"a{i}", f"a{j}", "first" if w else "second", f"r{t % raters}", chosen_by=chosen_by)
+        for t, (i, j, w) in enumerate(zip(first, second, won, strict=True))
+    ]
+
+
+def names(n):
+    return [f"a{k}" for k in range(n)]
