@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -24,7 +23,7 @@ from rich.table import Table
 import duelist
 from duelist import demo as demonstration
 from duelist.environments import ENVIRONMENTS
-from duelist.errors import DuelistError, InvalidInput
+from duelist.errors import InvalidInput
 from duelist.experiments import CATALOG, Lab, tuning
 from duelist.experiments.report import markdown_report
 from duelist.experiments.reproduce import reproduce as run_experiments

@@ -38,7 +38,9 @@ def create(
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(POLICIES)}.")] = "LocalPairUCB",
     lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
     raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
-    random_share: Annotated[float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")] = 0.0,
+    random_share: Annotated[
+        float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")
+    ] = 0.0,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
 ) -> None:
     """Make a study."""
@@ -126,7 +128,9 @@ def status(name: Name, storage: Url = DEFAULT, context: Context = None) -> None:
         study = load_study(name, storage=storage)
         arms = study.arms()
         retired = sum(arm.retired for arm in arms)
-        say(f"{study.name}: policy {study.settings.policy}, {len(arms)} arms ({retired} retired), {len(study)} votes in the log")
+        say(
+            f"{study.name}: policy {study.settings.policy}, {len(arms)} arms ({retired} retired), {len(study)} votes in the log"
+        )
         say(f"{len(study.pending())} duels are out")
         if len(study) and len(arms) > 1:
             say(study.progress(context))
@@ -201,7 +205,9 @@ def formats() -> None:
 
 
 @storage_app.command()
-def upgrade(storage: Annotated[str, typer.Argument(help="sqlite:///FILE or postgresql+psycopg://...")] = DEFAULT) -> None:
+def upgrade(
+    storage: Annotated[str, typer.Argument(help="sqlite:///FILE or postgresql+psycopg://...")] = DEFAULT,
+) -> None:
     """Bring a database that an older version made up to date."""
     with kind_errors():
         upgrade_storage(storage)
@@ -214,7 +220,9 @@ def _plain(duel: StudyDuel) -> dict[str, Any]:
 
 def _shown(duel: StudyDuel) -> str:
     where = f" in {duel.context}" if duel.context else ""
-    sides = "\n".join(f"  {side}: {arm.id}{_payload(arm.payload)}" for side, arm in (("first", duel.first), ("second", duel.second)))
+    sides = "\n".join(
+        f"  {side}: {arm.id}{_payload(arm.payload)}" for side, arm in (("first", duel.first), ("second", duel.second))
+    )
     return f"duel {duel.id}{where}, until {duel.deadline:%Y-%m-%d %H:%M:%S} UTC\n{sides}"
 
 

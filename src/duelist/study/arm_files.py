@@ -50,9 +50,11 @@ def _from_jsonl(path: Path) -> Iterator[tuple[str, list[float], Any, str | None]
             try:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
-                raise InvalidInput(f"{where} is not JSON ({error}); write an object an arm on a line of its own") from None
+                raise InvalidInput(
+                    f"{where} is not JSON ({error}); write an object an arm on a line of its own"
+                ) from None
             if not isinstance(row, dict) or "id" not in row or not isinstance(row.get("features"), list):
-                raise InvalidInput(f"{where} has no id or no list of features; write {{\"id\": ..., \"features\": [...]}}")
+                raise InvalidInput(f'{where} has no id or no list of features; write {{"id": ..., "features": [...]}}')
             context = row.get("context")
             features = [_number(value, where) for value in row["features"]]
             yield str(row["id"]), features, row.get("payload"), None if context is None else str(context)
@@ -62,7 +64,9 @@ def _from_csv(path: Path) -> Iterator[tuple[str, list[float], Any, str | None]]:
     with _opened(path) as file:
         table = csv.DictReader(file)
         if "id" not in (table.fieldnames or ()):
-            raise InvalidInput(f"{path} has no column id; its columns are {', '.join(table.fieldnames or ()) or 'none'}")
+            raise InvalidInput(
+                f"{path} has no column id; its columns are {', '.join(table.fieldnames or ()) or 'none'}"
+            )
         for row in table:
             where = f"{path}, line {table.line_num}"
             features = [_number(value, where) for name, value in row.items() if name not in _NAMED]
