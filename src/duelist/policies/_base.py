@@ -350,11 +350,11 @@ class CompiledPolicy(Policy):
             self._make_scratch(self._room[1].arms)
         self._place = *self._blocks, *self._room
 
-    def _make_room(self) -> None:
-        """Room for one more outcome, and for the layers that the rounds so far can reach."""
-        if self._memory is not None and (self._free_rows == 0 or self._next_id >= self._ready_until):
+    def _make_room(self, ahead: int = 0) -> None:
+        """Room for one more outcome, and for the layers that the rounds so far, and `ahead` more, can reach."""
+        if self._memory is not None and (self._free_rows == 0 or self._next_id + ahead >= self._ready_until):
             self._adopt(self.make_room(self._memory, 1))
-            self._ready_until = 1 << self._next_id.bit_length()
+            self._ready_until = 1 << (self._next_id + ahead).bit_length()
 
     def _make_scratch(self, n_arms: int) -> None:
         assert self._memory is not None  # noqa: S101  (for the type checker)

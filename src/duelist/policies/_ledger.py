@@ -93,7 +93,7 @@ def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, laye
         raise InvalidInput(f"layer is {layer}, share {share}; give those of the `Choice`, or no layer")
     policy._next_id += 1
     state.rounds[0] += 1
-    policy._make_room()
+    policy._make_room(ahead=1)  # as `consider` would, so that it leaves no trace either
     if share == 0.0 or layer < 0:
         return
     policy._free_rows -= 1

@@ -102,8 +102,8 @@ def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
 
 
 def learn(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
-    """One vote into a policy; a skip teaches nothing, nor does a duel that the policy did not want to learn from."""
-    if lesson.outcome in WINS and lesson.share > 0.0:
+    """One vote into a policy; a skip teaches nothing."""
+    if lesson.outcome in WINS:
         difference = arms.difference(lesson.first_row, lesson.second_row)
         policy.learn(difference, WINS[lesson.outcome], layer=lesson.layer, share=lesson.share)
 

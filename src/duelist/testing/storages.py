@@ -210,7 +210,7 @@ class StorageContract:
 
     def test_arms_come_back(self, storage: Storage, study: int) -> None:
         """Any JSON as payload, any text as id and context."""
-        payloads = [None, "täxt", {"image": "a/b.png", "n": [1, 2.5, None, True]}, 0, [], "", False]
+        payloads: list[Any] = [None, "täxt", {"image": "a/b.png", "n": [1, 2.5, None, True]}, 0, [], "", False]
         rows = [arm_row(k, payload=p, context=None if k % 2 else "wört") for k, p in enumerate(payloads)]
         with storage.writing(study) as tx:
             tx.add_arms(rows)

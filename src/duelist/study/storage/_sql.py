@@ -206,8 +206,8 @@ class SqlStorage(Storage):
             self._engine = self._make_engine(url)
         self._writer = self._engine.execution_options(**self._writer_options())
         self._reader = self._engine.execution_options(**self._reader_options())
-        self._process = [os.getpid()]
-        weakref.finalize(self, _dispose, self._engine, self._process)
+        _OPEN.add(self)
+        weakref.finalize(self, self._engine.dispose)
 
     # -- what databases differ in --------------------------------------------------------
 
@@ -288,10 +288,6 @@ class SqlStorage(Storage):
 
     @contextmanager
     def _begun(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        if os.getpid() != self._process[0]:
-            # A child must not speak on its parent's connections, nor close them.
-            self._engine.dispose(close=False)
-            self._process[0] = os.getpid()
         with explaining(self.url), self._one_at_a_time(), engine.begin() as connection:
             yield connection
 
@@ -337,10 +333,17 @@ class SqlStorage(Storage):
             return str(self._version(connection))
 
 
-def _dispose(engine: sa.Engine, process: list[int]) -> None:
-    """Close the connections of a storage that nobody uses any more, if they are this process's own."""
-    if process[0] == os.getpid():
-        engine.dispose()
+_OPEN: weakref.WeakSet[SqlStorage] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for storage in list(_OPEN):
+        storage.close()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child must not speak on its parent's connections, nor share their locks: before a fork there are none.
+    os.register_at_fork(before=_close_all)
 
 
 def _to_json(value: Any) -> str | None:

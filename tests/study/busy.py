@@ -1,0 +1,168 @@
+"""Busy studies: processes that ask and tell, are killed or crowd each other, and what must hold afterwards.
+
+python -m tests.study.busy kill URL ROUNDS SEED        kill -9 a busy process, again and again
+python -m tests.study.busy crowd URL PROCESSES SECONDS many processes on one study
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from duelist.policies import CompiledPolicy, restore_policy
+from duelist.study import Study, Vote, create_study, load_study, standing
+from duelist.study.records import WINS
+
+N_ARMS, DIM = 40, 4
+OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
+
+
+def make(url: str, **settings: object) -> Study:
+    study = create_study("busy", url, **settings)
+    rng = np.random.default_rng(0)
+    study.add_arms([f"a{k}" for k in range(N_ARMS)], rng.normal(size=(N_ARMS, DIM)))
+    return study
+
+
+def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = True) -> None:
+    """Ask, tell, now and then revise or undo; write down what was acknowledged, after it was."""
+    luck = random.Random(rater)
+    study = load_study("busy", url)
+    with acknowledged.open("ab", buffering=0) as file:
+        while time.time() < until:
+            duel = study.ask(rater)
+            votes = [study.tell(duel.id, luck.choice(OUTCOMES), rater)]
+            if luck.random() < 0.05:
+                other = luck.choice([outcome for outcome in OUTCOMES if outcome != votes[0].outcome])
+                votes.append(study.tell(duel.id, other, rater, revise=True))
+            if undo and luck.random() < 0.05:
+                votes.append(study.undo(duel.id, rater))
+            for vote in votes:
+                file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome} {rater}\n".encode())
+
+
+def rebuilt(study: Study) -> CompiledPolicy:
+    """The policy, made from the first snapshot and the log by the plainest means."""
+    with study._storage.reading(study._id) as tx:
+        stored = tx.snapshot_before(1)
+        duels = {duel.number: duel for duel in tx.duels_since(0)}
+    assert stored is not None
+    policy = restore_policy(json.loads(zlib.decompress(stored[1])))
+    features = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
+    for vote in standing(study.votes()):
+        if vote.outcome in WINS:
+            duel = duels[vote.duel_id]
+            difference = features[vote.first] - features[vote.second]
+            policy.learn(difference, WINS[vote.outcome], layer=duel.layer, share=duel.share)
+    return policy
+
+
+def check(url: str, files: list[Path]) -> list[Vote]:
+    """No acknowledged vote lost, none twice; the log dense; the policy of the snapshots is the policy of the log."""
+    study = load_study("busy", url)
+    votes = study.votes()
+    assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
+    first = [(vote.duel_id, vote.rater) for vote in votes if vote.revises is None]
+    assert len(set(first)) == len(first), "a vote was counted twice"
+    there = {(vote.sequence, vote.duel_id, str(vote.outcome), vote.rater) for vote in votes}
+    for file in files:
+        for line in file.read_text().splitlines() if file.exists() else []:
+            sequence, duel, outcome, rater = line.split(" ", 3)
+            assert (int(sequence), int(duel), outcome, rater) in there, f"an acknowledged vote is lost: {line}"
+    if votes:
+        assert study.policy().snapshot() == rebuilt(study).snapshot(), "the snapshot is not the log"
+    study.close()
+    return votes
+
+
+def check_pairs(url: str) -> None:
+    """No pair was out twice at a time. Every time is taken while its process alone is writing, so times are in order."""
+    study = load_study("busy", url)
+    with study._storage.reading(study._id) as tx:
+        asked = {duel.number: duel.asked_at for duel in tx.duels_since(0)}
+        told = {vote.duel: vote.told_at for vote in tx.votes_since(0) if vote.revises is None}
+    pairs: dict[frozenset[str], list[int]] = {}
+    for vote in study.votes():
+        if vote.revises is None:
+            pairs.setdefault(frozenset((vote.first, vote.second)), []).append(vote.duel_id)
+    for duels in pairs.values():
+        for earlier, later in itertools.pairwise(duels):
+            assert told[earlier] <= asked[later], f"duels {earlier} and {later} of one pair were out together"
+    study.close()
+
+
+def warm_up() -> None:
+    """Load the machine code before the forks, so that children play from their first moment."""
+    study = make("memory")
+    for outcome in ("first", "second"):
+        study.ask("other")
+        study.tell(study.ask("ana").id, outcome, "ana")
+
+
+def start(*arguments: object) -> int:
+    """A child that plays; its process id."""
+    child = os.fork()
+    if child == 0:
+        try:
+            play(*arguments)  # type: ignore[arg-type]
+        except BaseException:  # noqa: BLE001  (shown, and the exit status tells)
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def kill(url: str, rounds: int, seed: int) -> None:
+    """Kill a busy process at a random moment, look at what is left, go on."""
+    luck = random.Random(seed)
+    make(url, policy="VACDB", lease_seconds=0.05).close()
+    total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "acknowledged"
+        for number in range(rounds):
+            child = start(url, f"rater{number}", file, time.time() + 60)
+            time.sleep(luck.uniform(0.02, 0.3))
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            assert os.WIFSIGNALED(status), f"the process ended by itself: {status}"
+            total = len(check(url, [file]))
+        acknowledged = len(file.read_text().splitlines())
+    assert acknowledged > rounds, f"only {acknowledged} votes in {rounds} rounds: nothing was tested"
+    print(f"{rounds} kills, {acknowledged} votes acknowledged, {total} in the log: none lost, none twice")  # noqa: T201
+
+
+def crowd(url: str, processes: int, seconds: float) -> None:
+    """Many processes at once."""
+    make(url, policy="VACDB").close()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / str(k) for k in range(processes)]
+        until = time.time() + seconds
+        children = [start(url, f"rater{k}", file, until, False) for k, file in enumerate(files)]
+        statuses = [os.waitpid(child, 0)[1] for child in children]
+        assert statuses == [0] * processes, f"a process failed: {statuses}"
+        votes = check(url, files)
+        acknowledged = sum(len(file.read_text().splitlines()) for file in files)
+        assert acknowledged == len(votes)
+        assert len({vote.rater for vote in votes}) == processes
+    check_pairs(url)
+    print(f"{processes} processes, {len(votes)} votes in {seconds:g} s: none lost, none twice, no pair out twice")  # noqa: T201
+
+
+if __name__ == "__main__":
+    task, where, *numbers = sys.argv[1:]
+    warm_up()
+    if task == "kill":
+        kill(where, int(numbers[0]), int(numbers[1]))
+    else:
+        crowd(where, int(numbers[0]), float(numbers[1]))

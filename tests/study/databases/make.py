@@ -1,0 +1,45 @@
+"""Makes `schema_0001.db`, a database as the first schema left it. Kept as it is: future releases must read and upgrade it.
+
+    python -m tests.study.databases.make schema_0001.db
+
+Run it only with the release of that schema; a new schema gets a new file beside the old ones.
+"""
+
+import sys
+from pathlib import Path
+
+from duelist.study import create_study
+
+OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
+
+
+def main(path: Path) -> None:
+    url = f"sqlite:///{path}"
+    study = create_study("captions", url, policy="MaxInP", seed=3, raters_per_duel=2, random_share=0.25)
+    seconds = 1_790_000_000.0
+
+    def clock() -> float:
+        nonlocal seconds
+        seconds += 1.5
+        return seconds
+
+    study._clock = clock
+    corners = [[x, y] for x in (-1, 0, 1) for y in (-1, 0, 1)]
+    study.add_arms([f"arm {k}" for k in range(9)], corners, payloads=[{"text": f"täxt {k}"} for k in range(9)])
+    study.add_arms(["p/1", "p/2"], [[2, 1], [1, 2]], contexts="p")
+    for k in range(280):
+        rater = ("ana", "ben", "cleo")[k % 3]
+        duel = study.ask(rater)
+        vote = study.tell(duel.id, OUTCOMES[k % 5], rater)
+        if k % 50 == 7:
+            study.tell(duel.id, "first" if vote.outcome != "first" else "tie", rater, revise=True)
+        if k % 60 == 9:
+            study.undo(duel.id, rater)
+    study.update_features(["arm 4"], [[0.5, 0.5]])
+    study.retire(["arm 8"])
+    study.ask("dora")
+    study.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,315 @@
+"""Full disks, read-only files, damaged files, lost connections: a clear error, and nothing is lost."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from duelist.errors import (
+    ConnectionLost,
+    InvalidInput,
+    StorageCorrupted,
+    StorageError,
+    StorageFull,
+    StorageLocked,
+    StorageReadOnly,
+    StorageTooNew,
+    StorageTooOld,
+    StorageWarning,
+    StudyExists,
+    UnknownStudy,
+)
+from duelist.study import create_study, delete_study, list_studies, load_study, upgrade_storage
+from duelist.study.storage import _explain, _sqlite
+from duelist.study.storage._tables import HEAD
+from tests.study.busy import rebuilt
+from tests.study.conftest import filled
+
+
+def path_of(url: str) -> Path:
+    return Path(sa.make_url(url).database or "")
+
+
+def test_a_full_disk(sqlite_url: str) -> None:
+    """No file may grow past a limit: the vote that does not fit is refused, all others are there, and it goes on."""
+    study = filled(storage=sqlite_url)
+    duel = study.ask("ana")
+    study.tell(duel.id, "first", "ana")
+    written = max(file.stat().st_size for file in path_of(sqlite_url).parent.iterdir())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    acknowledged, asked = 1, duel
+    resource.setrlimit(resource.RLIMIT_FSIZE, (written + 100_000, hard))
+    try:
+        with pytest.raises(StorageFull, match="no room left; free some space") as caught:  # noqa: PT012
+            while acknowledged < 10_000:
+                asked = study.ask("ana")
+                study.tell(asked.id, "second", "ana")
+                acknowledged += 1
+        with pytest.raises(StorageFull):  # still full; reading still works
+            study.add_arms([f"b{k}" for k in range(1000)], [[1.0, 2.0, 3.0]] * 1000)
+        assert len(load_study("study", sqlite_url).votes()) == acknowledged
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert str(path_of(sqlite_url)) in str(caught.value)
+    assert acknowledged > 5
+    assert [vote.sequence for vote in study.votes()] == list(range(1, acknowledged + 1))
+    study.tell(study.ask("ana").id, "tie", "ana")
+    assert len(study) == acknowledged + 1
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def as_nobody(task: Callable[[], None]) -> None:
+    """Run a task in a child that may not write what others own; root may write anything."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            task()
+            code = 0
+        except BaseException:  # noqa: BLE001  (shown, and the exit status tells)
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.fixture
+def guarded() -> Iterator[Path]:
+    """A folder that may be read by everybody and written by nobody, once the test has filled it."""
+    folder = Path(tempfile.mkdtemp(prefix="duelist-read-only-"))
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_read_only_file(guarded: Path) -> None:
+    url = f"sqlite:///{guarded / 'studies.db'}"
+    study = filled(storage=url)
+    duel = study.ask("ana")
+    study.close()
+    (guarded / "studies.db").chmod(0o444)
+    guarded.chmod(0o555)
+
+    def try_to_vote() -> None:
+        with pytest.raises(StorageReadOnly, match="cannot be written; check who may write"):
+            load_study("study", url).tell(duel.id, "first", "ana")
+
+    as_nobody(try_to_vote)
+    guarded.chmod(0o755)
+    (guarded / "studies.db").chmod(0o644)
+    assert load_study("study", url).pending() == [duel]
+
+
+def test_a_file_that_is_no_database(sqlite_url: str) -> None:
+    path_of(sqlite_url).write_bytes(b"These are not the votes you are looking for. " * 100)
+    before = path_of(sqlite_url).read_bytes()
+    with pytest.raises(StorageCorrupted, match="not a database; keep the file"):
+        create_study("s", sqlite_url)
+    assert path_of(sqlite_url).read_bytes() == before
+
+
+def test_a_damaged_file(sqlite_url: str) -> None:
+    study = filled(storage=sqlite_url, n_arms=400)
+    study.tell(study.ask("ana").id, "first", "ana")
+    study.close()
+    size = path_of(sqlite_url).stat().st_size
+    with path_of(sqlite_url).open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(b"\xa5" * (size - 4096 * 3))
+    with pytest.raises(StorageCorrupted, match="damaged"):
+        load_study("study", sqlite_url).votes()
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "match"),
+    [("0000", StorageTooOld, "duelist storage upgrade"), ("9999", StorageTooNew, "install a newer duelist")],
+)
+def test_another_schema_is_refused_and_explained(url: str, version: str, error: type, match: str) -> None:
+    study = filled(storage=url)
+    with study._storage._writer.begin() as connection:  # type: ignore[attr-defined]
+        connection.execute(sa.text(f"UPDATE duelist_version SET version_num = '{version}'"))
+    for attempt in (load_study, create_study):
+        with pytest.raises(error, match=f"schema {version}.*{HEAD}.*{match}"):
+            attempt("study", url)
+
+
+def test_upgrading_what_is_up_to_date_changes_nothing(url: str) -> None:
+    study = filled(storage=url)
+    vote = study.tell(study.ask("ana").id, "first", "ana")
+    assert upgrade_storage(url) == HEAD
+    assert load_study("study", url).votes() == [vote]
+
+
+def test_a_writer_that_does_not_end(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.2)
+    study = filled(storage=sqlite_url)
+    duel = study.ask("ana")
+    other = sqlite3.connect(path_of(sqlite_url), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageLocked, match="somebody else"):
+        study.tell(duel.id, "first", "ana")
+    assert study.votes() == []  # readers do not wait
+    other.execute("ROLLBACK")
+    other.close()
+    assert study.tell(duel.id, "first", "ana").sequence == 1
+
+
+def test_a_connection_cut_in_the_middle_of_a_tell(postgres_url: str) -> None:
+    """The server ends the connection while the vote waits for its turn; told again, it is there, once."""
+    study = filled(storage=postgres_url)
+    duel = study.ask("ana")
+    admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    failures: list[Exception] = []
+
+    def tell() -> None:
+        try:
+            study.tell(duel.id, "first", "ana")
+        except StorageError as error:
+            failures.append(error)
+
+    holder = load_study("study", postgres_url)
+    waiting = sa.text(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with holder._storage.writing(holder._id), admin.connect() as connection:
+        thread = threading.Thread(target=tell)
+        thread.start()
+        give_up = time.monotonic() + 20
+        while (pid := connection.execute(waiting).scalar()) is None and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert connection.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
+        thread.join()
+    assert [type(error) for error in failures] == [ConnectionLost]
+    assert "repeat the call" in str(failures[0])
+    assert study.votes() == []
+    assert study.tell(duel.id, "first", "ana").sequence == 1
+    assert len(study) == 1
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_all_connections_cut_between_calls(postgres_url: str) -> None:
+    """The server has been restarted, as far as we can see: the next call connects anew."""
+    study = filled(storage=postgres_url)
+    duel = study.ask("ana")
+    with sa.create_engine(postgres_url, poolclass=sa.NullPool).connect() as connection:
+        connection.execute(
+            sa.text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    assert study.tell(duel.id, "first", "ana").sequence == 1
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionLost, match="check that the server runs"):
+        create_study("s", f"postgresql+psycopg://user:secret@/db?host={tmp_path}")
+
+
+def test_passwords_are_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionLost) as caught:
+        create_study("s", f"postgresql+psycopg://user:secret@/db?host={tmp_path}")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionLost, match="check that the folder exists"):
+        create_study("s", f"sqlite:///{tmp_path / 'missing' / 'studies.db'}")
+
+
+def test_a_network_file_system_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/export {tmp_path} nfs4 rw 0 0\n")
+    monkeypatch.setattr(_sqlite, "_MOUNTS", mounts)
+    with pytest.warns(StorageWarning, match=r"network file system \(nfs4\).*PostgreSQL"):
+        create_study("s", f"sqlite:///{tmp_path / 'studies.db'}")
+    assert _sqlite.file_system(Path("/datax/a.db"), "/dev/sda / ext4 rw\nserver:/ /data nfs rw") == "ext4"
+
+
+@pytest.mark.parametrize("storage", ["captions.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", ""])
+def test_storages_that_are_none(storage: str) -> None:
+    with pytest.raises(InvalidInput, match=r"give \"sqlite:///file.db\""):
+        create_study("s", storage)
+
+
+def test_every_known_code_has_its_error() -> None:
+    """Codes that cannot be provoked here are told by the drivers' own words for them."""
+
+    class Refusal(Exception):
+        def __init__(self, **codes: str) -> None:
+            super().__init__("as the database says it\nwith details")
+            self.__dict__.update(codes)
+
+    for codes, kind in (
+        ({"sqlstate": "53100"}, StorageFull),
+        ({"sqlstate": "25006"}, StorageReadOnly),
+        ({"sqlstate": "XX001"}, StorageCorrupted),
+        ({"sqlstate": "55P03"}, StorageLocked),
+        ({"sqlstate": "57P01"}, ConnectionLost),
+        ({"sqlite_errorname": "SQLITE_IOERR_FSYNC"}, StorageError),
+    ):
+        error = _explain.explained(sa.exc.InternalError("SELECT 1", {}, Refusal(**codes)), "here")
+        assert type(error) is kind
+        assert str(error).startswith("storage here ")
+        assert str(error).endswith("(as the database says it)")
+
+
+# -- names -------------------------------------------------------------------------------
+
+
+def test_studies_by_name(url: str) -> None:
+    create_study("one", url, policy="StaD", seed=7)
+    filled("two", url)
+    assert [(s.name, s.settings.policy, s.arms, s.votes) for s in list_studies(url)] == [
+        ("one", "StaD", 0, 0),
+        ("two", "MaxInP", 6, 0),
+    ]
+    with pytest.raises(UnknownStudy, match="'three'.*'one', 'two'"):
+        load_study("three", url)
+    with pytest.raises(UnknownStudy, match="'three'"):
+        delete_study("three", url)
+    with pytest.raises(StudyExists, match="load_if_exists"):
+        create_study("one", url)
+    delete_study("two", url)
+    assert [s.name for s in list_studies(url)] == ["one"]
+
+
+def test_load_if_exists_takes_the_study_as_it_is(url: str) -> None:
+    create_study("one", url, policy="StaD", seed=7)
+    assert create_study("one", url, load_if_exists=True).settings.seed == 7
+    assert create_study("one", url, policy="StaD", load_if_exists=True).settings.policy == "StaD"
+    with pytest.raises(StudyExists, match="seed=7, not 8"):
+        create_study("one", url, load_if_exists=True, seed=8)
+    with pytest.raises(StudyExists, match="policy='StaD', not 'VACDB'"):
+        create_study("one", url, load_if_exists=True, policy="VACDB")
+
+
+def test_what_is_not_there_is_not_made_by_looking(sqlite_url: str) -> None:
+    for look in (lambda: load_study("s", sqlite_url), lambda: list_studies(sqlite_url)):
+        with pytest.raises(UnknownStudy, match="no file"):
+            look()
+    assert not path_of(sqlite_url).exists()
+
+
+def test_an_empty_database_holds_no_studies(postgres_url: str) -> None:
+    with pytest.raises(UnknownStudy, match="holds no studies"):
+        list_studies(postgres_url)
+
+
+def test_a_study_that_is_deleted_while_in_use(url: str) -> None:
+    study = filled(storage=url)
+    delete_study("study", url)
+    with pytest.raises(UnknownStudy, match="deleted"):
+        study.ask("ana")
