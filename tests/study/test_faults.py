@@ -276,7 +276,7 @@ def test_studies_by_name(url: str) -> None:
         ("one", "StaD", 0, 0),
         ("two", "MaxInP", 6, 0),
     ]
-    with pytest.raises(UnknownStudy, match="'three'.*'one', 'two'"):
+    with pytest.raises(UnknownStudy, match=r"'three'.*'one', 'two'"):
         load_study("three", url)
     with pytest.raises(UnknownStudy, match="'three'"):
         delete_study("three", url)

@@ -1,0 +1,120 @@
+"""`duelist study` as a person types it, on a real SQLite file."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from duelist.cli import app
+from duelist.errors import InvalidInput
+from duelist.study.arm_files import read_arms
+
+ARMS = [{"id": f"a{k}", "features": [float(k), float(k % 3), 1.0 / (k + 1)], "payload": f"text {k}"} for k in range(5)]
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DUELIST_STORAGE", f"sqlite:///{tmp_path / 'studies.db'}")
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "arms.jsonl").write_text("\n".join(json.dumps(arm) for arm in ARMS) + "\n")
+
+    def run(*words, code=0):
+        result = CliRunner().invoke(app, [str(w) for w in words])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+@pytest.fixture
+def study(shell):
+    shell("study", "create", "captions")
+    shell("study", "add-arms", "captions", "arms.jsonl")
+    return shell
+
+
+def vote(shell, outcome="first", rater="ana"):
+    duel = json.loads(shell("study", "ask", "captions", "-r", rater, "--json"))
+    shell("study", "tell", "captions", duel["id"], outcome, "-r", rater)
+    return duel
+
+
+def test_a_study_from_beginning_to_end(study):
+    duel = vote(study)
+    assert duel["first"]["id"] != duel["second"]["id"]
+    assert "text" in study("study", "ask", "captions", "-r", "ana")
+    assert "1 votes in the log" in study("study", "status", "captions")
+    board = json.loads(study("study", "leaderboard", "captions", "--json", "--plot", "out/board.png"))
+    assert board["votes"] == 1
+    assert len(board["standings"]) == 5
+    assert "captions" in study("study", "list")
+    assert "1 row written" in study("study", "export", "captions", "votes.jsonl")
+    study("study", "create", "second", "--policy", "vacdb")
+    study("study", "add-arms", "second", "arms.jsonl")
+    assert "1 votes" in study("study", "import", "second", "votes.jsonl")
+    assert "--yes" in study("study", "delete", "captions", code=2)
+    study("study", "delete", "captions", "--yes")
+    assert "no study 'captions'" in study("study", "status", "captions", code=2)
+
+
+def test_votes_are_repeated_revised_and_undone(study):
+    duel = vote(study)
+    tell = ("study", "tell", "captions", duel["id"])
+    assert "vote 1" in study(*tell, "first", "-r", "ana")
+    assert "revise" in study(*tell, "second", "-r", "ana", code=2)
+    assert "vote 2: second" in study(*tell, "second", "-r", "ana", "--revise")
+    assert "may answer again" in study("study", "undo", "captions", duel["id"], "-r", "ana")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("study", "create", "captions"), "captions"),
+        (("study", "create", "x", "--policy", "nope"), "policy is 'nope'"),
+        (("study", "ask", "nothing", "-r", "ana"), "no study 'nothing'"),
+        (("study", "tell", "captions", "1", "7", "-r", "ana"), "outcome is '7'"),
+        (("study", "tell", "captions", "99", "first", "-r", "ana"), "99"),
+        (("study", "add-arms", "captions", "missing.jsonl"), "missing.jsonl cannot be read"),
+        (("study", "export", "captions", "x", "-f", "nope"), "format is 'nope'"),
+        (("study", "status", "captions", "-s", "ftp://x"), "storage is 'ftp://x'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_value(study, words, said):
+    output = study(*words, code=2)
+    assert said in output.replace("\n", " ")
+    assert "Traceback" not in output
+
+
+def test_create_if_missing_and_formats_and_upgrade(study):
+    study("study", "create", "captions", "--if-missing")
+    assert "label-studio" in study("study", "formats")
+    assert "up to date" in study("storage", "upgrade")
+
+
+def test_arms_from_csv(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text('id,payload,context,x,y\na,"one, two",p,1,2\nb,,p,3,4.5\n')
+    arms = read_arms(path)
+    assert arms.ids == ["a", "b"]
+    assert arms.features.tolist() == [[1.0, 2.0], [3.0, 4.5]]
+    assert arms.payloads == ["one, two", ""]
+    assert arms.contexts == ["p", "p"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", "", "has no arms"),
+        ("a.jsonl", "{", "line 1 is not JSON"),
+        ("a.jsonl", '{"id": 1}', "no list of features"),
+        ("a.jsonl", '{"id": 1, "features": ["x"]}', "feature is 'x'"),
+        ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
+        ("a.csv", "name,x\na,1\n", "no column id"),
+        ("a.csv", "id,x\na,one\n", "line 2: feature is 'one'"),
+    ],
+)
+def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read_arms(tmp_path / name)

@@ -1,0 +1,98 @@
+"""Which arm is best: against the formula in plain NumPy, against exact posteriors, and in runs that stop."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import duelist as dl
+from duelist.experiments.stopping import race
+from duelist.identification import DRAWS, recommend
+
+
+def instance(seed, n_arms=8, dim=3):
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((40, dim))
+    return rng.standard_normal((n_arms, dim)), rng.standard_normal(dim), np.eye(dim) + z.T @ z
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
+def test_candidates_are_those_inside_the_boundary(seed, delta):
+    arms, theta, curvature = instance(seed)
+    found = recommend(arms, theta, curvature, 1.0, delta)
+    u = arms @ theta
+    best = int(u.argmax())
+    inverse = np.linalg.inv(curvature)
+    inside = []
+    for j in range(len(arms)):
+        z = arms[best] - arms[j]
+        square, prior = z @ inverse @ z, z @ z
+        bound = square * (np.log(prior / square) + 2.0 * np.log((len(arms) - 1) / delta)) if j != best else 1.0
+        if j == best or (u[best] - u[j]) ** 2 <= bound:
+            inside.append(j)
+    assert found.best == best == found.candidates[0]
+    assert sorted(found.candidates) == inside
+    assert found.decided == (inside == [best])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_probability_of_two_arms_is_that_of_a_normal(seed):
+    arms, theta, curvature = instance(seed, n_arms=2)
+    found = recommend(arms, 0.1 * theta, curvature, 1.0, 1e-9)
+    z = arms[found.best] - arms[1 - found.best]
+    exact = stats.norm.cdf(z @ theta * 0.1 / np.sqrt(z @ np.linalg.inv(curvature) @ z))
+    assert abs(found.probability - exact) < 6.0 * np.sqrt(exact * (1.0 - exact) / DRAWS)
+
+
+def test_equal_arms_share_the_probability_and_are_never_ruled_out():
+    arms = np.array([[1.0, 0.0], [1.0, 0.0], [-50.0, 0.0]])
+    found = recommend(arms, np.array([1.0, 0.0]), 100.0 * np.eye(2), 1.0)
+    assert found.candidates == (0, 1)
+    assert found.probability == 0.5
+    assert not found.decided
+
+
+def test_a_single_arm_is_best():
+    found = recommend(np.ones((1, 2)), np.zeros(2), np.eye(2), 1.0)
+    assert (found.best, found.probability, found.interval, found.decided) == (0, 1.0, (0.0, 0.0), True)
+    assert "all others are ruled out" in str(found)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1, "0.1", True, np.nan])
+def test_an_impossible_error_rate_is_refused(delta):
+    with pytest.raises(dl.InvalidInput, match="delta is"):
+        recommend(np.eye(2), np.zeros(2), np.eye(2), 1.0, delta)
+
+
+@pytest.mark.parametrize("name", dl.policies.POLICIES)
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_every_policy_recommends_the_arm_that_always_wins(name, estimator):
+    rng = np.random.default_rng(0)
+    arms = rng.standard_normal((5, 3))
+    utilities = arms @ np.array([3.0, -2.0, 1.0])
+    policy = dl.make_policy(name, horizon=400, estimator=estimator, random_state=0)
+    before = None
+    for _ in range(400):
+        duel = policy.ask(arms)
+        policy.tell(duel, float(utilities[duel.first] > utilities[duel.second]))
+    before = policy.snapshot()
+    assert policy.recommend(arms).best == int(utilities.argmax())
+    assert policy.snapshot() == before
+
+
+def test_a_policy_that_knows_nothing_rules_nothing_out():
+    policy = dl.MaxPairUCB()
+    policy.ask(np.eye(3))
+    found = policy.recommend(np.eye(3))
+    assert len(found.candidates) == 3
+    assert 0.2 < found.probability < 0.5
+    with pytest.raises(dl.InvalidInput, match="seen no arms"):
+        dl.MaxPairUCB().recommend(np.eye(3))
+
+
+def test_stopping_is_wrong_no_more_often_than_it_says():
+    """delta = 0.2 over 60 runs: more than 21 wrong ones have probability under 0.1 % if the rate is 0.2."""
+    found = race({"uniform": dl.UniformPair()}, 60, 0.2, 11, lambda _done, _total: None)["uniform"]
+    assert stats.binom.sf(21, 60, 0.2) < 1e-3
+    assert found.wrong <= 21
+    assert found.undecided < 30
