@@ -155,6 +155,12 @@ def test_csv_with_line_ends_in_cells_as_a_spreadsheet_writes_it(tmp_path):
     assert (two.outcome, two.extra) == (Outcome.SKIP, {})
 
 
+def test_a_cell_may_be_long(tmp_path):
+    row = Comparison("a", "b", Outcome.TIE, payload_first="long\n" * 50_000, payload_second="x")
+    write("csv", [row], tmp_path / "v.csv")
+    assert list(read("csv", tmp_path / "v.csv")) == [row]
+
+
 # -- damage ------------------------------------------------------------------------------
 
 HEADER = '{"format": "duelist.votes", "version": 1}\n'

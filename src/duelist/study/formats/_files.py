@@ -17,6 +17,8 @@ from duelist.files import replacing
 
 _GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 16
+_LARGEST_CELL: Final = 1 << 30
+"""Answers can be longer than the 128 KiB that the csv module allows unless told otherwise."""
 _LOOKAHEAD: Final = 16
 """No JSON literal or escape is longer: an error further than this from the end of what was read is a real one."""
 
@@ -58,6 +60,7 @@ def read_json(path: Path) -> Iterator[Row]:
 
 def read_csv(path: Path, needed: Sequence[str] = ()) -> Iterator[Row]:
     """Records of a CSV file (RFC 4180) with a header; a cell may hold line ends."""
+    csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with _text(path) as file, _damage(path):
         reader = csv.reader(file, strict=True)
         names = next(reader, None)
@@ -108,8 +111,7 @@ def _damage(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InvalidInput(f"{path} is a damaged gzip file ({error}); get it again") from error
     except csv.Error as error:
-        advice = "call csv.field_size_limit with a larger number" if "limit" in str(error) else "save it as RFC 4180"
-        raise InvalidInput(f"{path} cannot be read as CSV ({error}); {advice}") from error
+        raise InvalidInput(f"{path} cannot be read as CSV ({error}); save it as RFC 4180 has it") from error
 
 
 def _first_character(file: IO[str]) -> str:
