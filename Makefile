@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test lint bench figures clean
+.PHONY: install postgres demo test crash lint bench figures clean
 
 install: $(STAMP)
 
@@ -18,8 +18,16 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/duelist demo --out out/demo
 
-test: install
+# The tests of studies run on a PostgreSQL server of their own.
+postgres:
+	scripts/install-postgres
+
+test: install postgres
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+# What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
+crash: install postgres
+	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py -v
 
 lint: install
 	$(BIN)/ruff check .

@@ -47,7 +47,7 @@ def test_a_full_disk(sqlite_url: str) -> None:
     written = max(file.stat().st_size for file in path_of(sqlite_url).parent.iterdir())
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     acknowledged, asked = 1, duel
-    resource.setrlimit(resource.RLIMIT_FSIZE, (written + 100_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (written + 500_000, hard))
     try:
         with pytest.raises(StorageFull, match="no room left; free some space") as caught:  # noqa: PT012
             while acknowledged < 10_000:

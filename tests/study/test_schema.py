@@ -75,4 +75,5 @@ def test_every_query_finds_its_rows_by_an_index(name: str) -> None:
         plan = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values)]
     assert any("SEARCH" in step for step in plan), plan
     assert not any("SCAN" in step and "few" not in step for step in plan), plan
-    assert not any("USE TEMP B-TREE" in step for step in plan), plan
+    # What waits is sorted after its limit, so what is sorted is few.
+    assert "CO-ROUTINE few" in plan or not any("USE TEMP B-TREE" in step for step in plan), plan
