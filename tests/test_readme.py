@@ -1,5 +1,6 @@
 """The README's Python runs as it stands, in one go; its shell commands exist."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -17,8 +18,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_python_blocks_run_in_order():
+def test_python_blocks_run_in_order(tmp_path, monkeypatch):
     mpl.use("Agg")
+    monkeypatch.chdir(tmp_path)
     code = blocks("python")
     assert len(code) >= 4
     exec(compile("\n".join(code), "README.md", "exec"), {})
@@ -28,10 +30,30 @@ def commands() -> list[str]:
     return [line for block in blocks("console") for line in block.splitlines() if line.startswith("duelist ")]
 
 
-@pytest.mark.parametrize("line", commands())
+def words_of(line: str) -> list[str]:
+    return shlex.split(line, comments=True)[1:]
+
+
+def of_studies(line: str) -> bool:
+    return words_of(line)[0] in ("study", "storage")
+
+
+def test_study_commands_run_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arms = [{"id": f"a{k}", "features": [float(k == j) for j in range(4)], "payload": f"Text {k}"} for k in range(4)]
+    Path("arms.jsonl").write_text("\n".join(json.dumps(arm) for arm in arms))
+    Path("battles.json").write_text(json.dumps([{"model_a": "a0", "model_b": "a1", "winner": "tie"}]))
+    lines = [line for line in commands() if of_studies(line)]
+    assert len(lines) >= 8
+    for line in lines:
+        result = CliRunner().invoke(app, words_of(line))
+        assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+@pytest.mark.parametrize("line", [line for line in commands() if not of_studies(line)])
 def test_shell_commands_run(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(line)[1:]
+    words = words_of(line)
     if words[0] == "simulate":
         words += ["--horizon", "50", "--runs", "2"]
     result = CliRunner().invoke(app, words)
