@@ -152,21 +152,6 @@ def test_many_arms_meet_in_a_pair_that_settles(link, strength):
     assert others > 0
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_many_arms_lose_little_by_the_single_radius(link):
-    # (i, j) is best for a radius r; every other pair has at most the largest radius of all. So the loss is at most
-    # the difference of the two radii times the largest width: the bound that the docstring's rule has.
-    rng = np.random.default_rng(LINKS.index(link))
-    for _ in range(10):
-        v = rng.normal(size=(4, MANY_ARMS)) * 0.3
-        u = rng.normal(size=4) @ v
-        i, j = found(u, v, link, 1.2, 4000.0)
-        values, squares = worth(u, v, link, 1.2, 4000.0), squares_of(v)
-        own = np.sqrt(1.2 * np.log1p(4000.0 * link_slope(link, u[i] - u[j]) * squares[i, j]))
-        most = np.sqrt(1.2 * np.log1p(4000.0 * link_slope(link, 0.0) * squares.max()))
-        assert values.max() - values[i, j] <= (most - own) * np.sqrt(squares.max()) + near(values.max())
-
-
 def test_many_equal_arms_meet_themselves():
     v = np.ones((3, MANY_ARMS))
     i, j = found(np.zeros(MANY_ARMS), v, "logistic", 1.2, 4000.0)

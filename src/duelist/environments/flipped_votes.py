@@ -32,6 +32,10 @@ class FlippedVotes(Environment):
     def __init__(self, environment: Environment, first: int = 0, share: float = 0.0) -> None:
         if not isinstance(environment, Environment):
             raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
+        if isinstance(environment, FlippedVotes):
+            raise InvalidInput(
+                "votes that are flipped twice are honest; give one FlippedVotes both `first` and `share`"
+            )
         chance = finite_floats("share", share, "a chance from 0 to 1")
         if chance.shape != () or not 0.0 <= chance <= 1.0:
             raise InvalidInput(f"share is {share!r}; give a chance from 0 to 1")

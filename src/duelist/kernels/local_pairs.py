@@ -43,10 +43,10 @@ def best_local_pair(
 ) -> tuple[int, int]:
     """argmax over i <= j of the worth of a pair; equal ones: the first.
 
-    From `MANY_ARMS` arms on, the pair at which a single radius is its own: see `_settled_pair`.
+    From `MANY_ARMS` arms on, an approximation that prunes: see `_found_among_many`.
     """
     if u.size >= MANY_ARMS:
-        return _settled_pair(u, v, link, stretch, horizon, scratch)
+        return _found_among_many(u, v, link, stretch, horizon, scratch)
     return _best_of_few(u, v, link, stretch, horizon, scratch)
 
 
@@ -61,8 +61,7 @@ def _best_of_few(u: Vector, v: Matrix, link: int, stretch: float, horizon: float
     for j in range(n):
         square = reach[j]
         if square > 0.0 and u[top] + u[j] + most * math.sqrt(square) > best:
-            radius = radius_of(square, slope(link, u[top] - u[j]), stretch, horizon)
-            value = u[top] + u[j] + radius * math.sqrt(square)
+            value = worth(u, top, j, square, link, stretch, horizon)
             if value > best:
                 first, second, best = min(top, j), max(top, j), value
         reach[j] = u[j] + most * math.sqrt(square)
@@ -75,30 +74,47 @@ def _best_of_few(u: Vector, v: Matrix, link: int, stretch: float, horizon: float
             square, j = line[k], i + 1 + k
             if u[i] + u[j] + most * math.sqrt(square) < best or square == 0.0 or j == top:
                 continue
-            radius = radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
-            value = u[i] + u[j] + radius * math.sqrt(square)
+            value = worth(u, i, j, square, link, stretch, horizon)
             if value > best or (value == best and (i < first or (i == first and j < second))):
                 first, second, best = i, j, value
     return first, second
 
 
-@compiled_apart
-def _settled_pair(u: Vector, v: Matrix, link: int, stretch: float, horizon: float, scratch: Scratch) -> tuple[int, int]:
-    """The best pair for one radius, then for the radius of that pair, until it stays the same.
+@compiled
+def worth(u: Vector, i: int, j: int, square: float, link: int, stretch: float, horizon: float) -> float:
+    """What a pair of squared width `square` is worth."""
+    return u[i] + u[j] + math.sqrt(square) * radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
 
-    Starts from the radius of the widest pair, which is too large for every other: an approximation of
-    the best pair that needs only searches that prune.
+
+@compiled_apart
+def _found_among_many(
+    u: Vector, v: Matrix, link: int, stretch: float, horizon: float, scratch: Scratch
+) -> tuple[int, int]:
+    """The best of some good pairs, by their true worth; not always the best of all.
+
+    They are: all pairs of the arm with the largest utility; and the best pair for one radius (first that of the widest pair,
+    which is too large for every other), then for the radius of that pair, and so on a few times. Each is found by a search that
+    prunes.
     """
+    n = u.size
     top = argmax(u)
-    reach = scratch.reach[: u.size]
+    reach = scratch.reach[:n]
     squared_widths(v, top, plain_int(0), reach)
     radius = radius_of(4.0 * reach[argmax(reach)], slope(link, 0.0), stretch, horizon)
-    first, second = top, top
+    first, second, best = top, top, 2.0 * u[top]
+    for j in range(n):
+        value = worth(u, top, j, reach[j], link, stretch, horizon)
+        if reach[j] > 0.0 and value > best:
+            first, second, best = min(top, j), max(top, j), value
+    i, j = top, top
     for _ in range(_MOST_GUESSES):
-        i, j, value = best_pair(u, v, radius, scratch)
-        if i == j or (i == first and j == second):
-            return i, j
-        first, second = i, j
-        square = ((value - u[i] - u[j]) / radius) ** 2
+        before = i, j
+        i, j, total = best_pair(u, v, radius, scratch)
+        if i == j or (i, j) == before:
+            break
+        square = ((total - u[i] - u[j]) / radius) ** 2
+        value = worth(u, i, j, square, link, stretch, horizon)
+        if value > best:
+            first, second, best = i, j, value
         radius = radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
     return first, second

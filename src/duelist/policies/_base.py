@@ -246,6 +246,8 @@ class CompiledPolicy(Policy):
     ) -> _ledger.Choice:
         """What it would ask now; nothing changes, neither what it knows nor its random numbers.
 
+        (A policy that has seen no arms begins with these.)
+
         Parameters
         ----------
         arms

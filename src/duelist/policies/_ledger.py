@@ -21,8 +21,9 @@ from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, forget, scratch_block, scratch_of
 from duelist.kernels.scratch import cut as cut_scratch
 from duelist.links import slope
+from duelist.policies._checks import is_number
 from duelist.policies._curvature import refresh_curvature
-from duelist.policies._state import Floats, Layout, cut, state_of
+from duelist.policies._state import Floats, Layout, cut, solve_once, state_of
 
 if TYPE_CHECKING:
     from duelist.policies._base import CompiledPolicy
@@ -65,8 +66,10 @@ def consider(
     rounds: int | None,
 ) -> Choice:
     """See `CompiledPolicy.consider`."""
+    _check_moment(seed, rounds)
     policy._prepare(arms[None], 1)
     (core, rows, layout), (_, room) = policy._ready()
+    out = [_checked_pending(policy, *duel) for duel in pending]
     if policy._aside is None or policy._aside[1] != room:
         policy._aside = scratch_block(room), room
     aside = policy._aside
@@ -77,20 +80,22 @@ def consider(
         state.words[:] = seed_words(seed)
     if rounds is not None:
         state.rounds[0] = rounds
+    link, online = policy._config.link, policy._config.online
     if policy.local_curvature:
-        refresh_curvature(*blocks, *aside, policy._config.link, policy._config.online)
-    for difference, layer, share in pending:
-        if share > 0.0 and 0 <= layer < layout.layers:
-            z = difference_for(policy, difference)
-            count_pending(*blocks, *aside, policy._config.link, int(layer), z, float(share))
+        # Solved before the duels that are out are counted: a solve makes the curvature anew.
+        if state.dirty[0] and not online:
+            solve_once(*blocks, *aside, link, 0)
+        refresh_curvature(*blocks, *aside, link, online)
+    for z, layer, share in out:
+        if share > 0.0 and layer >= 0:
+            count_pending(*blocks, *aside, link, layer, z, share)
     return Choice(*policy._code.ask(policy._config, *blocks, *aside, arms, np.empty(layout.dim)))
 
 
 def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, layer: int, share: float) -> None:
     """See `CompiledPolicy.learn`."""
     state = policy._fitted()
-    if not -1 <= layer < state.theta.shape[0] or not 0.0 <= share < np.inf:
-        raise InvalidInput(f"layer is {layer}, share {share}; give those of the `Choice`, or no layer")
+    layer, share = _checked_place(policy, layer, share)
     policy._next_id += 1
     state.rounds[0] += 1
     policy._make_room(ahead=1)  # as `consider` would, so that it leaves no trace either
@@ -110,3 +115,29 @@ def difference_for(policy: CompiledPolicy, difference: ArrayLike) -> Floats:
             policy._fitted()  # says that it has seen no arms
         raise InvalidInput(f"difference has shape {z.shape}; give {policy.dim_} numbers, first arm minus second")
     return z
+
+
+def _checked_place(policy: CompiledPolicy, layer: int, share: float) -> tuple[int, float]:
+    """A layer that the policy has (-1: none) and the share of an outcome in it."""
+    whole = isinstance(layer, (int, np.integer)) and not isinstance(layer, bool)
+    if (
+        not whole
+        or not -1 <= layer < policy._fitted().theta.shape[0]
+        or not is_number(share)
+        or not 0.0 <= share < np.inf
+    ):
+        raise InvalidInput(f"layer is {layer!r}, share {share!r}; give those of the `Choice`, or no layer")
+    return int(layer), float(share)
+
+
+def _checked_pending(
+    policy: CompiledPolicy, difference: ArrayLike, layer: int, share: float
+) -> tuple[Floats, int, float]:
+    return difference_for(policy, difference), *_checked_place(policy, layer, share)
+
+
+def _check_moment(seed: int | None, rounds: int | None) -> None:
+    for name, value in (("seed", seed), ("rounds", rounds)):
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 0):
+            raise InvalidInput(f"{name} is {value!r}; give a whole number of at least 0, or None")

@@ -8,7 +8,7 @@ import numpy as np
 
 from duelist.policies._base import CompiledPolicy
 from duelist.policies._curvature import refresh_curvature
-from duelist.policies._state import Floats
+from duelist.policies._state import Floats, cut
 
 
 class LocalCurvature(CompiledPolicy):
@@ -20,7 +20,8 @@ class LocalCurvature(CompiledPolicy):
     def curvature_(self) -> Floats:
         """H at `theta_`."""
         self.estimate(0)
-        blocks, room = self._ready()
-        refresh_curvature(*blocks, *room, self._config.link, self._config.online)
-        factor = np.triu(self._fitted().curvature[0])
+        (core, rows, layout), room = self._ready()
+        copy = core.copy()  # looking leaves no trace
+        refresh_curvature(copy, rows, layout, *room, self._config.link, self._config.online)
+        factor = np.triu(cut(copy, rows, layout).curvature[0])
         return np.asarray(factor.T @ factor)

@@ -83,8 +83,8 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     ----------
     - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge,
       whose bias sqrt(ridge) S is added.
-    - From 256 arms on, one radius serves all pairs, the one that the winning pair itself has
-      (`kernels.local_pairs`); the search then prunes.
+    - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
+      and the winners for several single radii (`kernels.local_pairs`).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
     - An arm may meet itself, as the argmax allows, and then nothing is learned.
 

@@ -6,10 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from numpy.typing import ArrayLike
+
 from duelist import radius as radii
+from duelist.compiled import compiled
+from duelist.kernels.linalg import width_of
 from duelist.kernels.pairs import best_pair
 from duelist.kernels.scratch import Scratch, last_decision, recall, remember
 from duelist.policies._checks import check_positive
+from duelist.policies._ledger import difference_for
 from duelist.policies._radius_policy import RadiusPolicy, flat_radius
 from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
 from duelist.policies._state import Floats, State
@@ -28,15 +33,21 @@ class RCDBConfig(NamedTuple):
     corruption: float
 
 
+@compiled
+def trusted_width(config: RCDBConfig, state: State, dim: int) -> float:
+    """The width up to which a vote of this round counts in full."""
+    if config.trust > 0.0:
+        return config.trust
+    horizon = radii.effective_horizon(config.horizon, state.rounds[0])
+    return math.sqrt(dim) / (config.corruption if config.corruption > 0.0 else math.sqrt(horizon))
+
+
 @rule(RCDBConfig)
 def decide_rcdb(config: RCDBConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
     """MaxPairUCB's pair, with weight min(1, trust / width)."""
     dim = arms.shape[1]
     radius = flat_radius(config, state, dim)
-    trust = config.trust
-    if trust == 0.0:
-        horizon = radii.effective_horizon(config.horizon, state.rounds[0])
-        trust = math.sqrt(dim) / (config.corruption if config.corruption > 0.0 else math.sqrt(horizon))
+    trust = trusted_width(config, state, dim)
     # Where the radius is a constant, only the trust tells that a guessed horizon has moved on.
     if recall(scratch, arms, trust if config.kind == radii.CONSTANT else radius):
         return last_decision(scratch)
@@ -90,6 +101,12 @@ class RCDB(RadiusPolicy):
         for name in ("trust", "corruption"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+
+    def place(self, difference: ArrayLike) -> tuple[int, float]:
+        """The one estimator, with the weight that the rule would give this difference now."""
+        z, state = difference_for(self, difference), self._fitted()
+        trust, width = trusted_width(self._config, state, z.size), width_of(state.factor[0], z)
+        return 0, 1.0 if width <= trust else trust / width
 
     def make_config(self) -> RCDBConfig:
         """The settings of the rule as numbers."""
