@@ -441,7 +441,7 @@ def test_duels_on_the_hypercube_attain_the_maximum_of_the_reference(name: str, s
 # -- reading -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_reading_the_estimate_in_every_round_changes_no_duel(name: str) -> None:
     policy, reference = twins(name, 11)
     world = World(11, False, dim=2, size=0.5)
@@ -457,7 +457,7 @@ def test_reading_the_estimate_in_every_round_changes_no_duel(name: str) -> None:
 
 NARROW_ARMS = np.array([[0.0, 0.0], [0.05, 0.0], [0.02, 0.03]])
 ASKED_ONLY: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in POLICIES),
+    *((name, {}) for name in REFERENCES),
     ("VACDB", {"radius": "theory", "explore": "widest"}),  # exploits until the horizon doubles, then explores
     ("VACDB", {"radius": "theory", "explore": "value"}),
     ("StaD", {"radius": 0.6}),
