@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install postgres demo test crash lint bench figures clean
+.PHONY: install postgres demo test crash lint bench figures frontier clean
 
 install: $(STAMP)
 
@@ -37,6 +37,9 @@ lint: install
 
 figures: install
 	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
+
+frontier: install
+	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
 
 bench: install
 	$(BIN)/python -m benchmarks

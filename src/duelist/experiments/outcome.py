@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 HOLDS: Final = "holds"
 HOLDS_ONLY_IF: Final = "holds only if"
 DOES_NOT_HOLD: Final = "does not hold"
+BEYOND: Final = "beyond the paper"
+"""The section of a claim that is ours, not the paper's."""
 
 
 @dataclass(frozen=True)
