@@ -31,7 +31,8 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
         )
     # One pass proves every entry finite and small enough to square, at half the cost of looking at each.
     flat = array.reshape(-1)
-    if not np.vdot(flat, flat) <= LARGEST_SQUARE:  # it overflows without a warning, which `dot` gives
+    # `einsum` overflows without a warning, and starts no threads: on a busy machine BLAS waits milliseconds for its own.
+    if not np.einsum("i,i->", flat, flat) <= LARGEST_SQUARE:
         if np.isfinite(array).all():
             raise InvalidInput(
                 f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
