@@ -100,9 +100,10 @@ def main() -> None:
     parser.add_argument("--votes", type=int, nargs="+", default=[1000, 100_000])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--policy", default="VACDB")
-    parser.add_argument("--folder", type=Path, default=Path())
+    parser.add_argument("--folder", type=Path, default=Path("out"))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder, prefix=".benchmark-") as name:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="study-") as name:
         folder = Path(name)
         print(f"one fdatasync of 4 KiB here: {1e3 * fsync_time(folder):.2f} ms")
         plays = {"Optuna": optuna_round(folder)}

@@ -25,13 +25,13 @@ class Told(NamedTuple):
     revise: bool
 
 
-def tell(tx: Transaction, known: Known, told: Told, now: int) -> VoteRow:
-    """The row of the log that holds this vote: a new one, or the one that is there already."""
+def tell(tx: Transaction, known: Known, told: Told, now: int) -> tuple[VoteRow, DuelRow]:
+    """The row of the log that holds this vote, a new one or the one that is there already, and its duel."""
     duel = find_duel(tx, told.duel)
     last = tx.last_vote(told.duel, told.rater)
     if last is not None and last.outcome is not None:
         if last.outcome == told.outcome:
-            return last
+            return last, duel
         if not told.revise:
             raise VoteRefused(
                 f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says {told.outcome.value!r}; "
@@ -52,17 +52,17 @@ def tell(tx: Transaction, known: Known, told: Told, now: int) -> VoteRow:
     )
     _close(tx, lease, duel)
     _append(tx, known, vote)
-    return vote
+    return vote, duel
 
 
-def undo(tx: Transaction, known: Known, duel_id: int, rater: str, now: int) -> VoteRow:
+def undo(tx: Transaction, known: Known, duel_id: int, rater: str, now: int) -> tuple[VoteRow, DuelRow]:
     """Take a vote back; the duel is in the rater's hands again, unless its pair is out to somebody else."""
-    find_duel(tx, duel_id)
+    duel = find_duel(tx, duel_id)
     last = tx.last_vote(duel_id, rater)
     if last is None:
         raise VoteRefused(f"{rater!r} has not voted on duel {duel_id}; there is nothing to undo")
     if last.outcome is None:
-        return last
+        return last, duel
     lease = _lease_of(tx, duel_id, rater)
     vote = last._replace(
         sequence=tx.counters.n_votes + 1,
@@ -80,7 +80,7 @@ def undo(tx: Transaction, known: Known, duel_id: int, rater: str, now: int) -> V
     else:
         tx.put_lease(new_lease(duel_id, rater, now, known.settings))
     _append(tx, known, vote)
-    return vote
+    return vote, duel
 
 
 def find_duel(tx: Transaction, duel_id: int) -> DuelRow:

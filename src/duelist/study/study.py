@@ -38,7 +38,7 @@ from duelist.study._checks import (
 from duelist.study._fold import Fold
 from duelist.study._importing import import_votes
 from duelist.study._readings import Readings
-from duelist.study._telling import Told, find_duel, tell, undo
+from duelist.study._telling import Told, tell, undo
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
 from duelist.study.storage import Storage, Transaction
 from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
@@ -246,15 +246,13 @@ class Study(Readings):
             revise=bool(revise),
         )
         with self._writing() as tx:
-            row = tell(tx, self._known, told, self._now())
-            return self._vote_of(row, find_duel(tx, row.duel))
+            return self._vote_of(*tell(tx, self._known, told, self._now()))
 
     def undo(self, duel_id: int, rater: str) -> Vote:
         """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
         number, rater = checked_number(duel_id), checked_rater(rater)
         with self._writing() as tx:
-            row = undo(tx, self._known, number, rater, self._now())
-            return self._vote_of(row, find_duel(tx, row.duel))
+            return self._vote_of(*undo(tx, self._known, number, rater, self._now()))
 
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.

@@ -71,7 +71,10 @@ class SqlTransaction(Transaction):
     def arms_since(self, revision: int) -> list[ArmRow]:
         """Arms that are new or have changed after that revision, by number."""
         found = self._rows(say.ARMS_SINCE, since=revision)
-        return [ArmRow(number, name, _from_json(payload), *rest) for number, name, payload, *rest in found]
+        return sorted(
+            (ArmRow(number, name, _from_json(payload), *rest) for number, name, payload, *rest in found),
+            key=lambda row: row.number,
+        )
 
     def set_retired(self, numbers: Sequence[int], retired: bool, revision: int) -> None:
         """Take arms out of the game, or back in."""
@@ -140,7 +143,8 @@ class SqlTransaction(Transaction):
     def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
         """Every open lease with its duel, oldest duel first."""
         width = len(LeaseRow._fields)
-        return [(_lease(row[:width]), _duel(row[width:])) for row in self._rows(say.OPEN_LEASES)]
+        found = ((_lease(row[:width]), _duel(row[width:])) for row in self._rows(say.OPEN_LEASES))
+        return sorted(found, key=lambda leased: (leased[0].duel, leased[0].rater))
 
     def put_lease(self, row: LeaseRow) -> None:
         """Write a lease, new or not."""
@@ -165,8 +169,8 @@ class SqlTransaction(Transaction):
 
     def last_vote(self, duel: int, rater: str) -> VoteRow | None:
         """The newest row of a rater about a duel."""
-        found = self._one(say.LAST_VOTE, of=duel, by=rater)
-        return None if found is None else _vote(found)
+        found = (_vote(row) for row in self._rows(say.VOTES_ON_DUEL, of=duel, by=rater))
+        return max(found, key=lambda row: row.sequence, default=None)
 
     def votes_since(self, sequence: int) -> list[VoteRow]:
         """The log after that row, in order."""

@@ -1,4 +1,8 @@
-"""The statements of a study, built once, so that SQLAlchemy compiles each of them only once."""
+"""The statements of a study, built once, so that SQLAlchemy compiles each of them only once.
+
+Where few rows are wanted in order, they are sorted by whoever reads them: asked for an order, SQLite may rather walk
+through the whole study in that order than find the few by their index.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,9 @@ STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
 ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
 
 ADD_ARMS: Final = sa.insert(arms)
-ARMS_SINCE: Final = (
-    sa.select(arms.c.number, arms.c.id, arms.c.payload, arms.c.context, arms.c.retired, arms.c.revision)
-    .where(arms.c.study_id == _study, arms.c.revision > _since)
-    .order_by(arms.c.number)
-)
+ARMS_SINCE: Final = sa.select(
+    arms.c.number, arms.c.id, arms.c.payload, arms.c.context, arms.c.retired, arms.c.revision
+).where(arms.c.study_id == _study, arms.c.revision > _since)
 _THIS_ARM = sa.and_(arms.c.study_id == _study, arms.c.number == given("arm"))
 RETIRE_ARM: Final = sa.update(arms).where(_THIS_ARM).values(retired=given("now_retired"), revision=given("at"))
 TOUCH_ARM: Final = sa.update(arms).where(_THIS_ARM).values(revision=given("at"))
@@ -87,7 +89,6 @@ OPEN_LEASES: Final = (
     sa.select(*_columns(leases), *_columns(duels))
     .join(duels, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
     .where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
-    .order_by(leases.c.duel)
 )
 # The same words in SQLite and in PostgreSQL, but two constructs in SQLAlchemy.
 PUT_LEASE: Final = sa.text(
@@ -97,11 +98,8 @@ PUT_LEASE: Final = sa.text(
 )
 
 ADD_VOTES: Final = sa.insert(votes)
-LAST_VOTE: Final = (
-    sa.select(*_columns(votes))
-    .where(votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by"))
-    .order_by(votes.c.sequence.desc())
-    .limit(1)
+VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
+    votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by")
 )
 VOTES_SINCE: Final = (
     sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)

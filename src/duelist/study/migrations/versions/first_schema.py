@@ -9,12 +9,38 @@ down_revision = None
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
+# Rows in the table, then rows that share the first, the first two, ... columns of the index.
+_STATISTICS = {
+    ("duelist_arms", "duelist_arms"): "100000 100000 1",
+    ("duelist_arms", "duelist_arms_by_revision"): "100000 100000 1000 1",
+    ("duelist_duels", "duelist_duels"): "1000000 1000000 1",
+    ("duelist_duels", "duelist_duels_by_free"): "1000000 1000000 500000 1",
+    ("duelist_duels", "duelist_duels_by_context"): "1000000 1000000 1000 500 1",
+    ("duelist_leases", "duelist_leases"): "1000000 1000000 1 1",
+    ("duelist_leases", "duelist_leases_by_state"): "1000000 1000000 10 1 1",
+    ("duelist_votes", "duelist_votes"): "1000000 1000000 1",
+    ("duelist_votes", "duelist_votes_by_duel"): "1000000 1000000 1 1 1",
+    ("duelist_votes", "duelist_votes_once"): "1000000 1000000 1 1",
+}
+
+
 def upgrade() -> None:
     """Make all tables."""
     _studies()
     _arms()
     _duels()
     _votes()
+    if op.get_bind().dialect.name == "sqlite":
+        _statistics()
+
+
+def _statistics() -> None:
+    """Tell SQLite that a study is large: it takes every table for a small one, and would read all of a study to find a row."""
+    op.execute("ANALYZE sqlite_schema")
+    for (table, index), rows in _STATISTICS.items():
+        statement = sa.text("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (:tbl, :idx, :stat)")
+        op.execute(statement.bindparams(tbl=table, idx=index, stat=rows))
+    op.execute("ANALYZE sqlite_schema")
 
 
 def _of_study() -> "sa.Column[int]":
