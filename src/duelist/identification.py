@@ -66,18 +66,37 @@ def check_delta(delta: float) -> float:
 def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> Recommendation:
     """See the module; `arms` (n_arms, dim), `curvature` H, `ridge` the part of H that was there before any vote."""
     delta = check_delta(delta)
+    seen = _look(arms, theta, curvature, ridge, delta)
+    order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
+    probability = _probability(seen.whitened[order], -seen.gaps[order])
+    return Recommendation(seen.best, probability, _lead(seen.best, seen.gaps, seen.squares), tuple(order), delta)
+
+
+def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> int | None:
+    """The best arm if all others are ruled out, else None: what to ask after every vote, without the rest."""
+    seen = _look(arms, theta, curvature, ridge, check_delta(delta))
+    return seen.best if seen.kept.sum() == 1 else None
+
+
+@dataclass(frozen=True)
+class _Look:
+    best: int
+    gaps: Floats
+    squares: Floats
+    whitened: Floats
+    kept: NDArray[np.bool_]
+
+
+def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float) -> _Look:
     utilities = arms @ theta
     best = int(np.argmax(utilities))
-    factor = cholesky(curvature)
-    whitened = solve_triangular(factor, arms.T, trans="T").T
+    whitened = solve_triangular(cholesky(curvature), arms.T, trans="T").T
     squares = np.square(whitened - whitened[best]).sum(axis=1)
     prior = np.square(arms - arms[best]).sum(axis=1) / ridge
     gaps = utilities[best] - utilities
     kept = _not_ruled_out(gaps, squares, prior, delta)
     kept[best] = True
-    order = sorted(np.flatnonzero(kept).tolist(), key=lambda a: (a != best, gaps[a], a))
-    probability = _probability(whitened[order], utilities[order])
-    return Recommendation(best, probability, _lead(best, gaps, squares), tuple(order), delta)
+    return _Look(best, gaps, squares, whitened, kept)
 
 
 def _not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -> NDArray[np.bool_]:

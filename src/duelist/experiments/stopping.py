@@ -9,15 +9,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.identification import announced
 from duelist.policies import CompiledPolicy
+from duelist.policies._pooled import pooled
 from duelist.simulation import policy_seed
 
 N_ARMS: Final = 12
 DIM: Final = 4
 SIZE: Final = 2.0
 """|theta*|, with arms of standard normal features."""
-MOST_VOTES: Final = 5000
-LOOK_EVERY: Final = 8
+MOST_VOTES: Final = 3000
+LOOK_EVERY: Final = 16
 FIRST_LOOK: Final = 16
 
 
@@ -58,7 +60,7 @@ def _one(policy: CompiledPolicy, rng: np.random.Generator, delta: float) -> tupl
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
         policy.tell(duel, float(rng.random() < chance))
         if vote >= FIRST_LOOK and vote % LOOK_EVERY == 0:
-            found = policy.recommend(arms, delta)
-            if found.decided:
-                return vote, bool(found.best == int(np.argmax(utilities)))
+            best = announced(arms, *pooled(policy), delta)
+            if best is not None:
+                return vote, best == int(np.argmax(utilities))
     return MOST_VOTES, None
