@@ -8,7 +8,16 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
-from duelist.environments import ENVIRONMENTS, FixedArms, Hypercube, Noiseless, PreferenceMatrix, RandomArms, World
+from duelist.environments import (
+    ENVIRONMENTS,
+    FixedArms,
+    FlippedVotes,
+    Hypercube,
+    Noiseless,
+    PreferenceMatrix,
+    RandomArms,
+    World,
+)
 from duelist.environments._base import Worlds
 
 SIX_SIGMA = 6.0
@@ -450,6 +459,7 @@ EXAMPLES = {
     "FixedArms": FixedArms(np.eye(2), link="probit"),
     "RandomArms": RandomArms(2, n_arms=(2, 3), scale=0.5),
     "Noiseless": Noiseless(Hypercube(2)),
+    "FlippedVotes": FlippedVotes(Hypercube(2), first=3, share=0.1),
     "PreferenceMatrix": PreferenceMatrix([[0.5, 0.6], [0.4, 0.5]]),
 }
 

@@ -69,13 +69,9 @@ def test_noiseless_votes_are_turned_round_whichever_is_inside():
         assert [vote_chance(environment.truth(), utilities, 0, 1, t) for t in (1, 2, 3)] == [0.0, 0.0, 1.0]
 
 
-def test_flipped_twice_keeps_both_adversaries():
-    inner = FlippedVotes(Hypercube(dim=2), first=10)
-    outer = FlippedVotes(inner, share=0.2)
-    utilities = np.array([1.0, 0.0])
-    honest = link_mean("logistic", 1.0)
-    # In the first ten rounds the inner one turns every vote, and the outer one turns a fifth of them back.
-    assert vote_chance(outer.truth(), utilities, 0, 1, 5) == pytest.approx(0.8 * (1.0 - honest) + 0.2 * honest)
+def test_flipping_twice_is_refused():
+    with pytest.raises(dl.InvalidInput, match="give one FlippedVotes both"):
+        FlippedVotes(FlippedVotes(Hypercube(dim=2), first=10), share=0.2)
 
 
 # -- simulated votes ---------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.environments import Hypercube, RandomArms
-from duelist.experiments import CATALOG, Lab, problems, tuning
+from duelist.experiments import CATALOG, PAPER, Lab, problems, tuning
 from duelist.experiments.catalog import figure_1a, figure_1b, theory
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
 from duelist.experiments.report import html_report, markdown_report
@@ -91,7 +91,8 @@ def test_as_published_is_what_the_paper_says():
 
 
 def test_the_catalog_is_complete():
-    assert list(CATALOG) == ["figure-1a", "figure-1b", "figure-2", "theory"]
+    assert list(PAPER) == ["figure-1a", "figure-1b", "figure-2", "theory"]
+    assert list(CATALOG) == [*PAPER, "frontier"]
 
 
 def test_an_unknown_experiment_is_named(tmp_path):
