@@ -40,6 +40,7 @@ figures: install
 
 frontier: install
 	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
+	cp out/frontier/frontier/relative.png docs/frontier.png
 
 bench: install
 	$(BIN)/python -m benchmarks

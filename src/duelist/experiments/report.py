@@ -139,7 +139,8 @@ def markdown_report(outcomes: Sequence[Outcome]) -> str:
             for c in o.claims
         ),
         "",
-        *(() if beyond else (_BACKGROUND,)),
+        "![mean regret of every policy on every problem, divided by the best](frontier.png)" if beyond else _BACKGROUND,
+        "",
     ]
     for outcome in outcomes:
         parts += [f"## {outcome.title}", "", outcome.summary, ""]
