@@ -153,9 +153,9 @@ def leaderboard(
     """Arms by utility, with intervals, rank ranges and the chance of being best."""
     with kind_errors():
         board = load_study(name, storage=storage).leaderboard(context, top=top)
-        say(json.dumps(asdict(board)) if as_json else board)
         if plot is not None:
             _draw(board, plot)
+        say(json.dumps(asdict(board)) if as_json else board)
 
 
 @app.command()
@@ -238,4 +238,3 @@ def _payload(payload: Any) -> str:
 def _draw(board: Leaderboard, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draw_leaderboard(board).savefig(path, dpi=150)
-    say(f"wrote {path}")

@@ -89,7 +89,7 @@ def test_snapshot_of_another_policy(snapshot, name):
 def test_unknown_policy(snapshot, name):
     changed = sealed(snapshot, policy=name)
     refused(changed, repr(name))
-    with pytest.raises(dl.InvalidSnapshot, match="known are VACDB, MaxInP"):
+    with pytest.raises(dl.InvalidSnapshot, match="known are LocalPairUCB, ThompsonPair, VACDB, MaxInP"):
         dl.restore_policy(changed)
 
 

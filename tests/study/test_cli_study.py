@@ -1,6 +1,7 @@
 """`duelist study` as a person types it, on a real SQLite file."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -46,6 +47,7 @@ def test_a_study_from_beginning_to_end(study):
     assert "text" in study("study", "ask", "captions", "-r", "ana")
     assert "1 votes in the log" in study("study", "status", "captions")
     board = json.loads(study("study", "leaderboard", "captions", "--json", "--plot", "out/board.png"))
+    assert Path("out/board.png").stat().st_size > 1000
     assert board["votes"] == 1
     assert len(board["standings"]) == 5
     assert "captions" in study("study", "list")

@@ -48,7 +48,7 @@ def test_contexts_are_read_one_at_a_time():
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values() if f.read is not None])
 def test_what_is_exported_can_be_imported_into_an_empty_study(tmp_path, name):
-    study, best = filled()
+    study, best = filled(contexts="Which caption?")  # some formats want a prompt
     path = tmp_path / "votes"
     written = study.export(name, path)
     assert written.rows == 120
