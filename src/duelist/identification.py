@@ -13,7 +13,7 @@ ruled out: the announced arm is wrong with probability at most delta, up to the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +29,19 @@ _LEVEL: Final = 1.959963984540054
 _SEED: Final = 0
 
 
-@dataclass(frozen=True)
-class Recommendation:
-    """The best arm so far. Positions are those in the arms that were given."""
+A = TypeVar("A")
 
-    best: int
+
+@dataclass(frozen=True)
+class Verdict(Generic[A]):
+    """The best arm so far, by whatever arms are called."""
+
+    best: A
     probability: float
-    """Posterior probability that it is the best."""
+    """Posterior probability that it is the best among the candidates."""
     interval: tuple[float, float]
     """95 % interval of its lead over the arm that comes closest to being better; (0, 0) for a single arm."""
-    candidates: tuple[int, ...]
+    candidates: tuple[A, ...]
     """Arms not ruled out at the error rate `delta`, the best first, then by their utility."""
     delta: float
 
@@ -54,6 +57,10 @@ class Recommendation:
             f"arm {self.best} is best with probability {self.probability:.3f}; it leads by {low:.3g} to {high:.3g}; "
             f"{rest} at error rate {self.delta:g}"
         )
+
+
+class Recommendation(Verdict[int]):
+    """A verdict on arms by their positions in the arms that were given."""
 
 
 def check_delta(delta: float) -> float:

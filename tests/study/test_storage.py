@@ -17,7 +17,7 @@ class TestMemory(StorageContract):
 class _Durable(StorageContract):
     @pytest.fixture
     def where(self) -> str:
-        raise NotImplementedError
+        raise NotImplementedError("each database says where it is")
 
     @pytest.fixture
     def storage(self, where: str) -> Iterator[Storage]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
+from duelist.identification import Verdict
 from duelist.policies import CompiledPolicy
 from duelist.study import reading
 from duelist.study.formats import Comparison, Written, read, write
@@ -25,28 +25,8 @@ MOST_ONE_HOT: Final = 2000
 """Arms that a file may bring into an empty study without features: they get a feature each."""
 
 
-@dataclass(frozen=True)
-class Recommended:
-    """`Recommendation` with the arms' ids."""
-
-    best: str
-    probability: float
-    interval: tuple[float, float]
-    candidates: tuple[str, ...]
-    delta: float
-
-    @property
-    def decided(self) -> bool:
-        """Whether every other arm is ruled out."""
-        return len(self.candidates) == 1
-
-    def __str__(self) -> str:
-        rest = "all others are ruled out" if self.decided else f"{len(self.candidates) - 1} others are not ruled out"
-        low, high = self.interval
-        return (
-            f"{self.best} is best with probability {self.probability:.3f}; it leads by {low:.3g} to {high:.3g}; "
-            f"{rest} at error rate {self.delta:g}"
-        )
+class Recommended(Verdict[str]):
+    """A verdict on arms by their ids."""
 
 
 class Readings(ABC):
