@@ -11,6 +11,7 @@ from duelist.links import Link, get_link
 from duelist.policies import (
     RCDB,
     VACDB,
+    BestArmPair,
     CoLSTIM,
     GreedyChallenger,
     GreedyUniform,
@@ -37,6 +38,7 @@ __all__ = [
     "SECOND_WON",
     "TIE",
     "VACDB",
+    "BestArmPair",
     "CoLSTIM",
     "Duel",
     "DuelistError",

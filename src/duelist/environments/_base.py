@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class Rounds(NamedTuple):
     arms: Floats  # (runs or 1, rounds or 1, n_arms, dim)
     n_arms: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
     utilities: Floats  # (runs or 1, rounds or 1, n_arms)
+
+
+PRIORS: Final = ("direction", "normal")
+"""How theta* is drawn: a uniformly random direction of unit length, or independent coordinates N(0, 1 / dim)."""
 
 
 class Environment(ABC):
@@ -150,12 +154,21 @@ def check_theta(theta: Any, dim: int) -> Floats | None:
     return array
 
 
-def draw_theta(theta: Floats | None, dim: int, scale: float, rng: np.random.Generator) -> Floats:
-    """scale times the given theta, or times a uniformly random direction of unit length."""
+def draw_theta(
+    theta: Floats | None, dim: int, scale: float, rng: np.random.Generator, prior: str = "direction"
+) -> Floats:
+    """scale times the given theta, or times a random one: see `PRIORS`."""
     if theta is None:
-        direction = rng.standard_normal(dim)
-        theta = direction / np.linalg.norm(direction)
+        theta = rng.standard_normal(dim)
+        theta = theta / (np.linalg.norm(theta) if prior == "direction" else np.sqrt(dim))
     return np.asarray(scale * theta)
+
+
+def check_prior(prior: str) -> str:
+    """One of `PRIORS`."""
+    if prior not in PRIORS:
+        raise InvalidInput(f"prior is {prior!r}; choose one of {', '.join(PRIORS)}")
+    return prior
 
 
 def check_whole(name: str, value: int, least: int = 1) -> int:

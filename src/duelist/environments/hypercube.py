@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from duelist.environments._base import Environment, World, check_scale, check_theta, check_whole, draw_theta
+from duelist.environments._base import (
+    Environment,
+    World,
+    check_prior,
+    check_scale,
+    check_theta,
+    check_whole,
+    draw_theta,
+)
 from duelist.errors import InvalidInput
 from duelist.links import Link, get_link
 
@@ -22,11 +30,13 @@ class Hypercube(Environment):
     dim
         Number of features; 5 in the paper, which makes 32 arms.
     theta
-        theta*; None draws a random direction of unit length in every run.
+        theta*; None draws one in every run.
     scale
         Multiplies theta*: larger means clearer comparisons, so less variance.
     link
         How outcomes are drawn.
+    prior
+        How theta* is drawn: "direction", uniformly among those of unit length, or "normal", coordinates N(0, 1 / dim).
 
     >>> world = Hypercube(dim=3).draw_world(np.random.default_rng(0))
     >>> world.arms.shape
@@ -35,15 +45,23 @@ class Hypercube(Environment):
     1.0
     """
 
-    def __init__(self, dim: int = 5, theta: Any = None, scale: float = 1.0, link: str | Link = "logistic") -> None:
+    def __init__(
+        self,
+        dim: int = 5,
+        theta: Any = None,
+        scale: float = 1.0,
+        link: str | Link = "logistic",
+        prior: str = "direction",
+    ) -> None:
         self.dim = check_whole("dim", dim)
         if self.dim > _LARGEST_DIM:
             raise InvalidInput(f"dim is {dim}, so there would be 2^{dim} arms; give at most {_LARGEST_DIM}")
         self.theta = check_theta(theta, self.dim)
         self.scale = check_scale(scale)
         self.link = get_link(link)
+        self.prior = check_prior(prior)
 
     def draw_world(self, rng: np.random.Generator) -> World:
         """theta* of one run, and the corners."""
         arms = np.array(list(product((-1.0, 1.0), repeat=self.dim)))
-        return World(draw_theta(self.theta, self.dim, self.scale, rng), arms)
+        return World(draw_theta(self.theta, self.dim, self.scale, rng, self.prior), arms)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from duelist.errors import InvalidInput, InvalidSnapshot
 from duelist.policies._base import CompiledPolicy, Policy
+from duelist.policies.best_arm_pair import BestArmPair
 from duelist.policies.colstim import CoLSTIM
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
@@ -23,6 +24,7 @@ __all__ = [
     "POLICIES",
     "RCDB",
     "VACDB",
+    "BestArmPair",
     "CoLSTIM",
     "CompiledPolicy",
     "GreedyChallenger",
@@ -51,6 +53,7 @@ POLICIES: Final[dict[str, type[CompiledPolicy]]] = {
         StaD,
         SupCoLSTIM,
         RCDB,
+        BestArmPair,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

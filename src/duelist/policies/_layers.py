@@ -60,6 +60,6 @@ def reach_layer(scratch: Scratch, layer: int, count: int) -> None:
     scratch.walk[1] = count
 
 
-def powers_of_half(layers: int) -> Floats:
-    """2^-1, 2^-2, ... 2^-layers."""
-    return np.asarray(0.5 ** np.arange(1, layers + 1))
+def powers_of_half(first: int, layers: int) -> Floats:
+    """2^-first, 2^-(first + 1), ..., as many as there are layers."""
+    return np.asarray(0.5 ** np.arange(first, first + layers, dtype=np.float64))

@@ -41,6 +41,7 @@ from duelist.policies._state import (
 EXPLORE: Final = ("value", "widest", "random")
 VARIANCE: Final = ("high", "all")
 _VALUE, _WIDEST = 0, 1
+_COARSEST: Final = -8
 
 
 class VACDBConfig(NamedTuple):
@@ -56,6 +57,7 @@ class VACDBConfig(NamedTuple):
     constant: float
     explore: int
     variance_everywhere: bool
+    first_layer: int
 
 
 @compiled
@@ -67,6 +69,12 @@ def finest_width(config: VACDBConfig, t: int) -> float:
 
 
 @compiled
+def width_in(config: VACDBConfig, layer: int) -> float:
+    """2^-l: what counts as wide in a layer, the first of which is number 0 here and l = `first_layer` in the paper's count."""
+    return 2.0 ** -(layer + config.first_layer)
+
+
+@compiled
 def refresh_radius(config: VACDBConfig, state: State, scratch: Scratch, layer: int) -> None:
     """Line 24, done when first read: the radius of a layer whose data changed, after its estimate (line 23)."""
     if state.stale[layer] == 0:
@@ -75,17 +83,18 @@ def refresh_radius(config: VACDBConfig, state: State, scratch: Scratch, layer: i
     if config.constant > 0.0:
         return
     t = state.stamp[layer] + 1  # the update of round s makes the radius of round s + 1
-    layers = layers_for(finest_width(config, t))
+    layers = layers_for(finest_width(config, t)) + 1 - config.first_layer
+    number = layer + config.first_layer
     kappa = state.kappa[0]
     variance = state.learned[layer]
     if config.variance_everywhere or radii.variance_is_estimated(
-        layer + 1, kappa, config.max_slope, t, layers, config.delta
+        number, kappa, config.max_slope, t, layers, config.delta
     ):
         variance = state.residual[layer]
         if not config.online:
             z, mass, wins = layer_rows(state, scratch, layer)
             variance = residual_sum(z, mass, wins, config.link, state.theta[layer])
-    beta = radii.variance_aware(layer + 1, variance, kappa, t, layers, config.delta)
+    beta = radii.variance_aware(number, variance, kappa, t, layers, config.delta)
     state.radius[layer] = config.scale * beta
 
 
@@ -94,7 +103,7 @@ def pair_to_explore(
     config: VACDBConfig, state: State, scratch: Scratch, layer: int, arms: Floats, remaining: Ints, v: Floats
 ) -> tuple[int, int]:
     """Line 14, which the paper leaves open: some pair of the remaining arms wider than 2^-l; (-1, -1): there is none."""
-    threshold = 2.0 ** -(layer + 1)
+    threshold = width_in(config, layer)
     if config.explore == _VALUE:
         return best_wide_pair(utilities_of(state, scratch, layer, arms, remaining), v, threshold, scratch)
     if config.explore == _WIDEST:
@@ -113,7 +122,7 @@ def decide_vacdb(config: VACDBConfig, state: State, scratch: Scratch, arms: Floa
     layer, count = start_walk(scratch, arms, 1.0)
     while True:
         remaining = scratch.remaining[:count]
-        threshold = 2.0 ** -(layer + 1)
+        threshold = width_in(config, layer)
         if config.explore == _VALUE and outdated(state, layer):
             return estimate_first(layer)
         v = whitened(state, scratch, layer, arms, remaining)
@@ -178,6 +187,10 @@ class VACDB(RadiusPolicy):
         "all": the residual sum everywhere. None: "high" with radius "theory", else "all".
     alpha
         The width at which to exploit; None: T^(-3/2). L follows from it: alpha = 2^-5 has 5 layers.
+    first_layer
+        The layer to start from: 1 as published; 0 or less: coarser layers come first, which drop arms that a few duels show
+        to be bad. Where comparisons are clear this saves regret, where they are not it locks in more often
+        (docs/decisions/0018).
 
     Deviations
     ----------
@@ -205,6 +218,7 @@ class VACDB(RadiusPolicy):
     explore: str = "value"
     variance: str | None = None
     alpha: float | None = None
+    first_layer: int = 1
 
     practical_multiplier: ClassVar[float] = 5e-4
     practical_ridge: ClassVar[float] = 0.05
@@ -222,10 +236,13 @@ class VACDB(RadiusPolicy):
             raise InvalidInput(f"variance is {self.variance!r}; choose one of {', '.join(VARIANCE)}, or None")
         if self.alpha is not None and not (is_number(self.alpha) and 0.0 < self.alpha < 1.0):
             raise InvalidInput(f"alpha is {self.alpha!r}; give a width between 0 and 1, or None")
+        whole = isinstance(self.first_layer, (int, np.integer)) and not isinstance(self.first_layer, bool)
+        if not whole or not _COARSEST <= self.first_layer <= 1:
+            raise InvalidInput(f"first_layer is {self.first_layer!r}; give a whole number from {_COARSEST} to 1")
 
     @property
     def layer_counts_(self) -> list[int]:
-        """|Psi_l|, the duels learned in each layer (their weights summed and rounded)."""
+        """|Psi_l|, the duels learned in each layer from `first_layer` on (their weights summed and rounded)."""
         return [round(c) for c in self._fitted().learned]
 
     @property
@@ -243,7 +260,7 @@ class VACDB(RadiusPolicy):
         """The first layer in which the difference is wider than 2^-l, and its w^2 there; (-1, 0): it is known well."""
         z = difference_for(self, difference)
         for layer, factor in enumerate(self._fitted().factor):
-            threshold, width = 0.5 ** (layer + 1), width_of(factor, z)
+            threshold, width = 0.5 ** (layer + self.first_layer), width_of(factor, z)
             if width > threshold:
                 return layer, (threshold / width) ** 2
         return -1, 0.0
@@ -265,6 +282,7 @@ class VACDB(RadiusPolicy):
             constant=0.0 if named else float(self.scale * float(self.radius)),
             explore=EXPLORE.index(self.explore),
             variance_everywhere=variance == "all",
+            first_layer=int(self.first_layer),
         )
 
     def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
@@ -290,16 +308,16 @@ class VACDB(RadiusPolicy):
             return memory
         states = [memory.state(run) for run in range(len(memory.core))]
         kappa, units = (np.array([getattr(s, name)[0] for s in states]) for name in ("kappa", "units"))
-        rho = np.array([4.0 * s.ridge[0] for s in states])
+        rho = np.array([4.0**self.first_layer * s.ridge[0] for s in states])
         prior, ridge, radius = self._layers(needed, kappa, units, rho)
         return with_layers(memory, ridge, prior, radius)
 
     def _layers_at(self, t: int) -> int:
-        return int(layers_for(finest_width(self.make_config(), t)))
+        return int(layers_for(finest_width(self.make_config(), t))) + 1 - self.first_layer
 
     def _layers(self, layers: int, kappa: Floats, units: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
         """Prior precision, ridge and first radius of each run and layer (line 2)."""
-        small = powers_of_half(layers)[None]
+        small = powers_of_half(self.first_layer, layers)[None]
         config = self.make_config()
         prior = small**2 * units[:, None]
         radius = config.scale * small * (1.0 + 1.0 / kappa[:, None])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,37 +11,26 @@ from numpy.typing import NDArray
 
 from duelist.datasets import load_eventtime, load_photos
 from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms
+from duelist.experiments import beyond
+from duelist.experiments.beyond import FLIPPED, SEED, TUNED, Panels
 from duelist.experiments.catalog.figure_1b import SCALES
 from duelist.experiments.catalog.figure_2 import event_world, fit_utilities, photo_worlds
 from duelist.experiments.lab import Cell, Lab, Result
-from duelist.experiments.outcome import BEYOND, DOES_NOT_HOLD, HOLDS, Claim, Outcome
+from duelist.experiments.outcome import Outcome
 from duelist.experiments.problems import ALL_POLICIES, DIM, HORIZON, RUNS
-from duelist.experiments.stopping import Race, race
 from duelist.experiments.tuning import TUNING_SEED, tune
-from duelist.links import get_link
-from duelist.policies import RCDB, CompiledPolicy, LocalPairUCB, MaxPairUCB, ThompsonPair, UniformPair, make_policy
-from duelist.radius import log_loss
+from duelist.policies import VACDB, make_policy
 
 Floats = NDArray[np.float64]
 
 NAME: Final = "frontier"
-SEED: Final = 4_000_037
-"""Used by no tuning."""
 OTHER_RUNS: Final = 48
 LONG: Final = 2000
 SHORT: Final = 1000
 TUNING_RUNS: Final = 8
-NEW: Final = ("LocalPairUCB", "ThompsonPair", "RCDB")
+NEW: Final = ("LocalPairUCB", "ThompsonPair", "RCDB", "BestArmPair")
+FROM_ABOVE: Final = "VACDB from layer 0"
 PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair")
-WANTED: Final = {0.5: 0.75, 1.0: 0.75, 2.0: 1.0, 4.0: 1.0}
-"""The share of the best tuned policy's regret that one default setting should stay under, at each scale of theta*."""
-TAIL: Final = 5.0
-FLIPPED: Final = 0.1
-DELTA: Final = 0.05
-COVERAGE_RUNS: Final = 200
-COVERAGE_ROUNDS: Final = 1000
-STOP_RUNS: Final = 1000
-RESAMPLES: Final = 2000
 
 
 class Problem(NamedTuple):
@@ -95,13 +83,13 @@ def run(lab: Lab) -> Outcome:
     results: dict[str, dict[str, Result]] = {}
     for title, problem in grid.items():
         policies = {name: make_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED}
-        policies |= {f"{n}, tuned": make(problem.horizon, **problem.settings) for n, make in tuned.items()}
+        policies[FROM_ABOVE] = VACDB(horizon=problem.horizon, first_layer=0, **problem.settings)
+        policies |= {f"{n}{TUNED}": make(problem.horizon, **problem.settings) for n, make in tuned.items()}
         cells = [Cell(p, problem.environment, problem.horizon, problem.runs, SEED) for p in policies.values()]
         results[title] = dict(zip(policies, lab.run(f"frontier: {title}", cells), strict=True))
     outcome.add_table("relative", "mean regret divided by that of the best", *_relative(results))
     outcome.add_table("regret", "mean average regret, and the worst run over the median", *_absolute(results, grid))
-    outcome.claims += [_against_best(results, scale) for scale in SCALES]
-    outcome.claims += [_tail(results), _coverage(lab), _robust(lab), _stopping(lab, outcome)]
+    outcome.claims += beyond.claims(lab, results, tuned, outcome)
     outcome.add_figure("relative", _draw(results), "Mean regret divided by that of the best policy on each problem.")
     outcome.settings = {"seed": SEED, "tuning seed": TUNING_SEED, "runs": RUNS, "runs elsewhere": OTHER_RUNS}
     return outcome
@@ -110,11 +98,11 @@ def run(lab: Lab) -> Outcome:
 # -- tables ------------------------------------------------------------------------------
 
 
-def _means(results: Mapping[str, Mapping[str, Result]]) -> Floats:
+def _means(results: Panels) -> Floats:
     return np.array([[r.final.mean() for r in panel.values()] for panel in results.values()])
 
 
-def _relative(results: Mapping[str, Mapping[str, Result]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def _relative(results: Panels) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     means = _means(results)
     share = means / means.min(axis=1, keepdims=True)
     names = list(next(iter(results.values())))
@@ -127,9 +115,7 @@ def _relative(results: Mapping[str, Mapping[str, Result]]) -> tuple[tuple[str, .
     return columns, rows
 
 
-def _absolute(
-    results: Mapping[str, Mapping[str, Result]], grid: Mapping[str, Problem]
-) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def _absolute(results: Panels, grid: Mapping[str, Problem]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     rows = []
     for title, panel in results.items():
         for name, result in panel.items():
@@ -142,7 +128,7 @@ def _absolute(
     return ("problem", "rounds", "runs", "policy", "mean", "sd", "median", "worst", "worst / median"), rows
 
 
-def _draw(results: Mapping[str, Mapping[str, Result]]) -> Figure:
+def _draw(results: Panels) -> Figure:
     columns, rows = _relative(results)
     share = np.array([row[3:] for row in rows], dtype=float)
     figure = Figure(figsize=(13, 7.5), layout="constrained")
@@ -156,126 +142,3 @@ def _draw(results: Mapping[str, Mapping[str, Result]]) -> Figure:
     bar.ax.set_yticklabels([f"{2**k} x" for k in range(5)])
     bar.set_label("regret / best")
     return figure
-
-
-# -- claims ------------------------------------------------------------------------------
-
-
-def ratio_interval(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
-    """mean(mine) / mean(theirs) over paired runs, with a 95 % interval from resampling runs."""
-    rng = np.random.default_rng(0)
-    picks = rng.integers(len(mine), size=(RESAMPLES, len(mine)))
-    ratios = mine[picks].mean(axis=1) / theirs[picks].mean(axis=1)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(mine.mean() / theirs.mean()), float(low), float(high)
-
-
-def _against_best(results: Mapping[str, Mapping[str, Result]], scale: float) -> Claim:
-    """One default against the best of the paper's policies, each tuned once over all four scales."""
-    over_scales = {
-        name: np.mean([results[f"scale {s:g}"][name].final.mean() / s for s in SCALES])
-        for name in next(iter(results.values()))
-        if name.endswith(", tuned")
-    }
-    best = min(over_scales, key=lambda name: float(over_scales[name]))
-    panel = results[f"scale {scale:g}"]
-    ratio, low, high = ratio_interval(panel["LocalPairUCB"].final, panel[best].final)
-    return Claim(
-        BEYOND,
-        f"LocalPairUCB by default has at most {WANTED[scale]:g} of the regret of the paper's best policy, tuned once",
-        f"θ* at scale {scale:g}, hypercube, {RUNS} runs of {HORIZON} rounds; tuned best over all scales: {best}",
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] ({panel['LocalPairUCB'].final.mean():.0f} against {panel[best].final.mean():.0f})",
-        HOLDS if ratio <= WANTED[scale] else DOES_NOT_HOLD,
-    )
-
-
-def _tail(results: Mapping[str, Mapping[str, Result]]) -> Claim:
-    tails = {s: results[f"scale {s:g}"]["LocalPairUCB"].final for s in SCALES}
-    worst = {s: float(final.max() / np.median(final)) for s, final in tails.items()}
-    return Claim(
-        BEYOND,
-        f"No heavy tail: the worst run of LocalPairUCB is under {TAIL:g} times its median",
-        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale",
-        ", ".join(f"scale {s:g}: {w:.1f}" for s, w in worst.items()),
-        HOLDS if max(worst.values()) < TAIL else DOES_NOT_HOLD,
-    )
-
-
-def _coverage(lab: Lab) -> Claim:
-    """Whether |theta_hat - theta*|_H stays under the published radius through a whole run."""
-    ratios = []
-    for number in range(COVERAGE_RUNS):
-        lab.report("frontier: coverage", number, COVERAGE_RUNS)
-        ratios.append(_largest_error(number))
-    lab.report("frontier: coverage", COVERAGE_RUNS, COVERAGE_RUNS)
-    covered = float(np.mean(np.array(ratios) <= 1.0))
-    return Claim(
-        BEYOND,
-        "The confidence set of LocalPairUCB with its published radius holds with probability at least 1 - δ",
-        f"hypercube, |θ*| = 1, {COVERAGE_RUNS} runs of {COVERAGE_ROUNDS} rounds, δ = {DELTA}, looked at in rounds 1, 2, 4, ...",
-        f"covered in {covered:.1%} of runs; the error is {np.median(ratios):.2f} of the radius in the median run, "
-        f"{max(ratios):.2f} at most",
-        HOLDS if covered >= 1.0 - DELTA else DOES_NOT_HOLD,
-    )
-
-
-def _largest_error(number: int) -> float:
-    rng = np.random.default_rng([SEED, number])
-    world = Hypercube(dim=DIM).draw_world(rng)
-    arms, theta = np.asarray(world.arms), world.theta
-    policy = LocalPairUCB(radius="theory", delta=DELTA, random_state=number)
-    worst, reach, ridge = 0.0, 2.0 * float(np.linalg.norm(arms, axis=1).max()), float(arms.var(axis=0).mean())
-    for t in range(1, COVERAGE_ROUNDS + 1):
-        duel = policy.ask(arms)
-        chance = float(get_link("logistic").mean((arms[duel.first] - arms[duel.second]) @ theta))
-        policy.tell(duel, float(rng.random() < chance))
-        if t & (t - 1) == 0 or t == COVERAGE_ROUNDS:
-            error = policy.theta_ - theta
-            radius = log_loss(DIM, t, 1.0, reach, ridge, DELTA)
-            worst = max(worst, float(np.sqrt(error @ policy.curvature_ @ error)) / radius)
-    return worst
-
-
-def _robust(lab: Lab) -> Claim:
-    """RCDB against the same policy without its weights, the first tenth of all votes turned round."""
-    flipped = int(FLIPPED * HORIZON)
-    world = FlippedVotes(Hypercube(dim=DIM), first=flipped)
-    with_weights = RCDB(horizon=HORIZON)
-    policies: list[CompiledPolicy] = [with_weights, MaxPairUCB(horizon=HORIZON)]
-    mine, theirs = lab.run("frontier: flipped votes", [Cell(p, world, HORIZON, RUNS, SEED) for p in policies])
-    ratio, low, high = ratio_interval(mine.final, theirs.final)
-    return Claim(
-        BEYOND,
-        "With 10 % adversarial votes RCDB has less regret than the same policy without its weights",
-        f"hypercube, the first {flipped} of {HORIZON} votes turned round, {RUNS} runs, both with their defaults",
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of it ({mine.final.mean():.0f} against {theirs.final.mean():.0f})",
-        HOLDS if high < 1.0 else DOES_NOT_HOLD,
-    )
-
-
-def _stopping(lab: Lab, outcome: Outcome) -> Claim:
-    """Votes until the best arm is announced, and how often it is wrong."""
-    report = partial(lab.report, "frontier: stopping")
-    rivals = {
-        "ThompsonPair without self-duels": ThompsonPair(allow_self_duel=False),
-        "UniformPair": UniformPair(),
-    }
-    found: dict[str, Race] = race(rivals, STOP_RUNS, DELTA, SEED, report)
-    mine, theirs = found.values()
-    columns = ("policy", "runs", "wrong", "undecided", "mean votes", "median votes", "90 % of runs under")
-    rows = [(name, STOP_RUNS, r.wrong, r.undecided, *_spread(r.votes)) for name, r in found.items()]
-    outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, rows)
-    ratio, low, high = ratio_interval(mine.votes, theirs.votes)
-    good = mine.wrong <= DELTA * STOP_RUNS and ratio <= 0.5
-    return Claim(
-        BEYOND,
-        f"Stopping: the announced arm is wrong in at most {DELTA:.0%} of runs, at half the votes of uniform sampling or less",
-        f"{STOP_RUNS} runs, 12 random arms, dim 4; both stop by the same rule",
-        f"wrong in {mine.wrong / STOP_RUNS:.1%} (uniform: {theirs.wrong / STOP_RUNS:.1%}), "
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of the votes",
-        HOLDS if good else DOES_NOT_HOLD,
-    )
-
-
-def _spread(votes: Floats) -> tuple[float, ...]:
-    return tuple(round(float(x), 1) for x in (votes.mean(), np.median(votes), np.quantile(votes, 0.9)))

@@ -1,0 +1,249 @@
+"""What the new policies are said to do, claim by claim: how far it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.environments import FlippedVotes, Hypercube
+from duelist.experiments.catalog.figure_1b import SCALES
+from duelist.experiments.ideal import least_regret
+from duelist.experiments.lab import Cell, Lab, Result
+from duelist.experiments.outcome import BEYOND, DOES_NOT_HOLD, HOLDS, Claim, Outcome
+from duelist.experiments.problems import DIM, HORIZON, RUNS
+from duelist.experiments.stopping import DIM as STOP_DIM
+from duelist.experiments.stopping import MOST_VOTES, N_ARMS, Race, race
+from duelist.links import get_link
+from duelist.policies import RCDB, BestArmPair, CompiledPolicy, LocalPairUCB, MaxPairUCB, ThompsonPair, UniformPair
+from duelist.radius import log_loss
+
+Floats = NDArray[np.float64]
+
+SEED: Final = 4_000_037
+"""Used by no tuning."""
+WANTED: Final = {0.5: 0.75, 1.0: 0.75, 2.0: 1.0, 4.0: 1.0}
+"""The share of the best tuned policy's regret that one default setting should stay under, at each scale of theta*."""
+TAIL: Final = 5.0
+CAUTIOUS: Final = 2.0
+"""The scale of LocalPairUCB for who would rather pay more on average than be unlucky."""
+IDEAL_RUNS: Final = 512
+FLIPPED: Final = 0.1
+DELTA: Final = 0.05
+COVERAGE_RUNS: Final = 200
+COVERAGE_ROUNDS: Final = 1000
+STOP_RUNS: Final = 1000
+RESAMPLES: Final = 2000
+TUNED: Final = ", tuned"
+
+Panels = Mapping[str, Mapping[str, Result]]
+"""Results by problem, then by policy."""
+
+
+def claims(
+    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., CompiledPolicy]], outcome: Outcome
+) -> list[Claim]:
+    """All of them; tables that go with them are added to `outcome`."""
+    return [
+        *(against_best(results, scale) for scale in SCALES),
+        against_plain(lab, results),
+        near_the_ideal(lab, tuned, best_tuned(results), outcome),
+        tail(results),
+        cautious(lab, results),
+        coverage(lab),
+        robust(lab),
+        stopping(lab, outcome),
+    ]
+
+
+def ratio_interval(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
+    """mean(mine) / mean(theirs) over paired runs, with a 95 % interval from resampling runs."""
+    rng = np.random.default_rng(0)
+    picks = rng.integers(len(mine), size=(RESAMPLES, len(mine)))
+    ratios = mine[picks].mean(axis=1) / theirs[picks].mean(axis=1)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return float(mine.mean() / theirs.mean()), float(low), float(high)
+
+
+def best_tuned(results: Panels) -> str:
+    """The paper's policy that is best over all four scales, each tuned once."""
+    over_scales = {
+        name: np.mean([results[f"scale {s:g}"][name].final.mean() / s for s in SCALES])
+        for name in next(iter(results.values()))
+        if name.endswith(TUNED)
+    }
+    return min(over_scales, key=lambda name: float(over_scales[name]))
+
+
+def against_best(results: Panels, scale: float) -> Claim:
+    """One default against the best of the paper's policies, each tuned once over all four scales."""
+    best = best_tuned(results)
+    panel = results[f"scale {scale:g}"]
+    ratio, low, high = ratio_interval(panel["LocalPairUCB"].final, panel[best].final)
+    return Claim(
+        BEYOND,
+        f"LocalPairUCB by default has at most {WANTED[scale]:g} of the regret of the paper's best policy, tuned once",
+        f"θ* at scale {scale:g}, hypercube, {RUNS} runs of {HORIZON} rounds; tuned best over all scales: {best}",
+        f"{ratio:.2f} [{low:.2f}, {high:.2f}] ({panel['LocalPairUCB'].final.mean():.0f} against {panel[best].final.mean():.0f})",
+        HOLDS if ratio <= WANTED[scale] else DOES_NOT_HOLD,
+    )
+
+
+def against_plain(lab: Lab, results: Panels) -> Claim:
+    """The same against the setting that a coarse search finds: ridge 1, radius sqrt(d log T)."""
+    plain = MaxPairUCB(horizon=HORIZON, ridge=1.0, radius=float(np.sqrt(DIM * np.log(HORIZON))))
+    cells = [Cell(plain, Hypercube(dim=DIM, scale=s), HORIZON, RUNS, SEED) for s in SCALES]
+    theirs = lab.run("frontier: plain MaxPairUCB", cells)
+    ratios = {
+        s: ratio_interval(results[f"scale {s:g}"]["LocalPairUCB"].final, other.final)
+        for s, other in zip(SCALES, theirs, strict=True)
+    }
+    return Claim(
+        BEYOND,
+        "The same shares of the regret of MaxPairUCB with ridge 1 and radius sqrt(d log T)",
+        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale; wanted: "
+        + ", ".join(f"{w:g} at scale {s:g}" for s, w in WANTED.items()),
+        ", ".join(f"scale {s:g}: {r:.2f} [{low:.2f}, {high:.2f}]" for s, (r, low, high) in ratios.items()),
+        HOLDS if all(ratios[s][0] <= WANTED[s] for s in SCALES) else DOES_NOT_HOLD,
+    )
+
+
+def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., CompiledPolicy]], best: str, outcome: Outcome) -> Claim:
+    """How much is left: regret against what no policy can go below (`experiments.ideal`)."""
+    policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
+    rows, shares = [], {}
+    for scale in SCALES:
+        world = Hypercube(dim=DIM, scale=scale, prior="normal")
+        cells = [Cell(p, world, HORIZON, IDEAL_RUNS, SEED) for p in policies]
+        mine, theirs = (r.final for r in lab.run(f"frontier: room left, scale {scale:g}", cells))
+        least = least_regret(DIM, scale, HORIZON)
+        shares[scale] = float(mine.mean() / least)
+        errors = (float(x.std(ddof=1) / np.sqrt(IDEAL_RUNS)) for x in (mine, theirs))
+        numbers = (least, mine.mean(), next(errors), theirs.mean(), next(errors), least / theirs.mean())
+        rows.append((f"{scale:g}", *(round(float(x), 2) for x in numbers)))
+    columns = ("scale", "least possible", "LocalPairUCB", "s.e.", best, "s.e.", "least / tuned")
+    outcome.add_table(
+        "ideal", "mean regret against a bound that no policy can beat, coordinates of θ* normal", columns, rows
+    )
+    return Claim(
+        BEYOND,
+        "At scales 0.5 and 1 LocalPairUCB by default is within a quarter of the least regret that any policy can have",
+        f"hypercube, coordinates of θ* normal, {IDEAL_RUNS} runs of {HORIZON} rounds; the bound is for a policy that knows the scale",
+        ", ".join(f"scale {s:g}: {share:.2f} times the bound" for s, share in shares.items()),
+        HOLDS if max(shares[0.5], shares[1.0]) <= 1.25 else DOES_NOT_HOLD,
+    )
+
+
+def tail(results: Panels) -> Claim:
+    """The worst run against the median one, by default."""
+    tails = {s: results[f"scale {s:g}"]["LocalPairUCB"].final for s in SCALES}
+    worst = {s: float(final.max() / np.median(final)) for s, final in tails.items()}
+    return Claim(
+        BEYOND,
+        f"No heavy tail: the worst run of LocalPairUCB is under {TAIL:g} times its median",
+        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale",
+        ", ".join(f"scale {s:g}: {w:.1f}" for s, w in worst.items()),
+        HOLDS if max(worst.values()) < TAIL else DOES_NOT_HOLD,
+    )
+
+
+def cautious(lab: Lab, results: Panels) -> Claim:
+    """The price of a light tail."""
+    careful = LocalPairUCB(horizon=HORIZON, scale=CAUTIOUS)
+    found = lab.run(
+        "frontier: cautious", [Cell(careful, Hypercube(dim=DIM, scale=s), HORIZON, RUNS, SEED) for s in SCALES]
+    )
+    finals = {s: result.final for s, result in zip(SCALES, found, strict=True)}
+    worst = {s: float(final.max() / np.median(final)) for s, final in finals.items()}
+    price = {s: finals[s].mean() / results[f"scale {s:g}"]["LocalPairUCB"].final.mean() for s in SCALES}
+    return Claim(
+        BEYOND,
+        f"With scale = {CAUTIOUS:g} the worst run of LocalPairUCB is under {TAIL:g} times its median, for more regret on average",
+        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale",
+        ", ".join(f"scale {s:g}: {w:.1f}, for {price[s]:.2f} times the mean" for s, w in worst.items()),
+        HOLDS if max(worst.values()) < TAIL else DOES_NOT_HOLD,
+    )
+
+
+def coverage(lab: Lab) -> Claim:
+    """Whether |theta_hat - theta*|_H stays under the published radius through a whole run."""
+    ratios = []
+    for number in range(COVERAGE_RUNS):
+        lab.report("frontier: coverage", number, COVERAGE_RUNS)
+        ratios.append(_largest_error(number))
+    lab.report("frontier: coverage", COVERAGE_RUNS, COVERAGE_RUNS)
+    covered = float(np.mean(np.array(ratios) <= 1.0))
+    return Claim(
+        BEYOND,
+        "The confidence set of LocalPairUCB with its published radius holds with probability at least 1 - δ",
+        f"hypercube, |θ*| = 1, {COVERAGE_RUNS} runs of {COVERAGE_ROUNDS} rounds, δ = {DELTA}, looked at in rounds 1, 2, 4, ...",
+        f"covered in {covered:.1%} of runs; the error is {np.median(ratios):.2f} of the radius in the median run, "
+        f"{max(ratios):.2f} at most",
+        HOLDS if covered >= 1.0 - DELTA else DOES_NOT_HOLD,
+    )
+
+
+def _largest_error(number: int) -> float:
+    rng = np.random.default_rng([SEED, number])
+    world = Hypercube(dim=DIM).draw_world(rng)
+    arms, theta = np.asarray(world.arms), world.theta
+    policy = LocalPairUCB(radius="theory", delta=DELTA, random_state=number)
+    worst, reach, ridge = 0.0, 2.0 * float(np.linalg.norm(arms, axis=1).max()), float(arms.var(axis=0).mean())
+    for t in range(1, COVERAGE_ROUNDS + 1):
+        duel = policy.ask(arms)
+        chance = float(get_link("logistic").mean((arms[duel.first] - arms[duel.second]) @ theta))
+        policy.tell(duel, float(rng.random() < chance))
+        if t & (t - 1) == 0 or t == COVERAGE_ROUNDS:
+            error = policy.theta_ - theta
+            radius = log_loss(DIM, t, 1.0, reach, ridge, DELTA)
+            worst = max(worst, float(np.sqrt(error @ policy.curvature_ @ error)) / radius)
+    return worst
+
+
+def robust(lab: Lab) -> Claim:
+    """RCDB against the same policy without its weights, the first tenth of all votes turned round."""
+    flipped = int(FLIPPED * HORIZON)
+    world = FlippedVotes(Hypercube(dim=DIM), first=flipped)
+    with_weights = RCDB(horizon=HORIZON)
+    policies: list[CompiledPolicy] = [with_weights, MaxPairUCB(horizon=HORIZON)]
+    mine, theirs = lab.run("frontier: flipped votes", [Cell(p, world, HORIZON, RUNS, SEED) for p in policies])
+    ratio, low, high = ratio_interval(mine.final, theirs.final)
+    return Claim(
+        BEYOND,
+        "With 10 % adversarial votes RCDB has less regret than the same policy without its weights",
+        f"hypercube, the first {flipped} of {HORIZON} votes turned round, {RUNS} runs, both with their defaults",
+        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of it ({mine.final.mean():.0f} against {theirs.final.mean():.0f})",
+        HOLDS if high < 1.0 else DOES_NOT_HOLD,
+    )
+
+
+def stopping(lab: Lab, outcome: Outcome) -> Claim:
+    """Votes until the best arm is announced, and how often it is wrong."""
+    report = partial(lab.report, "frontier: stopping")
+    rivals = {
+        "BestArmPair": BestArmPair(),
+        "ThompsonPair without self-duels": ThompsonPair(allow_self_duel=False),
+        "UniformPair": UniformPair(),
+    }
+    found: dict[str, Race] = race(rivals, STOP_RUNS, DELTA, SEED, report)
+    mine, theirs = found["BestArmPair"], found["UniformPair"]
+    columns = ("policy", "runs", "wrong", "undecided", "mean votes", "median votes", "90 % of runs under")
+    rows = [(name, STOP_RUNS, r.wrong, r.undecided, *_spread(r.votes)) for name, r in found.items()]
+    outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, rows)
+    ratio, low, high = ratio_interval(mine.votes, theirs.votes)
+    good = mine.wrong <= DELTA * STOP_RUNS and ratio <= 0.5
+    return Claim(
+        BEYOND,
+        f"Stopping: BestArmPair announces a wrong arm in at most {DELTA:.0%} of runs, after at most half the votes of uniform sampling",
+        f"{STOP_RUNS} runs, {N_ARMS} random arms, dim {STOP_DIM}; all stop by the same rule, after {MOST_VOTES} votes at the latest",
+        f"wrong in {mine.wrong / STOP_RUNS:.1%} (uniform: {theirs.wrong / STOP_RUNS:.1%}), "
+        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of the votes",
+        HOLDS if good else DOES_NOT_HOLD,
+    )
+
+
+def _spread(votes: Floats) -> tuple[float, ...]:
+    return tuple(round(float(x), 1) for x in (votes.mean(), np.median(votes), np.quantile(votes, 0.9)))

@@ -1,0 +1,65 @@
+"""How small regret can be at all on the hypercube: the best policy for somebody who knows how theta* was drawn.
+
+Corners of the hypercube choose the sign of each coordinate by itself. In a round, either both arms agree in coordinate
+k, which costs 2 |theta_k| if they have the wrong sign and teaches nothing about it; or they differ there, which costs |theta_k|, and,
+even if somebody told all other coordinates, shows theta_k with a precision of at most 4 / 4 = 1 (a difference of 2,
+a slope of at most 1/4). With independent coordinates theta_k ~ N(0, tau^2) nothing is lost by treating each by itself, so the sum over
+coordinates of
+
+    the least expected cost of: compare n times, then commit to the likelier sign for the other T - n rounds
+
+is below the mean regret of every policy, up to the normal approximation of votes. It is found by backward
+induction over n and the posterior mean (the problem of Anscombe 1963). Where theta* is large, slopes are far
+below 1/4, and the bound is far below what can be reached.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+Floats = NDArray[np.float64]
+
+_NODES: Final = 21
+_GRID: Final = 2001
+_REACH: Final = 6.0
+
+
+def least_regret(dim: int, scale: float, rounds: int) -> float:
+    """A lower bound on mean regret on `Hypercube(dim, scale=scale, prior="normal")`."""
+    return dim * least_cost_of_a_sign(scale / np.sqrt(dim), rounds)
+
+
+def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float:
+    """The value of the problem of one coordinate with theta ~ N(0, spread^2)."""
+    means = np.linspace(0.0, _REACH * spread, grid)
+    nodes, weights = hermegauss(_NODES)
+    weights = weights / weights.sum()
+    value = np.zeros(grid)
+    for n in range(rounds - 1, -1, -1):
+        deviation = _posterior_deviation(spread, n)
+        step = np.sqrt(deviation**2 - _posterior_deviation(spread, n + 1) ** 2)
+        after = np.abs(means[:, None] + step * nodes)
+        going_on = _mean_size(means, deviation) + np.interp(after, means, value) @ weights
+        value = np.minimum(2.0 * (rounds - n) * _mean_loss(means, deviation), going_on)
+    return float(value[0])
+
+
+def _posterior_deviation(spread: float, n: int) -> float:
+    return float(1.0 / np.sqrt(spread**-2 + n))
+
+
+def _mean_size(mean: Floats, deviation: float) -> Floats:
+    """E |theta|."""
+    z = mean / deviation
+    return np.asarray(2.0 * deviation * norm.pdf(z) + mean * (2.0 * norm.cdf(z) - 1.0))
+
+
+def _mean_loss(mean: Floats, deviation: float) -> Floats:
+    """E max(-theta, 0): what committing to the positive sign loses."""
+    z = mean / deviation
+    return np.asarray(deviation * norm.pdf(z) - mean * norm.cdf(-z))
