@@ -1,12 +1,14 @@
 """Which arm is best, how sure that is, and when to stop asking.
 
 From an estimate theta with curvature H (a Laplace posterior N(theta, H^-1)): the best arm is i = argmax x . theta. An arm j
-is ruled out when its gap g = (x_i - x_j) . theta is larger than
+with gap g = (x_i - x_j) . theta is ruled out when
 
-    w sqrt(log(w_0^2 / w^2) + 2 log((K - 1) / delta)),    w = |x_i - x_j|_{H^-1},  w_0 = |x_i - x_j| / sqrt(ridge).
+    g^2 / w^2 + 2 log(2 Phi(g / w)) > log(w_0^2 / w^2) + 2 log((K - 1) / delta),
 
-This is the boundary of the normal mixture (Robbins 1970): a sum that drifts nowhere crosses it, in whichever round one looks,
-with probability at most delta / (K - 1) in each direction. So one may look after every vote and stop when all others are
+where w = |x_i - x_j|_{H^-1} and w_0 = |x_i - x_j| / sqrt(ridge). Half of the left side minus half of the logarithm of w_0^2 / w^2 is
+the logarithm of the likelihood of "i is better than j", mixed over N(0, w_0^2) cut at zero, against "they are equal" (the normal
+mixture of Robbins 1970, one-sided): where j is as good as i it reaches (K - 1) / delta, in whichever round
+one looks, with probability at most delta / (K - 1). So one may look after every vote and stop when all others are
 ruled out: the announced arm is wrong with probability at most delta, up to the normal approximation.
 """
 
@@ -18,6 +20,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
+from scipy.special import log_ndtr
 
 from duelist.errors import InvalidInput
 
@@ -109,10 +112,11 @@ def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: f
 def _not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -> NDArray[np.bool_]:
     others = max(len(gaps) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        growth = np.log(np.maximum(prior / squares, 1.0))
-        boundary = squares * (growth + 2.0 * np.log(others / delta))
+        lead = np.where(squares > 0.0, gaps / np.sqrt(squares), 0.0)
+        doubt = np.log(np.maximum(prior / squares, 1.0)) + 2.0 * np.log(others / delta)
+    evidence = np.square(lead) + 2.0 * (np.log(2.0) + log_ndtr(lead))
     # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
-    return np.where(squares > 0.0, np.square(gaps) <= boundary, gaps <= 0.0)
+    return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
 
 
 def _lead(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:
