@@ -8,7 +8,7 @@ import duelist as dl
 from duelist.experiments.stopping import race
 from duelist.identification import DRAWS, recommend
 
-SURE = ("UniformPair", "ThompsonPair", "MaxPairUCB", "MaxInP")
+SURE = ("BestArmPair", "UniformPair", "ThompsonPair", "MaxPairUCB", "MaxInP")
 """Policies that keep comparing all arms long enough; others may duel a wrong arm with itself, and learn nothing more."""
 
 

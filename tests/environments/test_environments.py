@@ -79,6 +79,39 @@ def test_hypercube_theta_has_no_preferred_direction():
     assert_mean_near(thetas**2, 1.0 / dim, math.sqrt(2.0 * (dim - 1) / (dim**2 * (dim + 2))))
 
 
+def test_hypercube_theta_of_unit_length_is_drawn_as_before_there_was_a_choice():
+    for seed in range(5):
+        drawn = rng(seed).standard_normal(6)
+        expected = 2.5 * (drawn / np.linalg.norm(drawn))
+        for environment in (Hypercube(6, scale=2.5), Hypercube(6, scale=2.5, prior="direction")):
+            np.testing.assert_array_equal(environment.draw_world(rng(seed)).theta, expected)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_hypercube_theta_with_normal_coordinates(dim, scale):
+    generator, environment = rng(dim), Hypercube(dim, scale=scale, prior="normal")
+    thetas = np.array([environment.draw_world(generator).theta for _ in range(4000)])
+    sd = scale / math.sqrt(dim)
+    for k in range(dim):
+        assert stats.kstest(thetas[:, k], "norm", (0.0, sd)).pvalue > 1e-6
+    squares = (thetas / sd) ** 2
+    assert_mean_near(squares.sum(axis=1), dim, math.sqrt(2.0 * dim))  # the length varies
+    np.testing.assert_allclose(np.corrcoef(squares, rowvar=False) - np.eye(dim), 0.0, atol=SIX_SIGMA / math.sqrt(4000))
+
+
+def test_hypercube_priors_share_the_direction_of_theta():
+    for seed in range(5):
+        one, other = (Hypercube(4, prior=p).draw_world(rng(seed)).theta for p in ("direction", "normal"))
+        np.testing.assert_allclose(other / np.linalg.norm(other), one, rtol=1e-14)
+
+
+def test_hypercube_says_how_theta_is_drawn():
+    assert Hypercube(2, prior="normal").describe()["prior"] == "normal"
+    assert "prior='normal'" in repr(Hypercube(2, prior="normal"))
+    assert Hypercube(2).describe()["prior"] == "direction"
+
+
 def test_given_theta_is_kept_and_scaled():
     theta = [3.0, -4.0]
     for environment in (Hypercube(2, theta=theta, scale=0.5), FixedArms(np.eye(2), theta=theta, scale=0.5)):
@@ -426,6 +459,9 @@ def test_worlds_may_have_fixed_arms_of_their_own():
         (lambda: FixedArms([[1.0, 2.0], [3.0]]), "arms"),
         (lambda: FixedArms([["x", "y"]]), "arms"),
         (lambda: FixedArms(np.eye(2), theta=[1.0, 2.0, 3.0]), r"\(3,\)"),
+        (lambda: Hypercube(2, prior="uniform"), "prior is 'uniform'; choose one of direction, normal"),
+        (lambda: Hypercube(2, prior=None), "prior is None; choose one of direction, normal"),
+        (lambda: Hypercube(2, prior=["normal"]), r"prior is \['normal'\]; choose one of direction, normal"),
         (lambda: RandomArms(0), "dim is 0"),
         (lambda: RandomArms(2, n_arms=0), "n_arms is 0"),
         (lambda: RandomArms(2, n_arms=(0, 4)), "n_arms is 0"),
@@ -479,6 +515,7 @@ def test_descriptions_are_plain_data_with_the_settings(name):
 def test_descriptions_say_what_was_set():
     assert EXAMPLES["Hypercube"].describe() == {
         "environment": "Hypercube", "dim": 2, "theta": [1.0, 0.0], "scale": 1.0, "link": "logistic",
+        "prior": "direction",
     }  # fmt: skip
     assert EXAMPLES["Noiseless"].describe()["environment"] == "Noiseless"
     assert "Hypercube" in json.dumps(EXAMPLES["Noiseless"].describe())

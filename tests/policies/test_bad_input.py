@@ -186,6 +186,7 @@ BAD_SETTINGS = [
     *(("VACDB", "explore", v, "choose one of value, widest, random") for v in ("boldly", None, "")),
     *(("VACDB", "variance", v, "choose one of high, all, or None") for v in ("low", 3, "")),
     *(("VACDB", "alpha", v, "between 0 and 1, or None") for v in (0, 1, -0.1, 2, NAN, "fine")),
+    *(("VACDB", "first_layer", v, "give a whole number from -8 to 1") for v in (2, -9, 1.5, 1.0, True, "1", None, NAN)),
     *(("CoLSTIM", "clip", v, "give a positive finite number") for v in (0, -1, NAN, INF, "short")),
     *(("CoLSTIM", "warmup", v, "give a number of rounds, or None") for v in (-1, 2.5, NAN, "long")),
 ]

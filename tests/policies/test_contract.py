@@ -30,12 +30,15 @@ EXTRA = {
         {"horizon": HORIZON, "variance": "high", "scale": 0.01},
         {"horizon": HORIZON, "radius": "theory", "variance": "all", "kappa": 0.1},
         {"alpha": 2.0**-4, "radius": 0.05},
+        {"horizon": HORIZON, "first_layer": 0},
+        {"first_layer": -2, "radius": "theory", "scale": 0.01},
     ],
     "CoLSTIM": [{"horizon": HORIZON, "warmup": None}, {"warmup": 10, "clip": 0.5}],
     "StaD": [NARROW],
     "SupCoLSTIM": [NARROW],
     "RCDB": [{"horizon": HORIZON, "trust": 0.1}, {"corruption": 20.0}],
     "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
+    "BestArmPair": [{"estimator": "online"}, {"link": "probit"}, {"link": "exponential", "ridge": 0.1}],
 }
 
 

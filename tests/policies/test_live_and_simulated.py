@@ -39,6 +39,8 @@ SIMULATED = {
     "VACDB random": duelist.VACDB(explore="random", horizon=300, scale=4.0),
     "VACDB alpha": duelist.VACDB(explore="widest", alpha=0.3, scale=4.0, link="exponential"),
     "VACDB theory": duelist.VACDB(radius="theory", scale=1e-3, horizon=300),
+    "VACDB from above": duelist.VACDB(first_layer=-1),
+    "BestArmPair online": duelist.BestArmPair(estimator="online", link="probit"),
     "CoLSTIM warmup": duelist.CoLSTIM(warmup=None, link="probit", clip=1.0),
     "StaD known horizon": duelist.StaD(horizon=64, scale=0.3),
     "SupCoLSTIM known horizon": duelist.SupCoLSTIM(horizon=64, scale=0.3, link="probit"),
