@@ -111,10 +111,10 @@ def same_duel(policy: CompiledPolicy, reference: Reference, arms: Floats, t: int
     return duel, played
 
 
-def play(policy: CompiledPolicy, reference: Reference, world: World, rounds: int) -> list[Pair]:
-    """Every duel told at once; the duels played."""
+def play(policy: CompiledPolicy, reference: Reference, world: World, rounds: int, start: int = 0) -> list[Pair]:
+    """Every duel told at once; the duels played. `start`: so many were asked before."""
     duels = []
-    for t in range(rounds):
+    for t in range(start, start + rounds):
         arms = world.arms()
         duel, played = same_duel(policy, reference, arms, t)
         outcome = world.outcome(arms, played)
@@ -149,9 +149,10 @@ def assert_same_estimates(policy: CompiledPolicy, reference: Any) -> None:
         assert errors(reference.link, reference.lam, reference.rows, policy.theta_, reference.theta) <= 1e-7
         return
     for number, layer in reference.layers.items():
-        assert errors(layer.link, layer.ridge, layer.rows, policy.estimate(number - 1), layer.theta) <= 1e-7
+        position = number - getattr(reference, "first_layer", 1)
+        assert errors(layer.link, layer.ridge, layer.rows, policy.estimate(position), layer.theta) <= 1e-7
         if isinstance(policy, duelist.VACDB):
-            np.testing.assert_allclose(policy.layer_radii_[number - 1], layer.radius, rtol=1e-7)
+            np.testing.assert_allclose(policy.layer_radii_[position], layer.radius, rtol=1e-7)
 
 
 def errors(link: str, ridge: float, rows: list[Row], theta: Floats, exact: Floats) -> float:
@@ -333,6 +334,35 @@ def test_vacdb_switches_to_the_variance_estimate_in_high_layers() -> None:
 def test_vacdb_with_a_given_alpha(alpha: float) -> None:
     policy, reference = twins("VACDB", 2, alpha=alpha, scale=1e-3 * VACDB_UNIT, horizon=50)
     play(policy, reference, World(2, False, size=0.4), 120)
+
+
+@pytest.mark.parametrize("explore", ["value", "widest", "random"])
+@pytest.mark.parametrize("radius", VACDB_RADII)
+@pytest.mark.parametrize("first_layer", [0, -2])
+def test_vacdb_from_coarser_layers(first_layer: int, radius: str, explore: str) -> None:
+    # Layer -2 looks at nothing that is under 4^2 units: arms are large, or the first ones, which make the unit, small.
+    theory = radius.startswith("theory")
+    size, smaller = (10.0, 1.0) if theory else (0.25, 30.0)
+    events = Events()
+    for seed, link in enumerate(LINKS):
+        settings = {**VACDB_RADII[radius], **({"kappa": 0.1} if theory else {}), "explore": explore, "link": link}
+        policy, reference = twins("VACDB", seed, ridge=0.1, alpha=0.4, first_layer=first_layer, **settings)
+        world = World(seed, seed != 1, dim=2, n_arms=(2, 7), size=size, strength=1.5, link=link)
+        for side in (policy, reference):
+            side.ask(np.array([[1.0, -1.0], [-1.0, 1.0]]) * 0.5 * size / smaller)
+        play(policy, reference, world, 60, 1)
+        events += reference.events
+        assert isinstance(policy, duelist.VACDB)
+        assert len(policy.layer_counts_) == 2 + 1 - first_layer
+    assert min(events.explored) == first_layer
+    assert len(events.explored) >= 2
+
+
+@pytest.mark.parametrize("first_layer", [0, -2])
+def test_vacdb_from_coarser_layers_with_an_unknown_horizon(first_layer: int) -> None:
+    for seed, link in enumerate(LINKS):
+        policy, reference = twins("VACDB", seed, link=link, scale=1e-3 * VACDB_UNIT, first_layer=first_layer)
+        play_late(policy, reference, World(seed, False, dim=2, size=0.25, strength=1.5, link=link), 150)
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -40,13 +40,14 @@ class VACDB(Reference):
         explore: str = "value",
         variance: str | None = None,
         alpha: float | None = None,
+        first_layer: int = 1,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self.horizon, self.radius, self.delta = horizon, radius, delta
         self.scale = scale * practical_multiplier if radius == "practical" else scale
         self.kappa, self.theta_bound, self.practical_ridge = kappa, theta_bound, practical_ridge
-        self.explore, self.alpha = explore, alpha
+        self.explore, self.alpha, self.first_layer = explore, alpha, first_layer
         self.variance = variance or ("high" if radius == "theory" else "all")
         self.events = Events()
         self.residual_sums = self.counts_for_variance = 0
@@ -84,7 +85,7 @@ class VACDB(Reference):
         """Lines 5 to 18."""
         alpha = self.finest(self.rounds)
         remaining = list(range(len(arms)))
-        ell = 1
+        ell = self.first_layer
         while True:
             layer = self.layer(ell)
             theta, beta, inverse = layer.theta, layer.radius, layer.inverse()
@@ -120,20 +121,22 @@ class VACDB(Reference):
         else:
             drawn = list(wide)[self.draws.below(len(wide))]
             scores = {pair: float(pair == drawn) for pair in wide}
-        return best_pair_choice(scores, layer=ell, share=share)
+        return best_pair_choice(scores, layer=ell - self.first_layer + 1, share=share)
 
     def learn(self, layer: int, row: Row, weight: float) -> None:
         """Lines 22 to 25: only the layer that gained a row changes."""
-        changed = self.layer(layer)
+        ell = layer + self.first_layer - 1
+        changed = self.layer(ell)
         changed.learn(row, weight)
         if isinstance(self.radius, str):
-            changed.radius = self.scale * self.beta(layer, changed, self.rounds + 1)
+            changed.radius = self.scale * self.beta(ell, changed, self.rounds + 1)
 
     def beta(self, ell: int, layer: Layer, t: int) -> float:
         """Equation (bonus), for round t."""
         L = 1
         while self.finest(t) < 2.0**-L:
             L += 1
+        L += 1 - self.first_layer  # the layers that the union bound is over
         log_t = math.log(4.0 * t**2 * L / self.delta)
         log_next = math.log(4.0 * (t + 1) ** 2 * L / self.delta)
         high = 2.0**ell >= 64.0 * (self.largest_slope / self.kappa) * math.sqrt(log_next)
