@@ -18,13 +18,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 Floats = NDArray[np.float64]
 
-_NODES: Final = 21
+_FINEST: Final = 0.01
+_COARSEST: Final = 0.4
+"""Between these lies the distance of nodes; a normal variable needs no finer ones than the coarsest."""
+_PARTS: Final = 16
+"""Where a single vote tells much, nodes lie so many to the standard deviation that it leaves."""
 _GRID: Final = 2001
 _REACH: Final = 6.0
 
@@ -37,12 +40,11 @@ def least_regret(dim: int, scale: float, rounds: int) -> float:
 def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float:
     """The value of the problem of one coordinate with theta ~ N(0, spread^2)."""
     means = np.linspace(0.0, _REACH * spread, grid)
-    nodes, weights = hermegauss(_NODES)
-    weights = weights / weights.sum()
     value = np.zeros(grid)
     for n in range(rounds - 1, -1, -1):
         deviation = _posterior_deviation(spread, n)
         step = np.sqrt(deviation**2 - _posterior_deviation(spread, n + 1) ** 2)
+        nodes, weights = _normal(1.0 / (_PARTS * deviation))  # step = deviation times the deviation after it
         after = np.abs(means[:, None] + step * nodes)
         going_on = _mean_size(means, deviation) + np.interp(after, means, value) @ weights
         value = np.minimum(2.0 * (rounds - n) * _mean_loss(means, deviation), going_on)
@@ -51,6 +53,15 @@ def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float
 
 def _posterior_deviation(spread: float, n: int) -> float:
     return float(1.0 / np.sqrt(spread**-2 + n))
+
+
+def _normal(distance: float) -> tuple[Floats, Floats]:
+    """Nodes and weights of a standard normal variable, none of them at 0, where values may have a kink."""
+    distance = min(max(distance, _FINEST), _COARSEST)
+    half = int(np.ceil(_REACH / distance))
+    nodes = distance * (np.arange(-half, half) + 0.5)
+    weights = norm.pdf(nodes)
+    return nodes, np.asarray(weights / weights.sum())
 
 
 def _mean_size(mean: Floats, deviation: float) -> Floats:
