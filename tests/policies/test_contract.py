@@ -38,7 +38,7 @@ EXTRA = {
     "SupCoLSTIM": [NARROW],
     "RCDB": [{"horizon": HORIZON, "trust": 0.1}, {"corruption": 20.0}],
     "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
-    "BestArmPair": [{"estimator": "online"}, {"link": "probit"}, {"link": "exponential", "ridge": 0.1}],
+    "BestArmPair": [{"ridge": 0.01}],
 }
 
 

@@ -51,7 +51,7 @@ def widths(arms, precision):
 def test_raters_are_not_sent_to_the_pair_that_is_out(name, estimator):
     # Four arms nobody knows anything about: any pair is as good as any other, until one is out.
     arms = np.eye(4)
-    policy = POLICIES[name](horizon=1000, estimator=estimator)
+    policy = dl.make_policy(name, horizon=1000, estimator=estimator)
     policy.begin(arms)
     pending, pairs = [], []
     distinct = 3 if name == "GreedyChallenger" else 6  # its first arm is the greedy one
