@@ -59,7 +59,7 @@ def _normal(distance: float) -> tuple[Floats, Floats]:
     """Nodes and weights of a standard normal variable, none of them at 0, where values may have a kink."""
     distance = min(max(distance, _FINEST), _COARSEST)
     half = int(np.ceil(_REACH / distance))
-    nodes = distance * (np.arange(-half, half) + 0.5)
+    nodes = np.asarray(distance * (np.arange(-half, half) + 0.5), np.float64)
     weights = norm.pdf(nodes)
     return nodes, np.asarray(weights / weights.sum())
 
