@@ -1,10 +1,12 @@
 """Rank-one updates, factorisations, solves and whitening against NumPy and SciPy."""
 
+import numba
 import numpy as np
 import pytest
 from scipy import linalg as reference
 
 from duelist.kernels import linalg
+from duelist.kernels.lanes import lane_sums
 
 DIMS = (1, 2, 5, 16)
 UPDATES = 100_000
@@ -50,6 +52,43 @@ def long_width(factor, z):
     for i in range(len(v)):
         v[i] = (v[i] - factor[i, :i] @ v[:i]) / factor[i, i]
     return float(np.sqrt(v @ v))
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 16, 31, 128, 133])
+def test_a_dot_product_is_summed_in_eight_lanes(n):
+    a, b = np.random.default_rng(n).normal(size=(2, n))
+    lanes = np.zeros(8)
+    whole = n - n % 8
+    for i in range(whole):
+        lanes[i % 8] += a[i] * b[i]
+    for i in range(whole, n):
+        lanes[0] += a[i] * b[i]
+    halves = lanes[:4] + lanes[4:]
+    assert linalg.dot(a, b) == (halves[0] + halves[1]) + (halves[2] + halves[3])
+
+
+@pytest.mark.parametrize("n", [8, 24, 128])
+def test_the_lanes_are_the_same_in_plain_python(n):
+    a, b = np.random.default_rng(n).normal(size=(2, n))
+
+    @numba.njit
+    def machine_code(a, b, stop):
+        return lane_sums(a, b, stop)
+
+    assert machine_code(a, b, n) == tuple(lane_sums(a, b, n))
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_two_updates_at_once_are_the_two(dim):
+    rng = np.random.default_rng(dim)
+    alone = [upper(random_precision(rng, dim)) for _ in range(2)]
+    together = [factor.copy() for factor in alone]
+    for z in rng.normal(size=(20, dim)) * (rng.random((20, dim)) < 0.7):
+        for factor, weight in zip(alone, (0.7, 0.2), strict=True):
+            update(factor, z, weight)
+        linalg.cholesky_update_both(together[0], 0.7, together[1], 0.2, z, *np.full((2, dim), np.nan))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 # Condition numbers are at most 100 here, so 1e-12 leaves a factor of 50 for rounding.

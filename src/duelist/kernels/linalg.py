@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.compiled import compiled, compiled_apart
+from duelist.kernels.lanes import LANES, lane_sums
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -22,23 +23,15 @@ Matrix = NDArray[np.float64]
 
 @compiled
 def dot(a: Vector, b: Vector) -> float:
-    """a . b over the length of a, in eight lanes.
-
-    Lanes are added at the end. Written out, the order of additions is the same on every
-    processor, while the compiler still turns lanes into vector instructions.
-    """
+    """a . b over the length of a, in eight lanes that are added at the end: the same bits on every processor."""
     n = a.size
-    whole = n - n % 8
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(0, whole, 8):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-        s4 += a[i + 4] * b[i + 4]
-        s5 += a[i + 5] * b[i + 5]
-        s6 += a[i + 6] * b[i + 6]
-        s7 += a[i + 7] * b[i + 7]
+    whole = n - n % LANES
+    if whole == 0:
+        total = 0.0
+        for i in range(n):
+            total += a[i] * b[i]
+        return total
+    s0, s1, s2, s3, s4, s5, s6, s7 = lane_sums(a, b, whole)
     for i in range(whole, n):
         s0 += a[i] * b[i]
     return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
@@ -47,25 +40,44 @@ def dot(a: Vector, b: Vector) -> float:
 @compiled
 def cholesky_update(factor: Matrix, z: Vector, weight: float, rest: Vector) -> None:
     """R with R'R = Sigma becomes R with R'R = Sigma + weight zz', in place; `rest` is room for dim numbers."""
-    dim = z.size
     root = math.sqrt(weight)
-    for k in range(dim):
+    for k in range(z.size):
         rest[k] = root * z[k]
-    for k in range(dim):
-        entry = rest[k]
-        if entry == 0.0:
-            continue
-        diagonal = factor[k, k]
-        radius = math.sqrt(diagonal * diagonal + entry * entry)
-        cosine = radius / diagonal
-        secant = diagonal / radius
-        sine = entry / diagonal
-        row = factor[k, k + 1 :]
-        later = rest[k + 1 :]
-        for i in range(row.size):
-            row[i] = (row[i] + sine * later[i]) * secant
-            later[i] = cosine * later[i] - sine * row[i]
-        factor[k, k] = radius
+    for k in range(z.size):
+        _rotate(factor, rest, k)
+
+
+@compiled
+def cholesky_update_both(
+    factor: Matrix, weight: float, other: Matrix, other_weight: float, z: Vector, rest: Vector, other_rest: Vector
+) -> None:
+    """`cholesky_update` of two factors with the same z.
+
+    Each rotation waits for a root and a quotient of the one before it; two chains side by side take as long as one.
+    """
+    root, other_root = math.sqrt(weight), math.sqrt(other_weight)
+    for k in range(z.size):
+        rest[k] = root * z[k]
+        other_rest[k] = other_root * z[k]
+    for k in range(z.size):
+        _rotate(factor, rest, k)
+        _rotate(other, other_rest, k)
+
+
+@compiled
+def _rotate(factor: Matrix, rest: Vector, k: int) -> None:
+    """Rotate what is left of z into row k of the factor."""
+    entry, diagonal = rest[k], factor[k, k]
+    if entry == 0.0:
+        return
+    radius = math.sqrt(diagonal * diagonal + entry * entry)
+    cosine, sine = diagonal / radius, entry / radius
+    factor[k, k] = radius
+    row, later = factor[k, k + 1 :], rest[k + 1 :]
+    for i in range(row.size):
+        own = row[i]
+        row[i] = cosine * own + sine * later[i]
+        later[i] = cosine * later[i] - sine * own
 
 
 @compiled_apart
@@ -96,6 +108,9 @@ def cholesky(matrix: Matrix) -> bool:
 @compiled
 def solve_lower(factor: Matrix, b: Vector) -> None:
     """b becomes R'^-1 b."""
+    if b.size <= LANES:
+        _solve_short_lower(factor, b)
+        return
     for k in range(b.size):
         entry = b[k] / factor[k, k]
         b[k] = entry
@@ -108,8 +123,33 @@ def solve_lower(factor: Matrix, b: Vector) -> None:
 @compiled
 def solve_upper(factor: Matrix, b: Vector) -> None:
     """b becomes R^-1 b."""
+    if b.size <= LANES:
+        _solve_short_upper(factor, b)
+        return
     for k in range(b.size - 1, -1, -1):
         b[k] = (b[k] - dot(factor[k, k + 1 :], b[k + 1 :])) / factor[k, k]
+
+
+# In few dimensions an entry waits for the one before it, and little else counts: that one is taken in last,
+# and multiplied by a reciprocal, which waits for nothing.
+
+
+@compiled
+def _solve_short_lower(factor: Matrix, b: Vector) -> None:
+    for k in range(b.size):
+        rest = b[k]
+        for i in range(k):
+            rest -= factor[i, k] * b[i]
+        b[k] = rest * (1.0 / factor[k, k])
+
+
+@compiled
+def _solve_short_upper(factor: Matrix, b: Vector) -> None:
+    for k in range(b.size - 1, -1, -1):
+        rest = b[k]
+        for i in range(b.size - 1, k, -1):
+            rest -= factor[k, i] * b[i]
+        b[k] = rest * (1.0 / factor[k, k])
 
 
 @compiled
@@ -141,24 +181,36 @@ def whiten(factor: Matrix, v: Matrix) -> None:
 def whiten_few(factor: Matrix, v: Matrix, room: Matrix) -> None:
     """`whiten`, bit for bit, for fewer columns than dimensions; `room` (n, dim) is overwritten.
 
-    Each arm lies in a row of its own, so that the long vector operations run along the dimensions.
+    Each arm lies in a row of its own, so that the long vector operations run along the dimensions; they take four
+    features at a time, so that an arm is read and written a quarter as often.
     """
     dim, n = v.shape
     for a in range(n):
         for k in range(dim):
             room[a, k] = v[k, a]
-    for k in range(dim):
-        inverse = 1.0 / factor[k, k]
-        row = factor[k, k + 1 :]
+    whole = dim - dim % 4
+    for k in range(0, whole, 4):
+        r0, r1, r2, r3 = factor[k, k + 4 :], factor[k + 1, k + 4 :], factor[k + 2, k + 4 :], factor[k + 3, k + 4 :]
         for a in range(n):
-            entry = room[a, k] * inverse
-            room[a, k] = entry
-            later = room[a, k + 1 :]
-            for i in range(row.size):
-                later[i] -= row[i] * entry
+            _eliminate_one_by_one(factor, room[a], k, k + 4)
+            x0, x1, x2, x3 = room[a, k], room[a, k + 1], room[a, k + 2], room[a, k + 3]
+            later = room[a, k + 4 :]
+            for i in range(later.size):
+                later[i] = (((later[i] - r0[i] * x0) - r1[i] * x1) - r2[i] * x2) - r3[i] * x3
+    for a in range(n):
+        _eliminate_one_by_one(factor, room[a], whole, dim)
     for k in range(dim):
         for a in range(n):
             v[k, a] = room[a, k]
+
+
+@compiled
+def _eliminate_one_by_one(factor: Matrix, x: Vector, start: int, stop: int) -> None:
+    """Entries start .. stop - 1 of R'^-1 x, where all earlier ones have been subtracted already."""
+    for k in range(start, stop):
+        x[k] *= 1.0 / factor[k, k]
+        for i in range(k + 1, stop):
+            x[i] -= factor[k, i] * x[k]
 
 
 @compiled_apart
