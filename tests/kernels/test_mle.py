@@ -334,6 +334,21 @@ def test_residual_and_curvature_are_the_written_formulas(link):
     np.testing.assert_allclose(curvature, mass * SLOPE[link](margins), rtol=1e-12, atol=1e-14)
 
 
+def test_the_logistic_model_has_the_bend_beside_residual_and_curvature():
+    rng = np.random.default_rng(11)
+    margins = np.concatenate([rng.normal(size=200), [0.0, -0.0, 30.0, -30.0, 1e3, -1e3]])
+    mass = rng.uniform(0, 3, size=margins.size)
+    wins = mass * rng.uniform(size=margins.size)
+    residual, slopes, bends, room, same, alike = np.full((6, margins.size), np.nan)
+    mle.logistic_model(mass, wins, margins, residual, slopes, bends, room)
+    mle.residual_and_curvature(mass, wins, LOGISTIC, margins, same, alike, room)
+    np.testing.assert_array_equal([residual, slopes], [same, alike])
+    mean = MEAN[LOGISTIC](margins)
+    np.testing.assert_allclose(
+        bends, 0.5 * mass * SLOPE[LOGISTIC](margins) * (1.0 - 2.0 * mean), rtol=1e-12, atol=1e-14
+    )
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_only_the_upper_triangle_of_the_hessian_is_written(link):
     z, mass, wins, ridge = problem(0)

@@ -17,7 +17,7 @@ def scratch_for(dim, rows=1):
     room = Room(1, dim, rows)
     block = scratch_block(room)
     scratch = cut(block, room)
-    for name in ("direction", "step", "trial", "margins", "residual", "slopes", "moves"):
+    for name in ("direction", "step", "trial", "margins", "residual", "slopes", "moves", "bends", "shift"):
         getattr(scratch, name)[:] = 1e9
     return scratch
 

@@ -104,8 +104,8 @@ class Worlds:
     def __init__(self, environment: Environment, world_seeds: Sequence[Any], arm_seeds: Sequence[Any]) -> None:
         self._environment = environment
         self._worlds = [environment.draw_world(np.random.default_rng(s)) for s in world_seeds]
-        self._arm_rngs = [np.random.default_rng(s) for s in arm_seeds]
         self._fixed = self._fixed_rounds()
+        self._arm_rngs = [] if self._fixed is not None else [np.random.default_rng(s) for s in arm_seeds]
         self.truth = environment.truth()
 
     @property

@@ -49,15 +49,20 @@ _ROUND: Final = 6755399441055744.0  # 1.5 * 2^52
 
 @compiled_apart
 def margins_of(z: Matrix, theta: Vector, out: Vector) -> None:
-    """out_s = z_s . theta"""
+    """out_s = z_s . theta, four features at a time, so that `out` is read and written a quarter as often."""
     n = out.size
+    odd = theta.size % 4
     for s in range(n):
         out[s] = 0.0
-    for k in range(theta.size):
-        weight = theta[k]
-        row = z[k]
+    for k in range(odd):
+        weight, row = theta[k], z[k]
         for s in range(n):
             out[s] += weight * row[s]
+    for k in range(odd, theta.size, 4):
+        w0, w1, w2, w3 = theta[k], theta[k + 1], theta[k + 2], theta[k + 3]
+        r0, r1, r2, r3 = z[k], z[k + 1], z[k + 2], z[k + 3]
+        for s in range(n):
+            out[s] += (w0 * r0[s] + w1 * r1[s]) + (w2 * r2[s] + w3 * r3[s])
 
 
 @compiled
@@ -105,19 +110,13 @@ def exp_of_minus_abs(v: Vector, out: Vector, rounded: Vector) -> None:
         shifted = x * _LOG2_E + _ROUND
         k = shifted - _ROUND
         r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-        p = 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        p = p * r + 1.0
-        out[s] = p * r + 1.0
+        square = r * r
+        fourth = square * square
+        # Pairs of terms first (Estrin), since each step of Horner's rule would wait for the one before it.
+        low = (1.0 + r) + square * (1.0 / 2.0 + r * (1.0 / 6.0))
+        middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + square * (1.0 / 720.0 + r * (1.0 / 5040.0))
+        high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + square * (1.0 / 3628800.0 + r * (1.0 / 39916800.0))
+        out[s] = low + fourth * (middle + fourth * (high + fourth * (1.0 / 479001600.0)))
         rounded[s] = shifted
     bits = rounded.view(np.int64)
     for s in range(n):
@@ -132,7 +131,7 @@ def residual_and_curvature(
     mass: Vector, wins: Vector, link: int, margins: Vector, residual: Vector, curvature: Vector, room: Vector
 ) -> None:
     """W mu(v) - O and W mu'(v) of every row; `room` is for a number a row."""
-    if link == LOGISTIC:  # one exponential serves both; policies spend most of their time here
+    if link == LOGISTIC:  # one exponential serves both
         exp_of_minus_abs(margins, residual, room)
         for s in range(mass.size):
             e = residual[s]
@@ -144,6 +143,21 @@ def residual_and_curvature(
     for s in range(mass.size):
         residual[s] = mass[s] * mean(link, margins[s]) - wins[s]
         curvature[s] = mass[s] * slope(link, margins[s])
+
+
+@compiled_apart
+def logistic_model(
+    mass: Vector, wins: Vector, margins: Vector, residual: Vector, slopes: Vector, bends: Vector, room: Vector
+) -> None:
+    """W mu(v) - O, W mu'(v) and W mu''(v) / 2 of every row for the logistic link, from one exponential."""
+    exp_of_minus_abs(margins, residual, room)
+    for s in range(mass.size):
+        e = residual[s]
+        inverse = 1.0 / (1.0 + e)
+        p = inverse if margins[s] >= 0.0 else e * inverse
+        slopes[s] = mass[s] * e * inverse * inverse
+        bends[s] = slopes[s] * (0.5 - p)
+        residual[s] = mass[s] * p - wins[s]
 
 
 @compiled_apart

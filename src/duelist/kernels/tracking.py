@@ -12,7 +12,8 @@ for the old ones,
 The minimum lies on the line theta + a H^-1 z, so it is one number a, found to rounding: no step
 size, and no overshoot on a surprising outcome, which a linear step would have. This is the one-pass
 estimator (`online`), and the exact estimator's first guess. `refine` then leads it to the root of all
-rows, by Newton steps with the factor kept from earlier rounds where that is still good.
+rows, by Newton steps with the factor kept from earlier rounds where that is still good. For the logistic link most
+of these steps are on a model: each row's mean to second order around the last theta, which needs no new exponentials.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from duelist.kernels.mle import (
     STALLED,
     full_step_is_safe,
     line_search,
+    logistic_model,
     margins_of,
     residual_and_curvature,
 )
 from duelist.kernels.scratch import Scratch
-from duelist.links import mean, slope
+from duelist.links import LOGISTIC, mean, slope
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -50,6 +52,9 @@ TO_ROUNDING: Final = 100
 _NEAR: Final = 1e-2
 _GOOD_STEP: Final = 1e-3
 _AT_ROUNDING: Final = 1e-14
+_MODEL_STEPS: Final = 8
+_BEST_GAIN: Final = 1e-5
+"""A step may gain more than this by luck; the next one is not expected to."""
 DIRECT: Final = 128
 """Dimensions up to which a curvature that has gone stale is factored anew; above, conjugate gradients."""
 
@@ -99,6 +104,16 @@ def step_with(
 
     `bound` > 0 finite keeps |theta| <= bound, by projection in the norm of H.
     """
+    v = move_with(theta, curvature, z, mass, wins, link, most, scratch)
+    cholesky_update(curvature, z, mass * slope(link, v), scratch.step)
+    return keep_within(theta, curvature, z, bound, v)
+
+
+@compiled
+def move_with(
+    theta: Vector, curvature: Matrix, z: Vector, mass: float, wins: float, link: int, most: int, scratch: Scratch
+) -> float:
+    """The part of `step_with` that moves theta; the new margin z . theta."""
     direction = scratch.direction
     for k in range(z.size):
         direction[k] = z[k]
@@ -109,12 +124,16 @@ def step_with(
     a = implicit_step(link, v, q, mass, wins, most)
     for k in range(z.size):
         theta[k] += a * direction[k]
-    v += a * q
-    cholesky_update(curvature, z, mass * slope(link, v), scratch.step)
-    if dot(theta, theta) > bound * bound:
-        project(theta, curvature, bound)
-        v = dot(z, theta)
-    return v
+    return v + a * q
+
+
+@compiled
+def keep_within(theta: Vector, curvature: Matrix, z: Vector, bound: float, v: float) -> float:
+    """The part of `step_with` that keeps |theta| <= bound; the margin z . theta, which was v."""
+    if not dot(theta, theta) > bound * bound:
+        return v
+    project(theta, curvature, bound)
+    return dot(z, theta)
 
 
 @compiled
@@ -221,7 +240,7 @@ def refine(
     """
     n = mass.size
     margins, residual, slopes = scratch.margins[:n], scratch.residual[:n], scratch.slopes[:n]
-    step = scratch.step
+    moves, step = scratch.moves[:n], scratch.step
     total = 0.0
     for s in range(n):
         total += mass[s]
@@ -229,15 +248,16 @@ def refine(
     last, kept = 0.0, True
     margins_of(z, theta, margins)
     for _ in range(MAX_ITERATIONS):
-        residual_and_curvature(mass, wins, link, margins, residual, slopes, scratch.moves[:n])
-        for k in range(theta.size):
-            step[k] = -ridge * theta[k] - dot(residual, z[k])
+        if link == LOGISTIC:
+            logistic_model(mass, wins, margins, residual, slopes, scratch.bends[:n], moves)
+        else:
+            residual_and_curvature(mass, wins, link, margins, residual, slopes, moves)
+        negative_gradient(z, residual, ridge, theta, step)
         decrement = newton_step(curvature, step, scratch.trial)
         # What a step with this curvature gained, the next one will gain too; a true Newton step says nothing of it.
-        gain = decrement / last if kept and 0.0 < decrement < last else 1.0
+        gain = max(decrement / last, _BEST_GAIN) if kept and 0.0 < decrement < last else 1.0
         if decrement * gain <= goal:
-            for k in range(theta.size):
-                theta[k] += step[k]
+            add(theta, step)
             return CONVERGED
         if not kept and decrement >= 0.5 * last and decrement <= _AT_ROUNDING * min(1.0, total):
             return CONVERGED  # a true Newton step gained nothing this close to the root: the rest is rounding
@@ -247,10 +267,8 @@ def refine(
             if not decrement >= 0.0:
                 return STALLED
             if decrement <= goal:
-                for k in range(theta.size):
-                    theta[k] += step[k]
+                add(theta, step)
                 return CONVERGED
-            moves = scratch.moves[:n]
             margins_of(z, step, moves)
             if not full_step_is_safe(link, margins, moves):
                 size = line_search(z, mass, wins, ridge, link, theta, step, decrement)
@@ -258,11 +276,82 @@ def refine(
                     return STALLED
                 for k in range(theta.size):
                     step[k] *= size
-        for k in range(theta.size):
-            theta[k] += step[k]
+        elif link == LOGISTIC:
+            error = follow_model(z, ridge, theta, curvature, decrement, goal, n, scratch)
+            if error <= goal:
+                add(theta, scratch.shift)
+                return CONVERGED
+            if error < math.inf:
+                decrement = 0.0  # the steps on the model say nothing of the gain of a single one
+            for k in range(theta.size):
+                step[k] = scratch.shift[k]
+        add(theta, step)
         margins_of(z, theta, margins)
         last = decrement
     return OUT_OF_ITERATIONS
+
+
+@compiled
+def follow_model(
+    z: Matrix, ridge: float, theta: Vector, curvature: Matrix, decrement: float, goal: float, n: int, scratch: Scratch
+) -> float:
+    """Steps with the kept curvature to the root of a model of the gradient, the first of them in scratch.step.
+
+    With m_s the move of a margin, a row's residual is taken as W (mu + mu' m + mu'' m^2 / 2) - O. The sum of the
+    steps goes to scratch.shift. Returns the decrement that the model may have missed: the third derivative of the logistic
+    link is at most mu', so it is at most sum W mu' (m^3 / 6)^2. Infinite: the curvature is stale, and shift is one step.
+    """
+    residual, slopes, moves = scratch.residual[:n], scratch.slopes[:n], scratch.moves[:n]
+    step, shift = scratch.step, scratch.shift
+    for k in range(step.size):
+        shift[k] = step[k]
+    margins_of(z, shift, moves)
+    missed = model_error(slopes, moves, scratch.margins[:n])
+    last = decrement
+    for _ in range(_MODEL_STEPS):
+        model_residual(residual, slopes, scratch.bends[:n], moves)
+        for k in range(step.size):
+            scratch.trial[k] = theta[k] + shift[k]
+        negative_gradient(z, moves, ridge, scratch.trial, step)
+        decrement = newton_step(curvature, step, scratch.trial)
+        if decrement > _GOOD_STEP * last:
+            return math.inf
+        add(shift, step)
+        if decrement * max(decrement / last, _BEST_GAIN) <= goal:
+            return missed
+        last = decrement
+        margins_of(z, shift, moves)
+    return math.inf
+
+
+@compiled_apart
+def model_error(slopes: Vector, moves: Vector, room: Vector) -> float:
+    """sum W mu' (m^3 / 6)^2; `room` is for a number a row."""
+    for s in range(moves.size):
+        term = moves[s] * moves[s] * moves[s] / 6.0
+        room[s] = term * term
+    return dot(slopes, room)
+
+
+@compiled_apart
+def model_residual(residual: Vector, slopes: Vector, bends: Vector, moves: Vector) -> None:
+    """Moves of the margins become the residuals of the model there."""
+    for s in range(moves.size):
+        moves[s] = residual[s] + moves[s] * (slopes[s] + moves[s] * bends[s])
+
+
+@compiled
+def negative_gradient(z: Matrix, residual: Vector, ridge: float, theta: Vector, out: Vector) -> None:
+    """-ridge theta - sum residual_s z_s"""
+    for k in range(theta.size):
+        out[k] = -ridge * theta[k] - dot(residual, z[k])
+
+
+@compiled
+def add(theta: Vector, step: Vector) -> None:
+    """theta += step"""
+    for k in range(theta.size):
+        theta[k] += step[k]
 
 
 @compiled

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.compiled import compiled, compiled_apart, written_in
-from duelist.kernels.linalg import cholesky_update
+from duelist.kernels.linalg import cholesky_update_both
 from duelist.kernels.mle import OUT_OF_ITERATIONS
-from duelist.kernels.scratch import NOTHING, Room, Scratch, scratch_of
-from duelist.kernels.tracking import GUESS, TO_ROUNDING, refine, step_with
+from duelist.kernels.scratch import NOTHING, Room, Scratch, aligned_zeros, scratch_of
+from duelist.kernels.tracking import GUESS, TO_ROUNDING, keep_within, move_with, refine
 from duelist.kernels.views import as_cube, as_matrix, borrowed
-from duelist.links import mean
+from duelist.links import mean, slope
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -192,7 +192,7 @@ PER_LAYER: Final = (
 
 def memory_for(runs: int, layout: Layout) -> Memory:
     """Room for that many runs, all zero."""
-    return Memory(layout, np.zeros((runs, layout.core_size)), np.zeros((runs, layout.rows_size)))
+    return Memory(layout, np.zeros((runs, layout.core_size)), aligned_zeros(runs, layout.rows_size))
 
 
 def empty_memory(
@@ -227,12 +227,8 @@ def with_room(memory: Memory, rows: int) -> Memory:
     while capacity < needed:
         capacity = 2 * capacity - _PAD
     layout = memory.layout._replace(capacity=capacity)
-    grown = Memory(layout, memory.core, np.zeros((runs, layout.rows_size)))
-    for run in range(runs):
-        old, new = memory.state(run), grown.state(run)
-        for name in POOLED:
-            getattr(new, name)[..., : memory.layout.capacity] = getattr(old, name)
-        _rebuild_table(new)
+    grown = Memory(layout, memory.core, aligned_zeros(runs, layout.rows_size))
+    _move_rows(memory.core, memory.rows, memory.layout, grown.rows, layout)
     return grown
 
 
@@ -281,7 +277,25 @@ def _slot(z: Floats, layer: int, table_size: int) -> int:
 
 
 @compiled_apart
-def _rebuild_table(state: State) -> None:
+def _move_rows(core: Floats, rows: Floats, layout: Layout, new_rows: Floats, new_layout: Layout) -> None:
+    """The rows of every run to a larger block; what no row has used stays untouched, and so takes no memory."""
+    for run in range(core.shape[0]):
+        old = state_of(core[run], rows[run], layout)
+        new = state_of(core[run], new_rows[run], new_layout)
+        n = old.n_rows[0]
+        for k in range(layout.dim):
+            new.z[k, :n] = old.z[k, :n]
+        new.mass[:n] = old.mass[:n]
+        new.wins[:n] = old.wins[:n]
+        new.layer[:n] = old.layer[:n]
+        new.place[:n] = old.place[:n]
+        new.next_row[:n] = old.next_row[:n]
+        _fill_table(new)
+
+
+@compiled
+def _fill_table(state: State) -> None:
+    """The hash table of all rows, from an empty one."""
     size = state.table.size
     for row in range(state.n_rows[0]):
         slot = _slot(state.z[:, row].copy(), state.layer[row], size)
@@ -386,10 +400,11 @@ def tell_once(
         outcome = 1.0 - outcome
     mass = share * weight
     wins = mass * outcome
-    bound, most = (state.bound[0], TO_ROUNDING) if online else (np.inf, GUESS)
-    margin = step_with(state.theta[layer], state.curvature[layer], z, mass, wins, link, bound, most, scratch)
+    theta, factor, curvature = state.theta[layer], state.factor[layer], state.curvature[layer]
+    margin = move_with(theta, curvature, z, mass, wins, link, TO_ROUNDING if online else GUESS, scratch)
+    cholesky_update_both(factor, mass, curvature, mass * slope(link, margin), z, scratch.step, scratch.trial)
     if online:
-        p = mean(link, margin)
+        p = mean(link, keep_within(theta, curvature, z, state.bound[0], margin))
         state.residual[layer] += wins * (1.0 - p) * (1.0 - p) + (mass - wins) * p * p
     else:
         row = _row_of(state, layer, z)
@@ -397,7 +412,6 @@ def tell_once(
         state.wins[row] += wins
         if scratch.gathered[0] == layer:
             _gather_row(state, scratch, row)
-    cholesky_update(state.factor[layer], z, mass, scratch.step)
     state.learned[layer] += weight
     state.stamp[layer] = state.rounds[0]
     state.dirty[layer] = OUTDATED
