@@ -1,7 +1,9 @@
 """The small values every layer speaks."""
 
+import copy
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -32,6 +34,13 @@ def test_a_duel_cannot_be_changed(name):
         setattr(duel, name, 0)
     with pytest.raises((AttributeError, TypeError)):
         duel.note = "slots leave no room for this"
+
+
+def test_a_duel_survives_copying_and_pickling():
+    duel = dl.Duel(3, 1, 7)
+    for again in (copy.deepcopy(duel), pickle.loads(pickle.dumps(duel)), dataclasses.replace(duel)):
+        assert again == duel
+    assert repr(duel) == "Duel(first=3, second=1, id=7)"
 
 
 def test_a_duel_of_no_policy_has_no_id():

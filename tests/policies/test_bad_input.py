@@ -56,6 +56,15 @@ def with_entry(value, at=(2, 1)):
     return arms
 
 
+def test_arms_that_went_bad_since_the_last_round(name):
+    policy, arms = POLICIES[name](random_state=0), ARMS.copy()
+    policy.tell(policy.ask(arms), 1.0)
+    arms[2, 1] = NAN
+    refuses(policy, ["arms[2, 1] is nan"], policy.ask, arms)
+    arms[2, 1] = 0.5
+    assert policy.ask(arms).id == 1
+
+
 BAD_ARMS = {
     "nan": (with_entry(NAN), ["arms[2, 1] is nan", "replace missing features"]),
     "inf": (with_entry(INF), ["arms[2, 1] is inf", "replace missing features"]),

@@ -32,9 +32,9 @@ from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, scratch_block
 from duelist.links import get_link
 from duelist.policies import _batch, _ledger, _snapshot
-from duelist.policies._checks import check_arms, check_positive, feature_variance
+from duelist.policies._checks import as_floats, check_arms, check_positive, feature_variance
 from duelist.policies._pooled import pooled
-from duelist.policies._rule import live_code
+from duelist.policies._rule import REFUSED, live_code
 from duelist.policies._state import (
     Floats,
     Layout,
@@ -47,6 +47,7 @@ from duelist.policies._state import (
 )
 
 ESTIMATORS = ("exact", "online")
+_new_tuple = tuple.__new__  # of a NamedTuple, in half the time of its own constructor
 
 
 class Policy(ABC):
@@ -83,6 +84,11 @@ class Policy(ABC):
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
         told = [f"{n}={v!r}" for n, v in self.params.items() if not _same(v, defaults[n])]
         return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _whole(key: Any) -> int:
+    """A duel's number as an int; what is no whole number is no duel's."""
+    return int(key) if isinstance(key, (int, np.integer)) and not isinstance(key, bool) else -1
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -134,7 +140,7 @@ class CompiledPolicy(Policy):
     # What a call into compiled code takes, ready to hand over: the blocks of the memory, and room to work in.
     _blocks: tuple[Floats, Floats, Layout] | None = field(init=False, default=None)
     _room: tuple[Floats, Room] | None = field(init=False, default=None)
-    _place: tuple[Any, ...] = field(init=False, default=())
+    _dim: int = field(init=False, default=0)
     _code: Any = field(init=False, default=None)  # LiveCode, from the first room on
     _aside: tuple[Floats, Room] | None = field(init=False, default=None)
     _free_rows: int = field(init=False, default=0)
@@ -185,11 +191,15 @@ class CompiledPolicy(Policy):
 
     def ask(self, arms: ArrayLike) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim)."""
-        shown = check_arms(arms, self.dim_)
-        if self._next_id + 1 >= self._ready_until or self._room is None or self._room[1].arms < shown.shape[0]:
-            self._prepare(shown[None], 1)
-        difference = np.empty(shown.shape[1])
-        first, second, layer, share = self._code.ask(self._config, *self._place, shown, difference)
+        # Every look at the arms from Python costs as much as the decision; so compiled code looks, and refuses.
+        shown = as_floats(arms)
+        if shown.ndim != 2 or self._next_id + 1 >= self._ready_until:
+            self.begin(arms)
+        difference = np.empty(self._dim)
+        first, second, layer, share = self._code.ask(shown, difference)
+        if first == REFUSED:
+            self.begin(arms)  # says what is wrong with them, or makes room
+            first, second, layer, share = self._code.ask(shown, difference)
         return self._asked(first, second, layer, share, difference)
 
     def ask_batch(self, arms: ArrayLike, k: int | None = None, threads: int | None = None) -> _batch.Batch:
@@ -219,16 +229,14 @@ class CompiledPolicy(Policy):
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
         value, weight = check_outcome(outcome), check_weight(weight)
-        pending = self._take(duel)
-        if pending.share > 0.0 and self._memory is not None:
+        _, _, difference, layer, share = self._take(duel)
+        if share > 0.0 and self._memory is not None:
             self._make_room()
-            self._free_rows -= 1
-            self._absorb(pending.layer, pending.difference, value, pending.share, weight)
+            self._absorb(layer, difference, value, share, weight)
 
     def _absorb(self, layer: int, z: Floats, outcome: float, share: float, weight: float) -> None:
         """Let one estimator take in an outcome, for which there is room."""
-        config = self._config
-        self._code.tell(*self._place, config.link, config.online, layer, z, outcome, share, weight)
+        self._free_rows = self._code.tell(layer, z, outcome, share, weight)
 
     # -- a log in the place of pending duels ---------------------------------------------
 
@@ -298,26 +306,26 @@ class CompiledPolicy(Policy):
 
     def _take(self, duel: Duel | int) -> Pending:
         key = duel.id if isinstance(duel, Duel) else duel
-        whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-        pending = self._pending.get(int(key)) if whole else None
+        number = key if type(key) is int else _whole(key)
+        pending = self._pending.get(number)
         if pending is None:
-            known = whole and 0 <= key < self._next_id
+            known = 0 <= number < self._next_id
             why = "was told or forgotten already" if known else "was never asked of this policy"
             raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        if isinstance(duel, Duel) and (duel.first != pending.first or duel.second != pending.second):
+        if isinstance(duel, Duel) and (duel.first != pending[0] or duel.second != pending[1]):
             raise UnknownDuel(
                 f"duel {key} was asked as ({pending.first}, {pending.second}), not ({duel.first}, {duel.second}); "
                 "tell the outcome in the order asked"
             )
-        del self._pending[int(key)]
+        del self._pending[number]
         return pending
 
     def _asked(self, first: int, second: int, layer: int, share: float, difference: Floats) -> Duel:
         """Hand out a decided duel, and remember what telling it will need."""
-        duel = Duel(first, second, self._next_id)
-        self._pending[self._next_id] = Pending(first, second, difference, layer, share)
-        self._next_id += 1
-        return duel
+        number = self._next_id
+        self._pending[number] = _new_tuple(Pending, (first, second, difference, layer, share))
+        self._next_id = number + 1
+        return Duel(first, second, number)
 
     # -- memory --------------------------------------------------------------------------
 
@@ -350,7 +358,8 @@ class CompiledPolicy(Policy):
             return
         if self._room[1].rows != memory.layout.capacity:
             self._make_scratch(self._room[1].arms)
-        self._place = *self._blocks, *self._room
+        else:
+            self._code = live_code(self._config, *self._ready())
 
     def _make_room(self, ahead: int = 0) -> None:
         """Room for one more outcome, and for the layers that the rounds so far, and `ahead` more, can reach."""
@@ -362,7 +371,7 @@ class CompiledPolicy(Policy):
         assert self._memory is not None  # noqa: S101  (for the type checker)
         room = Room(n_arms, self._memory.layout.dim, self._memory.layout.capacity)
         self._room = scratch_block(room), room
-        self._place = *self._ready()[0], *self._room
+        self._dim = room.dim
         self._code = live_code(self._config, *self._ready())
 
     @property

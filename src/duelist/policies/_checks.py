@@ -8,19 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
+from duelist.policies._rule import LARGEST_SQUARE
 
 Floats = NDArray[np.float64]
 
-LARGEST_SQUARE: Final = 1e300
 _FEW: Final = 4096
+
+
+def as_floats(arms: ArrayLike) -> Floats:
+    """`arms` as an array of floats, of any shape."""
+    try:
+        return np.ascontiguousarray(arms, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
 
 
 def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
-    try:
-        array = np.ascontiguousarray(arms, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+    array = as_floats(arms)
     if array.ndim != 2:
         raise InvalidInput(f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim)")
     if array.shape[0] == 0 or array.shape[1] == 0:

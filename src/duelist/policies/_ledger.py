@@ -23,6 +23,7 @@ from duelist.kernels.scratch import cut as cut_scratch
 from duelist.links import slope
 from duelist.policies._checks import is_number
 from duelist.policies._curvature import refresh_curvature
+from duelist.policies._rule import live_code
 from duelist.policies._state import Floats, Layout, cut, solve_once, state_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def consider(
     for z, layer, share in out:
         if share > 0.0 and layer >= 0:
             count_pending(*blocks, *aside, link, layer, z, share)
-    return Choice(*policy._code.ask(policy._config, *blocks, *aside, arms, np.empty(layout.dim)))
+    return Choice(*live_code(policy._config, blocks, aside).ask(arms, np.empty(layout.dim)))
 
 
 def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, layer: int, share: float) -> None:
@@ -101,7 +102,6 @@ def learn(policy: CompiledPolicy, z: Floats, outcome: float, weight: float, laye
     policy._make_room(ahead=1)  # as `consider` would, so that it leaves no trace either
     if share == 0.0 or layer < 0:
         return
-    policy._free_rows -= 1
     policy._absorb(layer, z, outcome, share, weight)
     if not policy.online_:
         policy.estimate(layer)  # now and not when next read, so that reading leaves no trace in the last bits

@@ -15,13 +15,14 @@ run, many contexts, or 128 simulated runs) are written once and compiled for eac
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
-from duelist.compiled import JIT_OPTIONS, compiled, direct, written_in
-from duelist.kernels.linalg import as_columns, chosen_as_columns, utilities, whiten, whiten_few
+from duelist.compiled import JIT_OPTIONS, compiled, direct, plain_int, written_in
+from duelist.kernels.linalg import as_columns, chosen_as_columns, dot, utilities, whiten, whiten_few
 from duelist.kernels.many import MANY_ARMS
 from duelist.kernels.scratch import Room, Scratch, scratch_of
 from duelist.kernels.views import as_matrix, borrowed
@@ -33,6 +34,10 @@ Rule = Callable[[Any, State, Scratch, Floats], Decision]
 
 _RULES: dict[type, Rule] = {}
 _UNDECIDED: Final = -1
+REFUSED: Final = -2
+"""What `ask_once` answers to arms that it cannot take."""
+LARGEST_SQUARE: Final = 1e300
+"""The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
 _INLINED: Any = {**JIT_OPTIONS, "forceinline": True}
 
 
@@ -89,35 +94,65 @@ def ask_once(
     arms: Floats,
     difference: Floats,
 ) -> Decision:
-    """One round of a live policy: counts the round, decides, and writes down the difference of the two arms."""
+    """One round of a live policy: counts the round, decides, and writes down the difference of the two arms.
+
+    Arms that do not fit, or are not finite, are `REFUSED`, and nothing is counted.
+    """
+    shown = borrowed(arms)
+    n, dim = shown.shape
+    flat = as_matrix(shown, 1, n * dim)[0]
+    if n == 0 or n > room.arms or dim != layout.dim or not dot(flat, flat) <= LARGEST_SQUARE:
+        return REFUSED, REFUSED, plain_int(0), 0.0
     state = state_of(core, rows, layout)
     state.rounds[0] += 1
-    shown = borrowed(arms)
     decision = decided(config, state, scratch_of(block, room), shown)
     for k in range(shown.shape[1]):
         difference[k] = shown[decision[0], k] - shown[decision[1], k]
     return decision
 
 
+@compiled
+def tell_live(
+    core: Floats,
+    rows: Floats,
+    layout: Layout,
+    block: Floats,
+    room: Room,
+    link: int,
+    online: bool,
+    layer: int,
+    difference: Floats,
+    outcome: float,
+    share: float,
+    weight: float,
+) -> int:
+    """`tell_once`; returns how many more distinct differences there is room for."""
+    tell_once(core, rows, layout, block, room, link, online, layer, difference, outcome, share, weight)
+    return layout.capacity - state_of(core, rows, layout).n_rows[0]
+
+
 class LiveCode(NamedTuple):
-    """The compiled `ask_once` and `tell_once` of a live policy, called directly."""
+    """What a live policy calls: `ask_once` and `tell_live`, with all arguments that stay the same from round to round."""
 
-    ask: Callable[..., Decision]
-    tell: Callable[..., bool]
+    ask: Callable[[Floats, Floats], Decision]
+    """arms, room for a difference -> decision"""
+    tell: Callable[[int, Floats, float, float, float], int]
+    """layer, difference, outcome, share, weight -> rows left"""
 
 
-_LIVE: dict[type, LiveCode] = {}
+_LIVE: dict[type, tuple[Callable[..., Decision], Callable[..., int]]] = {}
 
 
 def live_code(config: Any, blocks: tuple[Floats, Floats, Layout], room: tuple[Floats, Room]) -> LiveCode:
-    """The code of the policy with this type of config, compiled or loaded when first wanted."""
+    """The code of the policy with this type of config for this place, compiled or loaded when first wanted."""
     if type(config) not in _LIVE:
         arms, difference = np.empty((1, 1)), np.empty(1)
-        _LIVE[type(config)] = LiveCode(
+        _LIVE[type(config)] = (
             direct(ask_once, config, *blocks, *room, arms, difference),
-            direct(tell_once, *blocks, *room, 0, False, 0, difference, 1.0, 1.0, 1.0),
+            direct(tell_live, *blocks, *room, 0, False, 0, difference, 1.0, 1.0, 1.0),
         )
-    return _LIVE[type(config)]
+    ask, tell = _LIVE[type(config)]
+    return LiveCode(partial(ask, config, *blocks, *room), partial(tell, *blocks, *room, config.link, config.online))
 
 
 @compiled
