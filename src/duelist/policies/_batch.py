@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,12 +32,14 @@ from duelist.errors import InvalidInput
 from duelist.inputs import finite_floats
 from duelist.kernels.linalg import dot, solve_lower
 from duelist.kernels.scratch import Room, scratch_block, scratch_of
-from duelist.policies._checks import LARGEST_SQUARE
-from duelist.policies._rule import decided
+from duelist.policies._rule import LARGEST_SQUARE, decided
 from duelist.policies._state import Floats, Ints, Layout, state_of
 
 if TYPE_CHECKING:
     from duelist.policies._base import CompiledPolicy
+
+_GROUP: Final = 100
+"""Contexts whose best is remembered, so that the best of ten thousand is found among a hundred."""
 
 
 @dataclass(frozen=True)
@@ -104,28 +106,55 @@ def choose(lifted: Floats, layer: Ints, k: int, chosen: Ints, information: Float
     n = lifted.shape[0]
     worth = np.empty(n)
     seen = np.zeros(n, np.int64)
+    square = np.empty(k)
     for c in range(n):
         worth[c] = dot(lifted[c], lifted[c])
+    best = np.empty((n + _GROUP - 1) // _GROUP, np.int64)
+    for group in range(best.size):
+        best[group] = _best_of_group(worth, group)
     for done in range(k):
         while True:
-            c = int(np.argmax(worth))
+            c = _best_of_all(worth, best)
             if seen[c] == done:
                 break
             for past in range(seen[c], done):
                 p = chosen[past]
                 if layer[p] == layer[c]:
-                    _discount(lifted[c], lifted[p])
+                    _discount(lifted[c], lifted[p], square[past])
             seen[c] = done
             worth[c] = dot(lifted[c], lifted[c])
+            best[c // _GROUP] = _best_of_group(worth, c // _GROUP)
         chosen[done] = c
+        square[done] = worth[c]
         information[done] = math.log1p(worth[c])
         worth[c] = -1.0
         seen[c] = k
+        best[c // _GROUP] = _best_of_group(worth, c // _GROUP)
 
 
 @compiled
-def _discount(a: Floats, p: Floats) -> None:
-    square = dot(p, p)
+def _best_of_group(worth: Floats, group: int) -> int:
+    """The first context of largest worth in a group."""
+    best = group * _GROUP
+    for c in range(best + 1, min(best + _GROUP, worth.size)):
+        if worth[c] > worth[best]:
+            best = c
+    return best
+
+
+@compiled
+def _best_of_all(worth: Floats, best: Ints) -> int:
+    """The first context of largest worth, given that of every group."""
+    top = best[0]
+    for group in range(1, best.size):
+        if worth[best[group]] > worth[top]:
+            top = best[group]
+    return top
+
+
+@compiled
+def _discount(a: Floats, p: Floats, square: float) -> None:
+    """See `choose`; `square` is |p|^2."""
     if square == 0.0:
         return
     size = (1.0 - 1.0 / math.sqrt(1.0 + square)) * dot(a, p) / square
@@ -190,7 +219,15 @@ def _hand_out(policy: CompiledPolicy, shown: Floats, contexts: Ints, choice: Int
 
 def _check_contexts(arms: ArrayLike, dim: int | None) -> NDArray[np.float64]:
     """`arms` as finite floats (contexts, candidates, dim)."""
-    shown = np.ascontiguousarray(finite_floats("arms", arms, "finite features (contexts, candidates, dim)"))
+    wanted = "finite features (contexts, candidates, dim)"
+    try:
+        shown = np.ascontiguousarray(arms, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        shown = finite_floats("arms", arms, wanted)  # says what is wrong with them
+    # One pass proves every entry finite and small enough to square, without a copy.
+    tame = np.vdot(shown, shown) <= LARGEST_SQUARE
+    if not tame:
+        finite_floats("arms", arms, wanted)
     if shown.ndim != 3 or 0 in shown.shape:
         raise InvalidInput(f"arms have shape {shown.shape}; give finite features (contexts, candidates, dim)")
     if dim is not None and shown.shape[2] != dim:
@@ -198,7 +235,7 @@ def _check_contexts(arms: ArrayLike, dim: int | None) -> NDArray[np.float64]:
             f"arms have {shown.shape[2]} features, but this policy has learned with {dim}; "
             "give the same features every round, or start a new policy"
         )
-    if not np.vdot(shown, shown) <= LARGEST_SQUARE:
+    if not tame:
         raise InvalidInput(
             f"arms have features as large as {np.abs(shown).max():.6g}, whose squares overflow; rescale the features"
         )
