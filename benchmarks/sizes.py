@@ -45,7 +45,7 @@ def batch_rows(contexts: int = 10_000, candidates: int = 8, dim: int = 256) -> l
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((contexts, candidates, dim)) / np.sqrt(dim)
     rows = []
-    for name in ("MaxPairUCB", "MaxInP", "VACDB"):
+    for name in ("MaxPairUCB", "MaxInP", "VACDB", "LocalPairUCB"):
         policy = dl.make_policy(name, horizon=100_000, random_state=0)
         for _, duel in policy.ask_batch(arms[:200]):
             policy.tell(duel, float(rng.random() < 0.5))
