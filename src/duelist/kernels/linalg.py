@@ -71,13 +71,12 @@ def _rotate(factor: Matrix, rest: Vector, k: int) -> None:
     if entry == 0.0:
         return
     radius = math.sqrt(diagonal * diagonal + entry * entry)
-    cosine, sine = diagonal / radius, entry / radius
+    cosine, secant, sine = radius / diagonal, diagonal / radius, entry / diagonal
     factor[k, k] = radius
     row, later = factor[k, k + 1 :], rest[k + 1 :]
     for i in range(row.size):
-        own = row[i]
-        row[i] = cosine * own + sine * later[i]
-        later[i] = cosine * later[i] - sine * own
+        row[i] = (row[i] + sine * later[i]) * secant
+        later[i] = cosine * later[i] - sine * row[i]
 
 
 @compiled_apart

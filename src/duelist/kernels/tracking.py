@@ -52,7 +52,6 @@ TO_ROUNDING: Final = 100
 _NEAR: Final = 1e-2
 _GOOD_STEP: Final = 1e-3
 _AT_ROUNDING: Final = 1e-14
-_MODEL_STEPS: Final = 8
 _BEST_GAIN: Final = 1e-5
 """A step may gain more than this by luck; the next one is not expected to."""
 DIRECT: Final = 128
@@ -262,6 +261,17 @@ def refine(
         if not kept and decrement >= 0.5 * last and decrement <= _AT_ROUNDING * min(1.0, total):
             return CONVERGED  # a true Newton step gained nothing this close to the root: the rest is rounding
         kept = not (decrement > _NEAR * min(1.0, total) or decrement > _GOOD_STEP * last > 0.0)
+        if kept and link == LOGISTIC:
+            missed = follow_model(z, ridge, theta, curvature, decrement, goal, n, scratch)
+            kept = missed < math.inf
+            if kept:
+                add(theta, scratch.shift)
+                if missed <= goal:
+                    return CONVERGED
+                margins_of(z, theta, margins)
+                last = 0.0  # the steps on the model say nothing of the gain of a single one
+                continue
+            negative_gradient(z, residual, ridge, theta, scratch.trial)
         if not kept:
             decrement = true_newton_step(z, slopes, ridge, curvature, scratch)
             if not decrement >= 0.0:
@@ -276,15 +286,6 @@ def refine(
                     return STALLED
                 for k in range(theta.size):
                     step[k] *= size
-        elif link == LOGISTIC:
-            error = follow_model(z, ridge, theta, curvature, decrement, goal, n, scratch)
-            if error <= goal:
-                add(theta, scratch.shift)
-                return CONVERGED
-            if error < math.inf:
-                decrement = 0.0  # the steps on the model say nothing of the gain of a single one
-            for k in range(theta.size):
-                step[k] = scratch.shift[k]
         add(theta, step)
         margins_of(z, theta, margins)
         last = decrement
@@ -299,38 +300,30 @@ def follow_model(
 
     With m_s the move of a margin, a row's residual is taken as W (mu + mu' m + mu'' m^2 / 2) - O. The sum of the
     steps goes to scratch.shift. Returns the decrement that the model may have missed: the third derivative of the logistic
-    link is at most mu', so it is at most sum W mu' (m^3 / 6)^2. Infinite: the curvature is stale, and shift is one step.
+    link is at most mu', so it is at most sum W mu' (m^3 / 6)^2, where sum W mu' m^2 is the decrement and no m^2 exceeds the
+    sum of all. Infinite: the curvature is stale, and nothing was gained.
     """
     residual, slopes, moves = scratch.residual[:n], scratch.slopes[:n], scratch.moves[:n]
     step, shift = scratch.step, scratch.shift
     for k in range(step.size):
         shift[k] = step[k]
     margins_of(z, shift, moves)
-    missed = model_error(slopes, moves, scratch.margins[:n])
+    missed = dot(moves, moves) ** 2 * decrement / 36.0
     last = decrement
-    for _ in range(_MODEL_STEPS):
+    while True:
         model_residual(residual, slopes, scratch.bends[:n], moves)
         for k in range(step.size):
             scratch.trial[k] = theta[k] + shift[k]
         negative_gradient(z, moves, ridge, scratch.trial, step)
         decrement = newton_step(curvature, step, scratch.trial)
-        if decrement > _GOOD_STEP * last:
+        if not decrement <= _GOOD_STEP * last:
             return math.inf
         add(shift, step)
-        if decrement * max(decrement / last, _BEST_GAIN) <= goal:
+        # No need to know the root of the model better than the model knows the truth.
+        if decrement * max(decrement / last, _BEST_GAIN) <= max(goal, missed):
             return missed
         last = decrement
         margins_of(z, shift, moves)
-    return math.inf
-
-
-@compiled_apart
-def model_error(slopes: Vector, moves: Vector, room: Vector) -> float:
-    """sum W mu' (m^3 / 6)^2; `room` is for a number a row."""
-    for s in range(moves.size):
-        term = moves[s] * moves[s] * moves[s] / 6.0
-        room[s] = term * term
-    return dot(slopes, room)
 
 
 @compiled_apart
