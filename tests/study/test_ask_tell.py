@@ -108,6 +108,20 @@ def test_random_duels_are_uniform_over_what_is_not_out() -> None:
     assert max(abs(count - 100) for count in counts.values()) <= 5 * np.sqrt(500 * 0.2 * 0.8)
 
 
+def test_the_chance_of_a_pair_counts_the_draw_of_its_context() -> None:
+    study = create_study("s", "memory", policy="MaxInP", random_share=1.0)
+    for prompt, size in (("p", 3), ("q", 4)):
+        study.add_arms([f"{prompt}{k}" for k in range(size)], features(size), contexts=prompt)
+    duels = [study.ask(f"rater {k}") for k in range(9)]
+    free = {"p": 3, "q": 6}
+    for duel in duels:
+        open_ones = sum(count > 0 for count in free.values())
+        assert duel.chance == pytest.approx(1 / open_ones / free[duel.context])
+        free[duel.context] -= 1
+    study.tell(duels[0].id, "skip", "rater 0")
+    assert study.ask("ana", context=duels[0].context).chance == pytest.approx(1.0)
+
+
 def test_several_raters_per_duel() -> None:
     study = filled(raters_per_duel=3)
     duels = [study.ask(name) for name in ("ana", "ben", "cleo", "dora")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Features = NDArray[np.floating[Any]]
+Precision = type[np.floating[Any]]
 
 
 class KnownArms:
@@ -28,10 +31,15 @@ class KnownArms:
         self._number: dict[str, int] = {}
         self._features: NDArray[np.float32] = np.empty((0, 0), np.float32)
         self._owner = np.empty(0, np.int64)
+        self._version = np.empty(0, np.int64)
         self._newest = np.empty(0, np.int64)
         self._groups: dict[str | None, Ints] | None = None
         self._askable: dict[str | None, int] | None = None
-        self._ready: tuple[str | None, Ints, Floats] | None = None
+        self._ready: tuple[str | None, Features] | None = None
+
+    def forget(self) -> None:
+        """Drop everything; the next `follow` finds it again."""
+        self.__init__()  # type: ignore[misc]
 
     def follow(self, tx: Transaction) -> None:
         """Take in what has changed in the storage."""
@@ -57,11 +65,14 @@ class KnownArms:
             self._features = room
         rows = np.arange(self.n_rows, needed)
         self._features[rows] = chunk.vectors
+        newest = np.full(len(self._rows), -1)
+        newest[: len(self._newest)] = self._newest
+        earlier = newest[chunk.arms]
+        versions = np.where(earlier < 0, 0, self._version[earlier] if self.n_rows else 0) + 1
+        newest[chunk.arms] = rows
         self._owner = np.concatenate([self._owner, chunk.arms])
-        grown = np.zeros(len(self._rows), np.int64)
-        grown[: len(self._newest)] = self._newest
-        grown[chunk.arms] = rows
-        self._newest = grown
+        self._version = np.concatenate([self._version, versions])
+        self._newest = newest
         self.n_rows = needed
 
     # -- by id ---------------------------------------------------------------------------
@@ -90,13 +101,14 @@ class KnownArms:
     def shown(self, row: int) -> Arm:
         """The arm that a row of features belongs to, with the version that row is of."""
         arm = self._rows[int(self._owner[row])]
-        version = 1 if row == arm.number and row < len(self._rows) else len(self.history(arm.number, row))
-        return Arm(arm.number, arm.id, arm.payload, arm.context, version, arm.retired)
+        return Arm(arm.number, arm.id, arm.payload, arm.context, int(self._version[row]), arm.retired)
 
-    def history(self, number: int, until: int | None = None) -> Ints:
-        """Rows of all versions of an arm, oldest first; only up to row `until` if that is given."""
-        last = self.n_rows if until is None else until + 1
-        return np.flatnonzero(self._owner[:last] == number)
+    def rows_of_version(self, numbers: Ints, version: int) -> Ints:
+        """The rows of that version of arms, -1 where an arm has none."""
+        found = np.full(len(self._rows), -1)
+        rows = np.flatnonzero(self._version == version)
+        found[self._owner[rows]] = rows
+        return found[numbers]
 
     def owner(self, row: int) -> int:
         """The number of the arm that a row belongs to."""
@@ -146,16 +158,20 @@ class KnownArms:
         """Features by row."""
         return self._features[rows]
 
-    def matrix(self, numbers: Ints) -> Floats:
-        """The newest features of arms, as policies want them."""
-        return self._features[self._newest[numbers]].astype(np.float64)
+    @property
+    def dim(self) -> int:
+        """How many features an arm has."""
+        return int(self._features.shape[1])
 
-    def group_matrix(self, context: str | None) -> Floats:
+    def matrix(self, numbers: Ints, precision: Precision = np.float64) -> Features:
+        """The newest features of arms; in double precision, as policies want them, unless told otherwise."""
+        return self._features[self._newest[numbers]].astype(precision, copy=False)
+
+    def group_matrix(self, context: str | None, precision: Precision = np.float64) -> Features:
         """The features of a whole group, kept until the arms change: it is what is asked for most."""
         if self._ready is None or self._ready[0] != context:
-            numbers = self.groups()[context]
-            self._ready = context, numbers, self.matrix(numbers)
-        return self._ready[2]
+            self._ready = context, self.matrix(self.groups()[context], precision)
+        return self._ready[1]
 
     def difference(self, first_row: int, second_row: int) -> Floats:
         """Features of the first minus features of the second, in double precision."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import NothingToAsk
-from duelist.study._arms import KnownArms
-from duelist.study._choosing import Chooser, Pair, out_among
+from duelist.study._arms import Features, KnownArms
+from duelist.study._choosing import Chooser, Pair, most_considered, out_among
 from duelist.study._fold import Fold
 from duelist.study.records import StudySettings
 from duelist.study.storage._base import DuelRow, LeaseRow, LeaseState, Transaction
@@ -119,14 +119,16 @@ def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: 
     known.fold.begin(tx, arms)
     policy = known.fold.follow(tx, arms)
     pairs_out = [pair_of(duel, arms) for _, duel in out]
-    context, numbers, matrix = _candidates(arms, wanted, pairs_out, rng)
+    context, groups = _context(arms, wanted, pairs_out, rng)
+    numbers, matrix = _candidates(arms, wanted, context)
     pending = [
         (arms.difference(duel.first_row, duel.second_row), duel.layer, duel.share)
         for _, duel in out
         if duel.share > 0.0
     ]
     taken = out_among(pairs_out, numbers)
-    chosen = Chooser(policy, matrix, taken, pending, tx.counters.n_duels, rng).choose(settings.random_share)
+    chooser = Chooser(policy, matrix, taken, pending, tx.counters.n_duels, rng, groups)
+    chosen = chooser.choose(settings.random_share)
     rows = arms.newest_rows(numbers[[chosen.first, chosen.second]]).tolist()
     swapped = bool(rng.random() < 0.5)
     tx.counters.n_duels = number
@@ -145,26 +147,33 @@ def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: 
     )
 
 
-def _candidates(
-    arms: KnownArms, wanted: Wanted, out: list[Pair], rng: np.random.Generator
-) -> tuple[str | None, Ints, NDArray[np.float64]]:
-    """The context, the numbers and the features of the candidates: at least two, all in the game."""
+def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[Ints, Features]:
+    """The numbers and the features of the candidates: at least two, all in the game."""
+    numbers = arms.groups()[context] if wanted.candidates is None else wanted.candidates
+    if len(numbers) < 2:
+        raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
+    # Of very many only some are looked at: to convert all of them would take longer than to choose.
+    precision = np.float64 if len(numbers) <= most_considered(arms.dim) else np.float32
+    return numbers, (
+        arms.group_matrix(context, precision) if wanted.candidates is None else arms.matrix(numbers, precision)
+    )
+
+
+def _context(arms: KnownArms, wanted: Wanted, out: list[Pair], rng: np.random.Generator) -> tuple[str | None, int]:
+    """The context to ask in, and among how many it was drawn."""
     if wanted.candidates is not None:
-        numbers = wanted.candidates
-        if len(numbers) < 2:
-            raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
-        return wanted.context, numbers, arms.matrix(numbers)
-    context = _drawn(arms, out, rng) if wanted.context is None else wanted.context
+        return wanted.context, 1
+    names = [wanted.context] if wanted.context is not None else _open_contexts(arms, out)
+    context = names[int(rng.integers(len(names)))] if names else None
     if context not in arms.askable():
         where = "no group of arms has" if context is None else f"context {context!r} does not have"
         raise NothingToAsk(f"{where} two arms in the game; add some with `add_arms`, or `restore` retired ones")
-    return context, arms.groups()[context], arms.group_matrix(context)
+    return context, len(names)
 
 
-def _drawn(arms: KnownArms, out: list[Pair], rng: np.random.Generator) -> str | None:
-    """A context with two arms in the game, uniformly among those that have a pair to ask, if any has."""
+def _open_contexts(arms: KnownArms, out: list[Pair]) -> list[str | None]:
+    """The contexts with two arms in the game that have a pair to ask; all of them, if none has."""
     askable = arms.askable()
     held = Counter(arms.context_of(a) for a, b in set(out) if not (arms.is_retired(a) or arms.is_retired(b)))
     full = {context for context, count in held.items() if context in askable and count >= askable[context]}
-    names = list(askable) if not full else [name for name in askable if name not in full] or list(askable)
-    return names[int(rng.integers(len(names)))] if names else None
+    return [name for name in askable if name not in full] or list(askable)

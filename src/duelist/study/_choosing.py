@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import NothingToAsk
 from duelist.policies import CompiledPolicy
+from duelist.study._arms import Features
 from duelist.study.records import ChosenBy
 
 Floats = NDArray[np.float64]
@@ -18,6 +20,18 @@ Pending = list[tuple[Floats, int, float]]
 Pair = tuple[int, int]
 
 _TRIES: Final = 8
+_WORK: Final = 1 << 32
+"""n candidates are looked at together if n^2 dim is at most this. Where features are long and nothing is ruled out, a policy
+compares all pairs: about half a second then, for which the other raters wait."""
+
+
+def most_considered(dim: int) -> int:
+    """How many candidates of so many features a policy looks at for one duel.
+
+    >>> most_considered(16), most_considered(256)
+    (16384, 4096)
+    """
+    return math.isqrt(_WORK // dim)
 
 
 class Chosen(NamedTuple):
@@ -32,14 +46,18 @@ class Chosen(NamedTuple):
 
 
 class Chooser(NamedTuple):
-    """One decision: candidates (n, dim), the pairs among them that are out, and everything the policy wants to know."""
+    """One decision: candidates (n, dim), the pairs among them that are out, and everything the policy wants to know.
+
+    `groups` is the number of groups that the candidates were drawn from.
+    """
 
     policy: CompiledPolicy
-    candidates: Floats
+    candidates: Features
     out: frozenset[Pair]
     pending: Pending
     rounds: int
     rng: np.random.Generator
+    groups: int = 1
 
     def choose(self, random_share: float) -> Chosen:
         """A pair; a share of them uniformly random among the pairs that are not out."""
@@ -52,7 +70,9 @@ class Chooser(NamedTuple):
             )
         if self.rng.random() < random_share:
             first, second = self._random_pair()
-            return Chosen(first, second, *self._placed(first, second), ChosenBy.RANDOM, random_share / free)
+            return Chosen(
+                first, second, *self._placed(first, second), ChosenBy.RANDOM, random_share / (free * self.groups)
+            )
         return Chosen(*self._policy_pair(), ChosenBy.POLICY, None)
 
     def _policy_pair(self) -> tuple[int, int, int, float]:
@@ -61,7 +81,7 @@ class Chooser(NamedTuple):
         A person cannot compare an arm with itself: where the policy would, its arm meets the best of the others.
         """
         seed = int(self.rng.integers(2**63))
-        kept = np.arange(len(self.candidates))
+        kept = self._shortlist()
         for _ in range(_TRIES):
             if len(kept) < 2:
                 break
@@ -75,8 +95,23 @@ class Chooser(NamedTuple):
         first, second = self._random_pair()
         return first, second, *self._placed(first, second)
 
+    def _shortlist(self) -> Ints:
+        """Positions of the candidates that the policy looks at: all; or, of very many, those that seem best to it for one half
+        and others by chance for the other half, so that none is forgotten.
+        """
+        n, dim = self.candidates.shape
+        most = most_considered(dim)
+        if n <= most:
+            return np.arange(n)
+        shuffled = self.rng.permutation(n)  # arms that seem equal, as all do in the beginning, have equal chances
+        utilities = self.candidates @ self.policy.theta_.astype(self.candidates.dtype)
+        order = shuffled[np.argpartition(-utilities[shuffled], most // 2)]
+        others = self.rng.choice(order[most // 2 :], most - most // 2, replace=False)
+        return np.sort(np.concatenate([order[: most // 2], others]))
+
     def _consider(self, kept: Ints, seed: int) -> tuple[int, int, int, float]:
-        arms = self.candidates if len(kept) == len(self.candidates) else self.candidates[kept]
+        every = len(kept) == len(self.candidates)
+        arms = np.asarray(self.candidates if every else self.candidates[kept], np.float64)
         choice = self.policy.consider(arms, pending=self.pending, seed=seed, rounds=self.rounds)
         return int(kept[choice.first]), int(kept[choice.second]), int(choice.layer), float(choice.share)
 
@@ -94,7 +129,8 @@ class Chooser(NamedTuple):
         return (min(first, second), max(first, second)) in self.out
 
     def _placed(self, first: int, second: int) -> tuple[int, float]:
-        layer, share = self.policy.place(self.candidates[first] - self.candidates[second])
+        one, other = (self.candidates[k].astype(np.float64) for k in (first, second))
+        layer, share = self.policy.place(one - other)
         return int(layer), float(share)
 
 

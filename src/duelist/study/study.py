@@ -161,13 +161,11 @@ class Study(Readings):
             numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
             if version is None:
                 return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
-            histories = [arms.history(int(number)) for number in numbers]
-            short = next((n for n, h in zip(numbers, histories, strict=True) if not 1 <= version <= len(h)), None)
-            if short is not None:
-                raise InvalidInput(
-                    f"version is {version!r}, but arm {arms.id_of(int(short))!r} has versions 1 to {len(arms.history(int(short)))}"
-                )
-            return arms.vectors(np.array([history[version - 1] for history in histories], np.int64))
+            rows = arms.rows_of_version(numbers, version)
+            if (rows < 0).any():
+                short = arms.arm(int(numbers[np.argmin(rows)]))
+                raise InvalidInput(f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}")
+            return arms.vectors(rows)
 
     # -- ask and tell --------------------------------------------------------------------
 

@@ -104,9 +104,10 @@ class StorageContract:
         assert [(row.id, row.settings) for row in storage.list_studies()] == [(study, SETTINGS)]
 
     def test_studies_are_listed_oldest_first(self, storage: Storage, study: int) -> None:
-        """In the order they were made."""
-        storage.create_study("a later one", SETTINGS, NOW)
-        assert [row.name for row in storage.list_studies()] == ["one", "a later one"]
+        """By the time they were made."""
+        for k, name in enumerate(["a later one", "a much later one"], start=1):
+            storage.create_study(name, SETTINGS, NOW + k)
+        assert [row.name for row in storage.list_studies()] == ["one", "a later one", "a much later one"]
 
     def test_deleting_takes_one_study_and_all_of_it(self, storage: Storage, study: int) -> None:
         """The other study keeps its rows; the deleted one can be made anew, and is empty."""
@@ -124,6 +125,13 @@ class StorageContract:
         assert fresh is not None
         with storage.reading(fresh) as tx:
             assert not any(read_everything(tx))
+
+    def test_an_id_is_not_given_again(self, storage: Storage, study: int) -> None:
+        """Whoever holds a study that was deleted is told so, and does not write into the one that came after it."""
+        storage.delete_study(study)
+        assert storage.create_study("one", SETTINGS, NOW) != study
+        with pytest.raises(UnknownStudy), storage.writing(study):
+            pass
 
     def test_deleting_what_is_not_there_says_so(self, storage: Storage, study: int) -> None:
         """UnknownStudy, not silence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
 
 _ARM_NUMBERS = np.dtype("<i8")
 _VECTORS = np.dtype("<f4")
+_IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 
 
 class SqlTransaction(Transaction):
@@ -241,7 +243,7 @@ class SqlStorage(Storage):
             self._lock_schema(connection)  # two may create the same name at once
             if connection.execute(say.STUDY_BY_NAME, {"name": name}).first() is not None:
                 return None
-            return int(connection.execute(say.ADD_STUDY, body).scalar_one())
+            return int(connection.execute(say.ADD_STUDY, {"id": _fresh_id(connection), **body}).scalar_one())
 
     def find_study(self, name: str) -> StudyRow | None:
         """The study of that name."""
@@ -348,6 +350,16 @@ def _close_all() -> None:
 if hasattr(os, "register_at_fork"):
     # A child must not speak on its parent's connections, nor share their locks: before a fork there are none.
     os.register_at_fork(before=_close_all)
+
+
+def _fresh_id(connection: sa.Connection) -> int:
+    """By chance, so that whoever still holds a study that was deleted does not write into the next one (SQLite counts on from the
+    largest id that is left).
+    """
+    while True:
+        number = 1 + secrets.randbelow(_IDS)
+        if connection.execute(say.COUNT, {"study": number}).first() is None:
+            return number
 
 
 def _to_json(value: Any) -> str | None:

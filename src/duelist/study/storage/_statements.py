@@ -32,7 +32,7 @@ SAVE_COUNTERS: Final = (
 )
 STUDIES: Final = sa.select(
     studies.c.id, studies.c.name, studies.c.settings, studies.c.created_at, *(studies.c[name] for name in COUNTERS)
-).order_by(studies.c.id)
+).order_by(studies.c.created_at, studies.c.id)
 STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
 ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
 
