@@ -175,12 +175,12 @@ def import_(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    again: Annotated[bool, typer.Option("--again", help="Count votes that are in the log already, too.")] = False,
     storage: Url = DEFAULT,
 ) -> None:
-    """Take votes from a file into the log, all or none; the policy learns them."""
+    """Take votes from a file into the log, all or none; the policy learns them. What is there is not counted twice."""
     with kind_errors():
-        count = load_study(name, storage=storage).import_votes(form, file)
-        say(f"{count} votes from {file} are in {name!r}")
+        say(f"{file}: {load_study(name, storage=storage).import_votes(form, file, again=again)}")
 
 
 @app.command()

@@ -156,7 +156,9 @@ def test_candidates_outside_the_context_are_refused() -> None:
     ("ids", "values", "extra", "match"),
     [
         (["x", "x"], [[1], [2]], {}, "'x' is named twice"),
-        (["a0"], [[1, 2, 3]], {}, "'a0' is in this study already"),
+        (["a0"], [[1, 2, 3]], {}, "'a0' is in this study already, with features of its own"),
+        (["a0"], features(1), {"payloads": ["other"]}, "with a payload of its own"),
+        (["x", "a0"], features(2)[::-1], {"contexts": [None, "p"]}, "with a context of its own"),
         (["x"], [[1, 2]], {}, "have 2 entries"),
         (["x"], [[1, np.nan, 2]], {}, r"features\[0, 1\] is nan"),
         (["x"], [[1, 2, 1e39]], {}, r"features\[0, 2\] is inf"),
@@ -164,11 +166,13 @@ def test_candidates_outside_the_context_are_refused() -> None:
         (["x"], [["a", "b", "c"]], {}, "not numbers"),
         ("xy", [[1, 2, 3]], {}, "the text 'xy'"),
         ([], np.empty((0, 3)), {}, "at least one"),
-        ([7], [[1, 2, 3]], {}, "hold 7"),
+        ([7], [[1, 2, 3]], {}, "id of an arm is 7"),
+        (["\ud800"], [[1, 2, 3]], {}, "half characters"),
         (["x"], [[1, 2, 3]], {"payloads": [object()]}, "not JSON"),
         (["x"], [[1, 2, 3]], {"payloads": []}, "0 payloads for 1 arms"),
         (["x"], [[1, 2, 3]], {"contexts": ["p", "q"]}, "2 contexts for 1 arms"),
         (["x"], [[1, 2, 3]], {"contexts": [3]}, "context is 3"),
+        (["x"], [[1, 2, 3]], {"contexts": [[]]}, r"context is \[\]"),
     ],
 )
 def test_bad_arms_change_nothing(ids: list, values: list, extra: dict, match: str) -> None:
@@ -178,6 +182,20 @@ def test_bad_arms_change_nothing(ids: list, values: list, extra: dict, match: st
     assert [arm.id for arm in study.arms()] == ["a0", "a1"]
     study.add_arms(["x"], [[1, 2, 3]])
     assert len(study.arms()) == 3
+
+
+def test_the_same_arms_again_are_a_no_op(url: str) -> None:
+    """As after a lost connection: repeated in another process, whole or in part, nothing happens twice."""
+    study = create_study("s", url)
+    values, payloads = features(4), ["text", {"a": (1, 2)}, None, "\ud800"]
+    ids = ["w", "x", "y", "z"]
+    study.add_arms(ids[:3], values[:3], payloads[:3], "p")
+    again = load_study("s", url)
+    again.add_arms(ids[:2], values[:2], payloads[:2], "p")
+    again.add_arms(ids, values, payloads, "p")
+    assert [(arm.id, arm.payload, arm.version) for arm in study.arms()] == [
+        ("w", "text", 1), ("x", {"a": [1, 2]}, 1), ("y", None, 1), ("z", "\ud800", 1)]  # fmt: skip
+    assert study.features().tolist() == values.tolist()
 
 
 def test_a_hundred_thousand_arms(sqlite_url: str) -> None:

@@ -328,7 +328,7 @@ def test_bad_settings_make_no_study(settings: dict, match: str, sqlite_url: str)
         create_study("s", sqlite_url, **settings)
 
 
-@pytest.mark.parametrize("rater", ["", None, 3, "a\x00b"])
+@pytest.mark.parametrize("rater", ["", None, 3, "a\x00b", "\udfff"])
 def test_bad_raters(rater: object) -> None:
     with pytest.raises(InvalidInput, match="rater is"):
         filled().ask(rater)  # type: ignore[arg-type]

@@ -1,14 +1,29 @@
 """The policy is a fold over the log, to the bit, whatever shortcut was taken to it."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from duelist.errors import InvalidInput, NothingToAsk, UnknownArm
-from duelist.study import ChosenBy, Outcome, Source, Study, Vote, _fold, create_study, standing
+from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning, UnknownArm
+from duelist.policies import CompiledPolicy
+from duelist.study import (
+    ChosenBy,
+    Outcome,
+    Source,
+    Study,
+    Vote,
+    _fold,
+    _importing,
+    create_study,
+    load_study,
+    standing,
+)
+from duelist.study._arms import KnownArms
 from duelist.study._fold import SNAPSHOTS_KEPT, standing_lessons
-from duelist.study.storage._base import Lesson
+from duelist.study._fold import learn as _learn
+from duelist.study.storage._base import FeatureChunk, Lesson
 from tests.study.busy import rebuilt
 from tests.study.conftest import features, filled
 
@@ -49,10 +64,96 @@ def test_snapshots_are_stored_pruned_and_true(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
     study = filled(policy="VACDB", n_arms=9)
     play(study, 100)
-    assert snapshots(study) == [0, 72, 80, 88, 96]
-    assert len(snapshots(study)) == SNAPSHOTS_KEPT + 1
+    kept = snapshots(study)
+    assert (kept[0], kept[-SNAPSHOTS_KEPT:]) == (0, [72, 80, 88, 96])
+    assert len(kept) < 10
     study._known.fold.forget()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_a_fold_from_any_row_costs_at_most_twice_the_votes_since_then() -> None:
+    """So a revision costs what is newer than the vote, not the whole log; and the snapshots stay few."""
+    kept = [0]
+    for newest in range(8, 20_000, 8):
+        kept.append(newest)
+        unwanted = set(_fold.superfluous(kept))
+        kept = [s for s in kept if s not in unwanted]
+        assert all(newest - a <= 2 * (newest - b) or b - a == 8 for a, b in itertools.pairwise(kept))
+    assert len(kept) < 25
+
+
+def test_a_revision_does_not_read_the_log_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    study = filled(policy="VACDB", n_arms=9)
+    play(study, 400)
+    learned: list[int] = []
+    monkeypatch.setattr(
+        _fold, "learn", lambda policy, lesson, arms: (learned.append(lesson.root), _learn(policy, lesson, arms))
+    )
+    study.tell(study.votes()[300].duel_id, "both_bad", "ana", revise=True)
+    assert 99 <= len(learned) <= 2 * 100 + 8
+    monkeypatch.undo()
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> None:
+    """Ctrl-C in the middle of a fold: what was learned is not learned twice."""
+    study = filled(storage=sqlite_url, policy="VACDB", n_arms=9)
+    play(study, 20)
+    other = load_study("study", sqlite_url)
+    other.policy()
+    play(study, 20)
+
+    def interrupted(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
+        if lesson.sequence == 33:
+            raise KeyboardInterrupt
+        _learn(policy, lesson, arms)
+
+    monkeypatch.setattr(_fold, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other.recommend()
+    monkeypatch.undo()
+    assert other.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_interrupted_while_arms_are_read(monkeypatch: pytest.MonkeyPatch, sqlite_url: str) -> None:
+    study, other = filled(storage=sqlite_url, n_arms=5), load_study("study", sqlite_url)
+    other.arms()
+    study.update_features(["a1"], [[1, 2, 3]])
+    study.add_arms(["late"], [[4, 5, 6]])
+    taken: list[FeatureChunk] = []
+
+    def interrupted(arms: KnownArms, chunk: FeatureChunk) -> None:
+        if taken:
+            raise KeyboardInterrupt
+        taken.append(chunk)
+        _take(arms, chunk)
+
+    _take = KnownArms._take
+    monkeypatch.setattr(KnownArms, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other.arms()
+    monkeypatch.undo()
+    assert other.arms() == study.arms()
+    assert other.features().tolist() == study.features().tolist()
+
+
+def test_a_damaged_snapshot_is_made_again_from_the_log(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    study = filled(storage=url, policy="VACDB", n_arms=9)
+    play(study, 20)
+    with study._storage.writing(study._id) as tx:
+        tx.drop_snapshots([16])
+        tx.put_snapshot(16, b"not what was written")
+    other = load_study("study", url)
+    with pytest.warns(StorageWarning, match="snapshot after row 16 of the log cannot be read"):
+        assert other.policy().snapshot() == rebuilt(study).snapshot()
+    with study._storage.writing(study._id) as tx:
+        tx.drop_snapshots([0, 8, 16])
+        tx.put_snapshot(0, b"")
+    with pytest.raises(StorageCorrupted, match="its votes can: export them"):
+        load_study("study", url).policy()
+    assert len(load_study("study", url).votes()) == 20
 
 
 def test_a_revision_drops_the_snapshots_that_knew_better(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +241,20 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
     play(study, 10)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
     assert study.votes()[300].told_at > votes[-1].told_at
+
+
+def test_a_long_import_is_written_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Still all or none, and the same policy; with snapshots on the way, from which a revision can start."""
+    whole, stretched = filled("whole"), filled("stretched")
+    whole.add_votes(history(1000))
+    monkeypatch.setattr(_importing, "STRETCH", 300)
+    stretched.add_votes(history(1000))
+    assert snapshots(stretched) == [0, 300, 600, 900]
+    assert stretched.policy().snapshot() == whole.policy().snapshot() == rebuilt(stretched).snapshot()
+    bad = Vote(1001, 1001, Outcome.TIE, None, history(1)[0].told_at, "a0", "a0")
+    with pytest.raises(InvalidInput):
+        stretched.add_votes([*history(1000), bad])
+    assert stretched.votes() == whole.votes()
 
 
 def test_only_standing_votes_are_imported() -> None:

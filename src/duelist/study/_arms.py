@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.errors import UnknownArm
+from duelist.errors import InvalidInput, UnknownArm
 from duelist.study.records import Arm
 from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Features = NDArray[np.floating[Any]]
+_IN_BETWEEN: Final = -1
+"""The revision of arms that are being taken in; if that is interrupted, they are of none."""
 Precision = type[np.floating[Any]]
 
 
@@ -46,7 +49,8 @@ class KnownArms:
         if tx.counters.arms_revision == self.revision:
             return
         self._groups = self._askable = self._ready = None
-        for row in tx.arms_since(self.revision):
+        since, self.revision = self.revision, _IN_BETWEEN
+        for row in tx.arms_since(since):
             if row.number == len(self._rows):
                 self._rows.append(row)
                 self._number[row.id] = row.number
@@ -82,6 +86,24 @@ class KnownArms:
 
     def __contains__(self, arm: str) -> bool:
         return arm in self._number
+
+    def has(self, arm: str, payload: Any, context: str | None, vector: NDArray[np.float32]) -> bool:
+        """Whether this very arm is there; InvalidInput if another one of that id is."""
+        number = self._number.get(arm)
+        if number is None:
+            return False
+        there = self._rows[number]
+        for what, same in (
+            ("features", np.array_equal(self._features[self._newest[number]], vector)),
+            ("a payload", there.payload == json.loads(json.dumps(payload))),
+            ("a context", there.context == context),
+        ):
+            if not same:
+                raise InvalidInput(
+                    f"arm {arm!r} is in this study already, with {what} of its own; give it another id, or change its features "
+                    "with `update_features`"
+                )
+        return True
 
     def numbers(self, ids: Sequence[str]) -> Ints:
         """The numbers of arms; UnknownArm names the first that is not there."""

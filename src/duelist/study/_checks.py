@@ -15,6 +15,21 @@ from duelist.errors import InvalidInput
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
+def checked_text(what: str, text: str) -> str:
+    """A text that every database can hold."""
+    if not isinstance(text, str) or not text or "\x00" in text or not _is_whole(text):
+        raise InvalidInput(f"{what} is {text!r}; give a text that is not empty, without zero bytes and half characters")
+    return text
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
+
+
 def checked_ids(ids: Sequence[str]) -> list[str]:
     """Ids of arms: texts, each once."""
     if isinstance(ids, str):
@@ -24,9 +39,7 @@ def checked_ids(ids: Sequence[str]) -> list[str]:
         raise InvalidInput("ids are empty; give at least one")
     seen: set[str] = set()
     for arm in listed:
-        if not isinstance(arm, str) or not arm or "\x00" in arm:
-            raise InvalidInput(f"ids hold {arm!r}; each is a text that is not empty")
-        if arm in seen:
+        if checked_text("id of an arm", arm) in seen:
             raise InvalidInput(f"arm {arm!r} is named twice; name each arm once")
         seen.add(arm)
     return listed
@@ -72,17 +85,15 @@ def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) ->
     listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
     if len(listed) != count:
         raise InvalidInput(f"there are {len(listed)} contexts for {count} arms; give one for each, or one text for all")
-    wrong = next((c for c in listed if c is not None and not (isinstance(c, str) and c and "\x00" not in c)), None)
-    if wrong is not None:
-        raise InvalidInput(f"context is {wrong!r}; give a text that is not empty, or None")
+    for context in listed:
+        if context is not None:
+            checked_text("context", context)
     return listed
 
 
 def checked_rater(rater: str) -> str:
     """The name of a rater."""
-    if not isinstance(rater, str) or not rater or "\x00" in rater:
-        raise InvalidInput(f"rater is {rater!r}; give a text that is not empty, the same for the same person")
-    return rater
+    return checked_text("rater", rater)
 
 
 def checked_number(duel_id: int) -> int:

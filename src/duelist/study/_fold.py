@@ -6,13 +6,15 @@ same bits: a process may forget it at any moment and find it again from the log.
 
 from __future__ import annotations
 
+import itertools
 import json
+import warnings
 import zlib
 from typing import Final
 
 import numpy as np
 
-from duelist.errors import NothingToAsk
+from duelist.errors import NothingToAsk, StorageCorrupted, StorageWarning
 from duelist.policies import CompiledPolicy, make_policy, restore_policy
 from duelist.study._arms import KnownArms
 from duelist.study.records import WINS, StudySettings
@@ -21,7 +23,7 @@ from duelist.study.storage._base import Lesson, Transaction
 SNAPSHOT_EVERY: Final = 256
 """A snapshot is stored whenever the log has grown by this many rows."""
 SNAPSHOTS_KEPT: Final = 4
-"""The newest ones, beside the first, which is never deleted."""
+"""The newest ones; of those before them ever fewer the older they are, see `superfluous`."""
 
 
 def new_policy(settings: StudySettings) -> CompiledPolicy:
@@ -81,18 +83,52 @@ class Fold:
         """
         if anyway or tx.counters.n_votes // SNAPSHOT_EVERY != before // SNAPSHOT_EVERY:
             tx.put_snapshot(tx.counters.n_votes, _packed(self.follow(tx, arms)))
-            tx.drop_snapshots(tx.snapshot_sequences()[1:-SNAPSHOTS_KEPT])
+            tx.drop_snapshots(superfluous(tx.snapshot_sequences()))
 
     def _load(self, tx: Transaction) -> None:
-        found = tx.snapshot_before(tx.counters.n_votes + 1)
-        if found is not None:
-            self._sequence = found[0]
-            self._policy = restore_policy(json.loads(zlib.decompress(found[1])))
+        """The newest snapshot; one that is damaged costs a longer fold, unless it is the first."""
+        before = tx.counters.n_votes + 1
+        while (found := tx.snapshot_before(before)) is not None:
+            before, body = found
+            try:
+                self._policy, self._sequence = _unpacked(body), before
+            except (zlib.error, ValueError) as error:
+                if before == 0:
+                    raise StorageCorrupted(
+                        f"the snapshot that this study began with cannot be read ({error}); its votes can: export them, and import "
+                        "them into a new study, or go on with a copy from a backup"
+                    ) from error
+                warnings.warn(
+                    f"the snapshot after row {before} of the log cannot be read ({error}) and is made again from the log",
+                    StorageWarning,
+                    stacklevel=2,
+                )
+            else:
+                return
 
     def _loaded(self) -> CompiledPolicy:
         if self._policy is None:
             raise NothingToAsk("this study has never asked: there is no policy yet; `ask` first, or import votes")
         return self._policy
+
+
+def superfluous(sequences: list[int]) -> list[int]:
+    """Snapshots to drop, so that to fold the log again from any row costs at most twice the votes since that row.
+
+    The first and the newest few stay. One between is dropped if its neighbours are near enough to do without it.
+
+    >>> superfluous([0, 256, 512, 768, 1024, 1280, 1536])
+    [256, 512]
+    """
+    newest = sequences[-1]
+    dropped: list[int] = []
+    before = sequences[0]
+    for this, after in itertools.pairwise(sequences[1 : 1 - SNAPSHOTS_KEPT]):
+        if newest - before <= 2 * (newest - after):
+            dropped.append(this)
+        else:
+            before = this
+    return dropped
 
 
 def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
@@ -110,3 +146,7 @@ def learn(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
 
 def _packed(policy: CompiledPolicy) -> bytes:
     return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)
+
+
+def _unpacked(body: bytes) -> CompiledPolicy:
+    return restore_policy(json.loads(zlib.decompress(body)))

@@ -1,4 +1,4 @@
-"""What a study says: its best arms, its raters, how far along it is; and its way in and out of files.
+"""What a study says: its best arms, its raters, how far along it is; and its way into files.
 
 Everything here is made anew from the votes that stand whenever it is asked for.
 """
@@ -6,23 +6,19 @@ Everything here is made anew from the votes that stand whenever it is asked for.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
 from duelist.identification import Verdict
 from duelist.policies import CompiledPolicy
 from duelist.study import reading
-from duelist.study.formats import Comparison, Written, read, write
+from duelist.study.formats import Comparison, Written, write
 from duelist.study.records import Arm, Vote, standing
-
-MOST_ONE_HOT: Final = 2000
-"""Arms that a file may bring into an empty study without features: they get a feature each."""
 
 
 class Recommended(Verdict[str]):
@@ -47,20 +43,6 @@ class Readings(ABC):
     @abstractmethod
     def policy(self) -> CompiledPolicy:
         """The policy as it stands after the whole log."""
-
-    @abstractmethod
-    def add_arms(
-        self,
-        ids: Sequence[str],
-        features: ArrayLike,
-        payloads: Sequence[Any] | None = None,
-        contexts: Sequence[str | None] | str | None = None,
-    ) -> None:
-        """Add arms."""
-
-    @abstractmethod
-    def add_votes(self, votes: Iterable[Vote]) -> int:
-        """Take votes from elsewhere into the log."""
 
     # -- who is best ---------------------------------------------------------------------
 
@@ -115,39 +97,6 @@ class Readings(ABC):
         arms = {arm.id: arm for arm in self.arms()}
         chosen = log if name == "jsonl" else standing(log)
         return write(name, (Comparison.of_vote(vote, arms, vote.context) for vote in chosen), path, **options)
-
-    def import_votes(self, name: str, path: str | Path, **options: Any) -> int:
-        """Take the votes of a file into the log, all or none; how many. The policy learns them like any others.
-
-        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
-        2,000 of them; with more, add them first with features of your own).
-        """
-        comparisons = list(read(name, path, **options))
-        if not self.arms():
-            self._adopt_arms(comparisons)
-        now = datetime.now(UTC)
-        votes = [c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)]
-        return self.add_votes(standing(votes))
-
-    def _adopt_arms(self, comparisons: list[Comparison]) -> None:
-        payloads: dict[str, Any] = {}
-        groups: dict[str, set[str | None]] = {}
-        for c in comparisons:
-            for arm, payload in ((c.first, c.payload_first), (c.second, c.payload_second)):
-                payloads.setdefault(arm, payload)
-                groups.setdefault(arm, set()).add(c.context)
-        if len(payloads) > MOST_ONE_HOT:
-            raise InvalidInput(
-                f"the file compares {len(payloads)} arms, too many for a feature each; "
-                "add them first, with features: `add_arms` or `duelist study add-arms`"
-            )
-        if not payloads:
-            return
-        # An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
-        alone = all(len(contexts) == 1 for contexts in groups.values())
-        contexts = [next(iter(groups[arm])) if alone else None for arm in payloads]
-        shown = list(payloads.values()) if alone else [None] * len(payloads)
-        self.add_arms(list(payloads), np.eye(len(payloads), dtype=np.float32), shown, contexts)
 
     def _seen(self, context: str | None) -> tuple[list[Vote], list[str], NDArray[np.float64] | None]:
         """Votes that stand, ids and features of the arms; of a context, if one is given."""

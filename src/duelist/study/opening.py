@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from duelist.errors import InvalidInput, StudyExists, UnknownStudy
+from duelist.study._checks import checked_text
 from duelist.study._fold import new_policy
 from duelist.study.records import StudySettings
 from duelist.study.storage import Storage, open_storage
@@ -67,8 +68,7 @@ def create_study(
     >>> vote.first == duel.first.id
     True
     """
-    if not isinstance(name, str) or not name or "\x00" in name:
-        raise InvalidInput(f"name is {name!r}; give a text that is not empty")
+    checked_text("name", name)
     given = dict(settings) if policy is None else {"policy": policy, **settings}
     checked = _checked_settings({"policy": DEFAULT_POLICY, **given})
     opened = open_storage(storage)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,14 +37,17 @@ from duelist.study._checks import (
     one_of,
 )
 from duelist.study._fold import Fold
-from duelist.study._importing import import_votes
+from duelist.study._importing import Imported, add_votes, adopted_arms, unseen
 from duelist.study._readings import Readings
 from duelist.study._telling import Told, tell, undo
-from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
+from duelist.study.formats import read
+from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
 from duelist.study.storage import Storage, Transaction
 from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+Described = tuple[str, Any, str | None]
+"""Id, payload and context of an arm."""
 
 
 class Study(Readings):
@@ -80,10 +84,13 @@ class Study(Readings):
     ) -> None:
         """Add arms: all of them, or, after an error, none.
 
+        If in doubt whether they arrived, add them again: those that are there with the same features, payload and context
+        are left as they are. Different ones are refused.
+
         Parameters
         ----------
         ids
-            A name for each, new in this study.
+            A name for each.
         features
             (n_arms, dim), kept in single precision.
         payloads
@@ -92,25 +99,23 @@ class Study(Readings):
             The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
         """
         ids = checked_ids(ids)
-        payloads = checked_payloads(payloads, len(ids))
-        groups = checked_contexts(contexts, len(ids))
+        described = list(
+            zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
+        )
         with self._writing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
-            known = next((arm for arm in ids if arm in self._known.arms), None)
-            if known is not None:
-                raise InvalidInput(f"arm {known!r} is in this study already; change it with `update_features`")
-            counters = tx.counters
-            first, counters.n_arms = counters.n_arms, counters.n_arms + len(ids)
-            counters.arms_revision += 1
-            counters.dim = vectors.shape[1]
-            described = zip(ids, payloads, groups, strict=True)
-            tx.add_arms(
-                [
-                    ArmRow(first + k, *arm, retired=False, revision=counters.arms_revision)
-                    for k, arm in enumerate(described)
-                ]
-            )
-            self._add_rows(tx, np.arange(first, first + len(ids)), vectors)
+            new = [k for k, arm in enumerate(described) if not self._known.arms.has(*arm, vectors[k])]
+            if new:
+                self._put_arms(tx, [described[k] for k in new], vectors[new])
+
+    def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
+        counters = tx.counters
+        first, counters.n_arms = counters.n_arms, counters.n_arms + len(described)
+        counters.arms_revision += 1
+        counters.dim = vectors.shape[1]
+        rows = [ArmRow(first + k, *arm, False, counters.arms_revision) for k, arm in enumerate(described)]
+        tx.add_arms(rows)
+        self._add_rows(tx, np.arange(first, first + len(rows)), vectors)
 
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
         """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
@@ -256,19 +261,53 @@ class Study(Readings):
         """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
 
         Each becomes a duel that was chosen by import; it keeps its rater, source and time. Revised and undone
-        votes are left out. The policy learns them like any others.
+        votes are left out. The policy learns them like any others. Every call counts: `import_votes` leaves out what is in
+        the log already.
         """
-        given = list(votes)
+        given = standing(list(votes))
         with self._writing() as tx:
-            return import_votes(tx, self._known, given)
+            return add_votes(tx, self._known, given)
+
+    def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
+        """Take the votes of a file into the log, all or none. The policy learns them like any others.
+
+        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
+        2,000 of them; with more, add them first with features of your own).
+
+        A vote that is in the log already is not counted twice: one of the same sides, outcome, rater, context and time. Votes
+        without a time are told apart only as a whole: the same ones in the same order, imported before.
+
+        Parameters
+        ----------
+        name
+            The format, one of `duelist.study.formats`.
+        path
+            The file.
+        again
+            Count every vote, whatever is in the log.
+        options
+            Those of the format, see docs/formats.md.
+        """
+        comparisons = list(read(name, path, **options))
+        now = _time(self._now())
+        votes = standing([c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)])
+        with self._writing() as tx:
+            if votes and not len(self._known.arms):
+                self._put_arms(tx, *adopted_arms(comparisons))
+                self._known.arms.follow(tx)
+            new = votes if again else unseen(votes, self._log(tx), now)
+            return Imported(add_votes(tx, self._known, new), len(votes) - len(new))
 
     # -- reading -------------------------------------------------------------------------
 
     def votes(self) -> list[Vote]:
         """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
         with self._reading() as tx:
-            duels = {duel.number: duel for duel in tx.duels_since(0)}
-            return [self._vote_of(row, duels[row.duel]) for row in tx.votes_since(0)]
+            return self._log(tx)
+
+    def _log(self, tx: Transaction) -> list[Vote]:
+        duels = {duel.number: duel for duel in tx.duels_since(0)}
+        return [self._vote_of(row, duels[row.duel]) for row in tx.votes_since(0)]
 
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
@@ -289,20 +328,27 @@ class Study(Readings):
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
-        with self._lock:
-            try:
-                with self._storage.writing(self._id) as tx:
-                    self._known.arms.follow(tx)
-                    yield tx
-            except BaseException:
-                self._known.fold.forget()  # it may have learned what was not written
-                raise
+        with self._lock, self._forgetting(), self._storage.writing(self._id) as tx:
+            self._known.arms.follow(tx)
+            yield tx
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
-        with self._lock, self._storage.reading(self._id) as tx:
+        with self._lock, self._forgetting(), self._storage.reading(self._id) as tx:
             self._known.arms.follow(tx)
             yield tx
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """After an error or an interruption: what was learned meanwhile may be half of something, or was not written."""
+        revision = self._known.arms.revision
+        try:
+            yield
+        except BaseException:
+            self._known.fold.forget()
+            if self._known.arms.revision != revision:
+                self._known.arms.forget()
+            raise
 
     def _now(self) -> int:
         return round(self._clock() * 1e6)

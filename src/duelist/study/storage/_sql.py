@@ -363,7 +363,14 @@ def _fresh_id(connection: sa.Connection) -> int:
 
 
 def _to_json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return None
+    plain = json.dumps(value, ensure_ascii=False)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:  # half a character, which JSON can hold only escaped
+        return json.dumps(value)
+    return plain
 
 
 def _from_json(text: str | None) -> Any:
