@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from duelist.console import kind_errors, out, say
@@ -16,13 +17,15 @@ from duelist.policies import POLICIES
 from duelist.study import create_study, delete_study, list_studies, load_study, upgrade_storage
 from duelist.study.arm_files import read_arms
 from duelist.study.formats import FORMATS
+from duelist.study.opening import DEFAULT_POLICY
+from duelist.study.opening import DEFAULT_STORAGE as DEFAULT
 from duelist.study.reading import Leaderboard, draw_leaderboard
-from duelist.study.records import Outcome, StudyDuel
+from duelist.study.records import Outcome, Source, StudyDuel
+from duelist.study.storage import without_password
 
 app = typer.Typer(help="Live studies: ask people, keep what they say.", no_args_is_help=True)
 storage_app = typer.Typer(help="The database that studies live in.", no_args_is_help=True)
 
-DEFAULT = "sqlite:///duelist.db"
 Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
 Url = Annotated[
     str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
@@ -35,7 +38,7 @@ Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this 
 def create(
     name: Name,
     storage: Url = DEFAULT,
-    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(POLICIES)}.")] = "LocalPairUCB",
+    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(POLICIES)}.")] = DEFAULT_POLICY,
     lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
     raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
     random_share: Annotated[
@@ -54,7 +57,7 @@ def create(
             raters_per_duel=raters_per_duel,
             random_share=random_share,
         )
-        say(f"study {study.name!r} with policy {study.settings.policy} in {storage}")
+        say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
 
 
 @app.command("list")
@@ -64,7 +67,7 @@ def list_(storage: Url = DEFAULT) -> None:
         table = Table("study", "policy", "arms", "duels", "votes", "created")
         for each in list_studies(storage):
             counts = (str(n) for n in (each.arms, each.duels, each.votes))
-            table.add_row(each.name, each.settings.policy, *counts, f"{each.created_at:%Y-%m-%d %H:%M} UTC")
+            table.add_row(escape(each.name), each.settings.policy, *counts, f"{each.created_at:%Y-%m-%d %H:%M} UTC")
         out.print(table)
 
 
@@ -77,8 +80,9 @@ def add_arms(
     """Add arms from a file, all or none."""
     with kind_errors():
         arms = read_arms(file)
-        load_study(name, storage=storage).add_arms(*arms)
-        say(f"{len(arms.ids)} arms with {arms.features.shape[1]} features added to {name!r}")
+        added = load_study(name, storage=storage).add_arms(*arms)
+        there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
+        say(f"{added} arms with {arms.features.shape[1]} features added to {name!r}{there}")
 
 
 @app.command()
@@ -103,10 +107,11 @@ def tell(
     rater: Annotated[str, typer.Option("--rater", "-r", help="Who answers.")],
     storage: Url = DEFAULT,
     revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier answer.")] = False,
+    source: Annotated[str, typer.Option(help=", ".join(Source))] = Source.HUMAN.value,
 ) -> None:
     """A rater's answer; durable when this returns, and safe to repeat."""
     with kind_errors():
-        vote = load_study(name, storage=storage).tell(duel, outcome, rater=rater, revise=revise)
+        vote = load_study(name, storage=storage).tell(duel, outcome, rater=rater, revise=revise, source=source)
         late = ", after its deadline" if vote.late else ""
         say(f"vote {vote.sequence}: {vote.outcome} of duel {vote.duel_id} ({vote.first} against {vote.second}){late}")
 
@@ -209,12 +214,14 @@ def formats() -> None:
 
 @storage_app.command()
 def upgrade(
-    storage: Annotated[str, typer.Argument(help="sqlite:///FILE or postgresql+psycopg://...")] = DEFAULT,
+    storage: Annotated[
+        str, typer.Argument(envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
+    ] = DEFAULT,
 ) -> None:
     """Bring a database that an older version made up to date."""
     with kind_errors():
-        upgrade_storage(storage)
-        say(f"{storage} is up to date")
+        version = upgrade_storage(storage)
+        say(f"{without_password(storage)} is up to date, with schema {version}")
 
 
 def _plain(duel: StudyDuel) -> dict[str, Any]:
@@ -236,5 +243,9 @@ def _payload(payload: Any) -> str:
 
 
 def _draw(board: Leaderboard, path: Path) -> None:
+    figure = draw_leaderboard(board)
+    kinds = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        raise InvalidInput(f"--plot is {path}; give a name that ends in one of .{', .'.join(kinds)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    draw_leaderboard(board).savefig(path, dpi=150)
+    figure.savefig(path, dpi=150)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from duelist.errors import DuelistError
 
@@ -20,7 +21,8 @@ def kind_errors() -> Iterator[None]:
     try:
         yield
     except (DuelistError, OSError) as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        # What the user gave is in the message, and may look like markup.
+        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, markup=True, soft_wrap=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         err.print("interrupted; what was finished is kept, run the same command again to go on")

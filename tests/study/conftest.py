@@ -1,5 +1,6 @@
 """Storages and studies for the tests."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,16 @@ def server() -> Iterator[sa.URL]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def own_server(request: pytest.FixtureRequest) -> Iterator[sa.URL]:
+    """A server whose files and socket are at hand."""
+    if "DUELIST_TEST_POSTGRES" not in os.environ:
+        yield request.getfixturevalue("server")
+        return
+    with postgres.own_server() as url:
+        yield url
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'studies.db'}"
@@ -25,6 +36,12 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture
 def postgres_url(server: sa.URL) -> Iterator[str]:
     with postgres.database(server) as url:
+        yield url
+
+
+@pytest.fixture
+def own_postgres_url(own_server: sa.URL) -> Iterator[str]:
+    with postgres.database(own_server) as url:
         yield url
 
 

@@ -41,6 +41,13 @@ def server() -> Iterator[sa.URL]:
     if given:
         yield sa.make_url(given)
         return
+    with own_server() as url:
+        yield url
+
+
+@contextmanager
+def own_server() -> Iterator[sa.URL]:
+    """A running server in a temporary folder of this machine."""
     initdb, pg_ctl = binary("initdb"), binary("pg_ctl")
     folder = Path(tempfile.mkdtemp(prefix="duelist-pg-"))
     user = _user()

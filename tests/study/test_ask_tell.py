@@ -5,6 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+import duelist as dl
 from duelist.errors import InvalidInput, NothingToAsk, UnknownDuel, VoteRefused
 from duelist.study import ChosenBy, Outcome, Source, Study, create_study, load_study, standing
 from tests.study.conftest import Clock, features, filled
@@ -321,6 +322,8 @@ def test_a_clock_that_goes_back(clock: Clock) -> None:
         ({"random_share": 1.1}, "random_share is 1.1"),
         ({"random_share": float("nan")}, "random_share is nan"),
         ({"colour": "red"}, "no setting 'colour'"),
+        ({"policy": dl.VACDB()}, r"policy is VACDB\(.*give its name"),
+        ({"policy_settings": None}, "policy_settings is None; give a dict"),
     ],
 )
 def test_bad_settings_make_no_study(settings: dict, match: str, sqlite_url: str) -> None:

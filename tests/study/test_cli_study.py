@@ -1,13 +1,16 @@
 """`duelist study` as a person types it, on a real SQLite file."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from duelist.cli import app
 from duelist.errors import InvalidInput
+from duelist.study import create_study, load_study
 from duelist.study.arm_files import read_arms
 
 ARMS = [{"id": f"a{k}", "features": [float(k), float(k % 3), 1.0 / (k + 1)], "payload": f"text {k}"} for k in range(5)]
@@ -82,6 +85,13 @@ def test_votes_are_repeated_revised_and_undone(study):
         (("study", "add-arms", "captions", "missing.jsonl"), "missing.jsonl cannot be read"),
         (("study", "export", "captions", "x", "-f", "nope"), "format is 'nope'"),
         (("study", "status", "captions", "-s", "ftp://x"), "storage is 'ftp://x'"),
+        (("study", "status", "[/x]"), "no study '[/x]'"),
+        (("study", "tell", "captions", "1", "[red]", "-r", "ana"), "outcome is '[red]'"),
+        (
+            ("study", "leaderboard", "captions", "--plot", "board.docx"),
+            "--plot is board.docx; give a name that ends in one of",
+        ),
+        (("storage", "upgrade", "sqlite:///nowhere.db"), "no file 'nowhere.db'"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_value(study, words, said):
@@ -94,6 +104,31 @@ def test_create_if_missing_and_formats_and_upgrade(study):
     study("study", "create", "captions", "--if-missing")
     assert "label-studio" in study("study", "formats")
     assert "up to date" in study("storage", "upgrade")
+
+
+def test_names_are_shown_as_they_are(shell):
+    shell("study", "create", "[/]")
+    assert "[/]" in shell("study", "list")
+
+
+def test_the_shell_and_the_library_have_one_default(study):
+    assert (
+        load_study("captions", os.environ["DUELIST_STORAGE"]).settings.policy == create_study("s", None).settings.policy
+    )
+
+
+def test_passwords_are_not_printed(shell, postgres_url):
+    url = sa.make_url(postgres_url).set(password="secret").render_as_string(hide_password=False)
+    for words in (("study", "create", "captions", "-s", url), ("storage", "upgrade", url)):
+        output = shell(*words)
+        assert "***" in output
+        assert "secret" not in output
+
+
+def test_arms_that_are_there_are_counted(study):
+    assert "0 arms with 3 features added to 'captions'; 5 were there already" in study(
+        "study", "add-arms", "captions", "arms.jsonl"
+    )
 
 
 def test_arms_from_csv(tmp_path):

@@ -28,11 +28,12 @@ from duelist.errors import (
     StudyExists,
     UnknownStudy,
 )
-from duelist.study import create_study, delete_study, list_studies, load_study, upgrade_storage
+from duelist.study import Study, Vote, create_study, delete_study, list_studies, load_study, upgrade_storage
 from duelist.study.storage import _explain, _sqlite
 from duelist.study.storage._tables import HEAD
 from tests.study.busy import rebuilt
 from tests.study.conftest import filled
+from tests.study.cut import wired
 
 
 def path_of(url: str) -> Path:
@@ -65,6 +66,26 @@ def test_a_full_disk(sqlite_url: str) -> None:
     study.tell(study.ask("ana").id, "tie", "ana")
     assert len(study) == acknowledged + 1
     assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_a_disk_without_a_page_left(sqlite_url: str) -> None:
+    """SQLite's own word for a full disk, in the middle of a large write: nothing of it stays, and what fits still does."""
+    study = filled(storage=sqlite_url)
+    engine = study._storage._engine  # type: ignore[attr-defined]
+
+    @sa.event.listens_for(engine, "begin")
+    def allow_few_pages(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 60")
+
+    vote = study.tell(study.ask("ana").id, "first", "ana")
+    with pytest.raises(StorageFull, match="nothing of it was written"):
+        study.add_arms([f"b{k}" for k in range(5000)], [[1.0, 2.0, 3.0]] * 5000)
+    assert (len(study.arms()), study.votes()) == (6, [vote])
+    assert study.tell(study.ask("ana").id, "second", "ana").sequence == 2
+    sa.event.remove(engine, "begin", allow_few_pages)
+    study.close()
+    study.add_arms([f"b{k}" for k in range(5000)], [[1.0, 2.0, 3.0]] * 5000)
+    assert len(load_study("study", sqlite_url).arms()) == 5006
 
 
 def as_nobody(task: Callable[[], None]) -> None:
@@ -145,6 +166,22 @@ def test_another_schema_is_refused_and_explained(url: str, version: str, error: 
             attempt("study", url)
 
 
+def test_upgrading_what_is_newer_is_refused(url: str) -> None:
+    study = filled(storage=url)
+    with study._storage._writer.begin() as connection:  # type: ignore[attr-defined]
+        connection.execute(sa.text("UPDATE duelist_version SET version_num = '9999'"))
+    with pytest.raises(StorageTooNew, match=r"schema 9999.*install a newer duelist"):
+        upgrade_storage(url)
+
+
+def test_upgrading_what_is_not_there_makes_nothing(sqlite_url: str, postgres_url: str) -> None:
+    with pytest.raises(UnknownStudy, match="no file"):
+        upgrade_storage(sqlite_url)
+    assert not path_of(sqlite_url).exists()
+    with pytest.raises(UnknownStudy, match="nothing to upgrade"):
+        upgrade_storage(postgres_url)
+
+
 def test_upgrading_what_is_up_to_date_changes_nothing(url: str) -> None:
     study = filled(storage=url)
     vote = study.tell(study.ask("ana").id, "first", "ana")
@@ -199,6 +236,116 @@ def test_a_connection_cut_in_the_middle_of_a_tell(postgres_url: str) -> None:
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
+def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(postgres_url: str) -> None:
+    """When the vote is written and not yet committed: it is gone, and told again it is there, once."""
+    study = filled(storage=postgres_url)
+    duel = study.ask("ana")
+    admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+
+    def end_it(connection: sa.Connection, _cursor: object, statement: str, *_rest: object) -> None:
+        if statement.startswith("INSERT INTO duelist_votes"):
+            with admin.connect() as other:
+                pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+                assert other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
+
+    engine = study._storage._engine  # type: ignore[attr-defined]
+    sa.event.listen(engine, "after_cursor_execute", end_it)
+    with pytest.raises(ConnectionLost, match="repeat the call"):
+        study.tell(duel.id, "first", "ana")
+    sa.event.remove(engine, "after_cursor_execute", end_it)
+    assert study.votes() == []
+    assert study.pending() == [duel]
+    assert study.tell(duel.id, "first", "ana").sequence == len(study) == 1
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def calls(tmp_path: Path) -> dict[str, Callable[[Study], object]]:
+    """Everything that writes, each safe to repeat."""
+    (tmp_path / "timed.csv").write_text("left,right,winner,told_at\na0,a1,left,2026-01-01T00:00:00+00:00\n")
+    (tmp_path / "untimed.csv").write_text("left,right,winner\na0,a1,left\na2,a1,right\n")
+    return {
+        "ask": lambda study: study.ask("ben"),
+        "tell": lambda study: study.tell(2, "second", "ana"),
+        "revise": lambda study: study.tell(1, "second", "ana", revise=True),
+        "undo": lambda study: study.undo(1, "ana"),
+        "add arms": lambda study: study.add_arms(["b0", "b1"], [[1, 2, 3], [4, 5, 6]]),
+        "retire": lambda study: study.retire(["a3"]),
+        "import": lambda study: study.import_votes("csv", tmp_path / "timed.csv"),
+        "import without times": lambda study: study.import_votes("csv", tmp_path / "untimed.csv"),
+    }
+
+
+@pytest.mark.parametrize("name", list(calls(Path(tempfile.gettempdir()))))
+@pytest.mark.parametrize("heard", [False, True], ids=["commit is lost", "acknowledgement is lost"])
+def test_a_wire_that_is_cut_at_the_commit(own_postgres_url: str, tmp_path: Path, name: str, heard: bool) -> None:
+    """Nobody can tell whether it was written; repeated, it is there once, as if nothing had happened."""
+
+    def prepared(study: Study) -> Study:
+        study.tell(study.ask("ana").id, "first", "ana")
+        study.ask("ana")
+        return study
+
+    call = calls(tmp_path)[name]
+    with wired(own_postgres_url, tmp_path) as (wire, url):
+        cut, whole = prepared(filled("cut", url)), prepared(filled("whole", own_postgres_url))
+        call(whole)
+        wire.cut_at(b"COMMIT", heard=heard)
+        with pytest.raises(ConnectionLost, match="repeat the call"):
+            call(cut)
+        call(cut)
+        assert wire.cuts == 1
+        other = load_study("cut", own_postgres_url)
+        assert [said(vote) for vote in other.votes()] == [said(vote) for vote in whole.votes()]
+        assert other.arms() == cut.arms() == whole.arms()
+        assert [pair.id for pair in other.pending()] == [pair.id for pair in whole.pending()]
+        assert other.policy().snapshot() == cut.policy().snapshot() == whole.policy().snapshot()
+        cut.close()
+
+
+def said(vote: Vote) -> tuple[object, ...]:
+    return vote.sequence, vote.duel_id, vote.outcome, vote.rater, vote.revises
+
+
+def test_a_full_disk_under_postgres(own_postgres_url: str) -> None:
+    """The file of the votes is a device that has no room: the server cannot extend it, and says so as on any full disk."""
+    study = filled(storage=own_postgres_url)
+    duel = study.ask("ana")
+    with sa.create_engine(own_postgres_url, poolclass=sa.NullPool).connect() as connection:
+        folder = connection.execute(sa.text("SHOW data_directory")).scalar_one()
+        file = Path(folder) / connection.execute(sa.text("SELECT pg_relation_filepath('duelist_votes')")).scalar_one()
+    study.close()  # those who have the file open would not notice
+    aside = file.with_name("aside")
+    file.rename(aside)
+    file.symlink_to("/dev/full")
+    for _ in range(2):
+        with pytest.raises(StorageFull, match=r"free some space and repeat the call.*No space left on device"):
+            study.tell(duel.id, "first", "ana")
+    assert study.pending() == [duel]
+    study.close()
+    file.unlink()
+    aside.rename(file)
+    assert study.tell(duel.id, "first", "ana").sequence == len(study) == 1
+
+
+def test_what_the_url_says_is_heeded(postgres_url: str) -> None:
+    """Options of the server go beside ours; and a vote is durable though the database was told that it need not be."""
+    admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with admin.connect() as connection:
+        connection.execute(sa.text("CREATE SCHEMA elsewhere"))
+        name = connection.execute(sa.text("SELECT current_database()")).scalar_one()
+        connection.execute(sa.text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
+    url = sa.make_url(postgres_url).update_query_dict({"options": "-c search_path=elsewhere"})
+    study = filled(storage=url.render_as_string(hide_password=False))
+    with admin.connect() as connection:
+        where = connection.execute(sa.text("SELECT schemaname FROM pg_tables WHERE tablename = 'duelist_votes'"))
+        assert where.scalars().all() == ["elsewhere"]
+    with study._storage._engine.connect() as connection:  # type: ignore[attr-defined]
+        settings = [
+            connection.execute(sa.text(f"SHOW {name}")).scalar() for name in ("lock_timeout", "synchronous_commit")
+        ]
+    assert settings == ["1min", "on"]
+
+
 def test_all_connections_cut_between_calls(postgres_url: str) -> None:
     """The server has been restarted, as far as we can see: the next call connects anew."""
     study = filled(storage=postgres_url)
@@ -236,6 +383,12 @@ def test_a_network_file_system_is_warned_of(tmp_path: Path, monkeypatch: pytest.
     with pytest.warns(StorageWarning, match=r"network file system \(nfs4\).*PostgreSQL"):
         create_study("s", f"sqlite:///{tmp_path / 'studies.db'}")
     assert _sqlite.file_system(Path("/datax/a.db"), "/dev/sda / ext4 rw\nserver:/ /data nfs rw") == "ext4"
+
+
+def test_a_network_file_system_that_is_mounted_when_needed_is_seen() -> None:
+    """As homes on NFS are: the table names the automatic mount first, and then what lies on it."""
+    mounts = "/dev/sda / ext4 rw\n/etc/auto /home/ana autofs rw\nserver:/ana /home/ana nfs4 rw"
+    assert _sqlite.file_system(Path("/home/ana/a.db"), mounts) == "nfs4"
 
 
 @pytest.mark.parametrize("storage", ["captions.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", ""])
@@ -287,7 +440,7 @@ def test_studies_by_name(url: str) -> None:
 
 
 def test_load_if_exists_takes_the_study_as_it_is(url: str) -> None:
-    create_study("one", url, policy="StaD", seed=7)
+    create_study("one", url, policy="stad", seed=7)
     assert create_study("one", url, load_if_exists=True).settings.seed == 7
     assert create_study("one", url, policy="StaD", load_if_exists=True).settings.policy == "StaD"
     with pytest.raises(StudyExists, match="seed=7, not 8"):

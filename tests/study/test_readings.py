@@ -40,10 +40,18 @@ def test_the_best_arm_leads_and_is_recommended():
 def test_contexts_are_read_one_at_a_time():
     study, _ = filled(contexts=["one"] * 3 + ["two"] * 3)
     assert {s.arm for s in study.leaderboard("two").standings} == {"a3", "a4", "a5"}
-    with pytest.raises(dl.InvalidInput, match="context is 'three'"):
+    with pytest.raises(dl.InvalidInput, match="context is 'three', which has no arms; there are: 'one', 'two'"):
         study.leaderboard("three")
     with pytest.raises(dl.InvalidInput, match="context is 'three'"):
         study.recommend("three")
+
+
+def test_regret_is_against_the_best_of_the_context():
+    """Arms of another context, however good, are no alternative."""
+    study, _ = filled(contexts=["one"] * 3 + ["two"] * 3, random_share=0.5, votes=200)
+    own = study.regret()
+    assert own == study.regret(groups=["one"] * 3 + ["two"] * 3)
+    assert own.random.value < study.regret(groups=None).random.value
 
 
 @pytest.mark.parametrize("name", [f.name for f in FORMATS.values() if f.read is not None])
@@ -148,3 +156,9 @@ def test_an_import_that_fails_leaves_no_arms_behind(tmp_path, url):
     write("jsonl", votes[:1], path)
     assert study.import_votes("jsonl", path).added == 1
     assert [arm.id for arm in study.arms()] == ["a", "b"]
+
+
+def test_a_study_without_votes_is_a_study():
+    study = create_study("s", storage="memory")
+    assert len(study) == 0
+    assert study

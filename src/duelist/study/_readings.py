@@ -54,7 +54,8 @@ class Readings(ABC):
     def recommend(self, context: str | None = None, delta: float = 0.05) -> Recommended:
         """The arm the policy would name now, how sure that is, and the arms that are not ruled out.
 
-        Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`.
+        Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
+        of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
         """
         ids = [arm.id for arm in self.arms(context) if not arm.retired]
         if not ids:
@@ -83,8 +84,12 @@ class Readings(ABC):
         return reading.rater_statistics(*self._seen(None), **options)
 
     def regret(self, **options: Any) -> reading.RegretEstimate:
-        """Regret of the policy's duels, estimated from those chosen by a coin; options of `reading.estimated_regret`."""
-        return reading.estimated_regret(*self._seen(None), **options)
+        """Regret of the policy's duels, estimated from those chosen by a coin; options of `reading.estimated_regret`.
+
+        Where arms have contexts, a duel is measured against the best arm of its own.
+        """
+        groups = [arm.context for arm in self.arms()]
+        return reading.estimated_regret(*self._seen(None), **{"groups": groups, **options})
 
     # -- files ---------------------------------------------------------------------------
 
@@ -98,11 +103,15 @@ class Readings(ABC):
         chosen = log if name == "jsonl" else standing(log)
         return write(name, (Comparison.of_vote(vote, arms, vote.context) for vote in chosen), path, **options)
 
+    def _which_contexts(self) -> str:
+        names = list(dict.fromkeys(arm.context for arm in self.arms() if arm.context is not None))
+        return f"there are: {', '.join(map(repr, names[:10]))}" if names else "the arms of this study have no contexts"
+
     def _seen(self, context: str | None) -> tuple[list[Vote], list[str], NDArray[np.float64] | None]:
         """Votes that stand, ids and features of the arms; of a context, if one is given."""
         ids = [arm.id for arm in self.arms(context)]
         if context is not None and not ids:
-            raise InvalidInput(f"context is {context!r}, which has no arms; choose one of those in `contexts()`")
+            raise InvalidInput(f"context is {context!r}, which has no arms; {self._which_contexts()}")
         wanted = set(ids)
         votes = [v for v in standing(self.votes()) if v.first in wanted and v.second in wanted]
         features = np.asarray(self.features(ids), np.float64) if ids else None

@@ -35,7 +35,7 @@ def tell(tx: Transaction, known: Known, told: Told, now: int) -> tuple[VoteRow, 
         if not told.revise:
             raise VoteRefused(
                 f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says {told.outcome.value!r}; "
-                "tell it with revise=True to change the vote"
+                "tell it with revise=True (`--revise`) to change the vote"
             )
     lease = _lease_of(tx, told.duel, told.rater)
     vote = VoteRow(

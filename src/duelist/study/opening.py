@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ from duelist.study.storage._base import StudyRow
 from duelist.study.study import Study
 
 DEFAULT_STORAGE: Final = "sqlite:///duelist.db"
-DEFAULT_POLICY: Final = "VACDB"
+DEFAULT_POLICY: Final = "LocalPairUCB"
+"""The least regret of all policies without tuning, see docs/frontier.md."""
 _SETTINGS: Final = [field.name for field in fields(StudySettings) if field.name != "policy"]
 
 
@@ -50,7 +51,7 @@ def create_study(
     storage
         "sqlite:///file.db", "postgresql+psycopg://user@host/database", "memory" (or None), or a storage.
     policy
-        The name of a policy; default: VACDB.
+        The name of a policy; default: LocalPairUCB.
     load_if_exists
         Return the study of that name if there is one; settings that are given must be the ones it has.
     settings
@@ -63,6 +64,7 @@ def create_study(
 
     >>> study = create_study("colours", storage="memory")
     >>> study.add_arms(["red", "green", "blue"], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    3
     >>> duel = study.ask(rater="ana")
     >>> vote = study.tell(duel.id, "first", rater="ana")
     >>> vote.first == duel.first.id
@@ -130,6 +132,10 @@ def _checked_settings(given: dict[str, Any]) -> StudySettings:
             f"a study has no setting {unknown[0]!r}; it takes {', '.join(_SETTINGS)} (those of the policy go into policy_settings)"
         )
     settings = StudySettings(**given)
+    if not isinstance(settings.policy, str):
+        raise InvalidInput(f"policy is {settings.policy!r}; give its name, and its settings as policy_settings")
+    if not isinstance(settings.policy_settings, dict):
+        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}; give a dict")
     _check_number("seed", settings.seed, 0, 2**63 - 1, whole=True)
     _check_number("lease_seconds", settings.lease_seconds, 1e-3, 1e9)
     _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
@@ -138,8 +144,8 @@ def _checked_settings(given: dict[str, Any]) -> StudySettings:
         json.dumps(settings.policy_settings, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
-    new_policy(settings)  # refuses what the policy does not take
-    return settings
+    policy = new_policy(settings)  # refuses what the policy does not take
+    return replace(settings, policy=type(policy).__name__)
 
 
 def _check_number(name: str, value: Any, least: float, most: float, whole: bool = False) -> None:

@@ -73,6 +73,10 @@ class Study(Readings):
         with self._storage.reading(self._id) as tx:
             return tx.counters.n_votes
 
+    def __bool__(self) -> bool:
+        """A study without votes is a study, though its length is 0."""
+        return True
+
     # -- arms ----------------------------------------------------------------------------
 
     def add_arms(
@@ -81,8 +85,8 @@ class Study(Readings):
         features: ArrayLike,
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
-    ) -> None:
-        """Add arms: all of them, or, after an error, none.
+    ) -> int:
+        """Add arms: all of them, or, after an error, none; how many are new.
 
         If in doubt whether they arrived, add them again: those that are there with the same features, payload and context
         are left as they are. Different ones are refused.
@@ -107,6 +111,7 @@ class Study(Readings):
             new = [k for k, arm in enumerate(described) if not self._known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
+            return len(new)
 
     def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
         counters = tx.counters
@@ -188,6 +193,9 @@ class Study(Readings):
             Ids of the arms to choose from; default: those of the context.
         context
             The group to ask in; default: one drawn at random among those with two arms in the game.
+
+        Of very many candidates (more than 16,384 with 16 features, 4,096 with 256) the policy looks at those that seem best
+        to it and as many others, drawn anew for every duel: to compare all pairs would keep everybody waiting.
         """
         rater = checked_rater(rater)
         with self._writing() as tx:

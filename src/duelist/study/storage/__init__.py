@@ -19,6 +19,7 @@ __all__ = [
     "Transaction",
     "open_storage",
     "upgrade_storage",
+    "without_password",
 ]
 
 _FORMS = '"sqlite:///file.db", "postgresql+psycopg://user@host/database", or "memory"'
@@ -43,11 +44,20 @@ def upgrade_storage(storage: str) -> str:
     return _unchecked(storage).upgrade()
 
 
-def _unchecked(storage: str) -> SqlStorage:
+def without_password(storage: str) -> str:
+    """A URL that may be shown."""
+    return storage if storage == "memory" else _url(storage).render_as_string(hide_password=True)
+
+
+def _url(storage: str) -> sa.URL:
     try:
-        url = sa.make_url(storage)
-    except sa.exc.ArgumentError:
+        return sa.make_url(storage)
+    except (sa.exc.ArgumentError, ValueError):
         raise InvalidInput(f"storage is {storage!r}, which is no URL; give {_FORMS}") from None
+
+
+def _unchecked(storage: str) -> SqlStorage:
+    url = _url(storage)
     if url.drivername == "sqlite" and url.database and url.database != ":memory:":
         return SqliteStorage(url)
     if url.drivername in ("postgresql", "postgresql+psycopg"):

@@ -305,25 +305,32 @@ class SqlStorage(Storage):
 
     def check(self, create: bool) -> None:
         """Make the tables where there are none and `create` says so; refuse what this release cannot work with."""
-        with self._begun(self._reader) as connection:
-            version = self._version(connection)
+        version = self._checked_version()
         if version is None and create:
             with self._begun(self._writer) as connection:
                 self._lock_schema(connection)
                 if self._version(connection) is None:
                     migrate(connection)
         elif version is None:
-            raise UnknownStudy(f"{self.url} holds no studies; `create_study` makes the first one")
+            raise UnknownStudy(
+                f"{self.url} holds no studies; `create_study` or `duelist study create` makes the first one"
+            )
         elif version < HEAD:
             raise StorageTooOld(
                 f"storage {self.url} has schema {version}, this release of duelist needs {HEAD}; make a backup and run "
                 f"`duelist storage upgrade {self.url}`"
             )
-        elif version > HEAD:
+
+    def _checked_version(self) -> str | None:
+        """The version of the schema, None if there is none; a newer one than ours is refused."""
+        with self._begun(self._reader) as connection:
+            version = self._version(connection)
+        if version is not None and version > HEAD:
             raise StorageTooNew(
                 f"storage {self.url} has schema {version}, newer than {HEAD}, the newest that this release of duelist knows; "
                 "install a newer duelist"
             )
+        return version
 
     @staticmethod
     def _version(connection: sa.Connection) -> str | None:
@@ -333,6 +340,8 @@ class SqlStorage(Storage):
 
     def upgrade(self) -> str:
         """Bring the schema up to date; its version."""
+        if self._checked_version() is None:
+            raise UnknownStudy(f"{self.url} holds no studies: there is nothing to upgrade")
         with self._begun(self._writer) as connection:
             self._lock_schema(connection)
             migrate(connection)

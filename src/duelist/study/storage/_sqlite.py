@@ -28,12 +28,18 @@ _NETWORKED: Final = (
     "smb",
     "9p",
     "afs",
+    "beegfs",
     "ceph",
-    "lustre",
-    "glusterfs",
-    "fuse.sshfs",
+    "davfs",
+    "fuse.ceph",
     "fuse.gluster",
+    "fuse.juicefs",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.sshfs",
+    "glusterfs",
     "gpfs",
+    "lustre",
 )
 _MOUNTS: Final = Path("/proc/self/mounts")
 
@@ -48,10 +54,21 @@ class SqliteStorage(SqlStorage):
 
     def check(self, create: bool) -> None:
         """As for every database; and the file must be there, unless `create` says to make it."""
-        if not create and not self._path.exists():
-            raise UnknownStudy(f"there is no file {str(self._path)!r}; `create_study` makes it")
+        if not create:
+            self._check_file()
         _warn_on_network(self._path)
         super().check(create)
+
+    def upgrade(self) -> str:
+        """As for every database; a file that is not there is not made."""
+        self._check_file()
+        return super().upgrade()
+
+    def _check_file(self) -> None:
+        if not self._path.exists():
+            raise UnknownStudy(
+                f"there is no file {str(self._path)!r}; `create_study` or `duelist study create` makes it"
+            )
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
@@ -137,6 +154,7 @@ def file_system(path: Path, mounts: str) -> str:
     for line in mounts.splitlines():
         _, where, what, *_ = [*line.split(" "), "", "", ""]
         point = Path(where.replace("\\040", " "))
-        if path.is_relative_to(point) and len(point.parts) > longest:
+        # Of two on one place the later hides the earlier: autofs below what it has mounted.
+        if path.is_relative_to(point) and len(point.parts) >= longest:
             kind, longest = what, len(point.parts)
     return kind
