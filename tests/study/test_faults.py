@@ -1,6 +1,7 @@
 """Full disks, read-only files, damaged files, lost connections: a clear error, and nothing is lost."""
 
 import os
+import random
 import resource
 import shutil
 import sqlite3
@@ -8,6 +9,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -151,6 +153,41 @@ def test_a_damaged_file(sqlite_url: str) -> None:
         file.write(b"\xa5" * (size - 4096 * 3))
     with pytest.raises(StorageCorrupted, match="damaged"):
         load_study("study", sqlite_url).votes()
+
+
+def test_bytes_that_have_changed_anywhere(sqlite_url: str) -> None:
+    """Whatever a damaged file makes of itself, it is an error that says so, or nobody can tell: never a traceback from inside."""
+    study = filled(storage=sqlite_url, n_arms=100)
+    for outcome in ("first", "second", "tie") * 10:
+        study.tell(study.ask("ana").id, outcome, "ana")
+    study.close()
+    sound = path_of(sqlite_url).read_bytes()
+    luck = random.Random(0)
+    refused = 0
+    for _ in range(40):
+        damaged = bytearray(sound)
+        for _ in range(20):
+            damaged[luck.randrange(len(damaged))] = luck.randrange(256)
+        for file in path_of(sqlite_url).parent.glob("studies.db*"):
+            file.unlink()
+        path_of(sqlite_url).write_bytes(damaged)
+        try:
+            read_all(sqlite_url)
+        except StorageCorrupted:
+            refused += 1
+    assert refused > 10
+
+
+def read_all(url: str) -> None:
+    study = load_study("study", url)
+    try:
+        study.arms()
+        study.votes()
+        study.pending()
+        with warnings.catch_warnings(action="ignore", category=StorageWarning):
+            study.policy()
+    finally:
+        study.close()
 
 
 @pytest.mark.parametrize(

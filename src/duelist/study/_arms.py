@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.errors import InvalidInput, UnknownArm
+from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.study.records import Arm
 from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
 
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 Features = NDArray[np.floating[Any]]
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
+_DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
 Precision = type[np.floating[Any]]
 
 
@@ -51,6 +52,8 @@ class KnownArms:
         self._groups = self._askable = self._ready = None
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
+            if not 0 <= row.number <= len(self._rows):
+                raise StorageCorrupted(f"{_DAMAGED}: arm {row.number} comes after {len(self._rows)} arms")
             if row.number == len(self._rows):
                 self._rows.append(row)
                 self._number[row.id] = row.number
@@ -58,10 +61,19 @@ class KnownArms:
                 self._rows[row.number] = row
         for chunk in tx.features_since(self.n_rows):
             self._take(chunk)
+        counted = tx.counters.n_arms, tx.counters.n_rows
+        if (len(self._rows), self.n_rows) != counted:
+            raise StorageCorrupted(
+                f"{_DAMAGED}: {len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted"
+            )
         self.revision = tx.counters.arms_revision
 
     def _take(self, chunk: FeatureChunk) -> None:
         count, dim = chunk.vectors.shape
+        if chunk.first_row != self.n_rows or (
+            count and not 0 <= chunk.arms.min() <= chunk.arms.max() < len(self._rows)
+        ):
+            raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there")
         needed = self.n_rows + count
         if needed > len(self._features):
             room = np.empty((max(needed, 2 * self.n_rows), dim), np.float32)
@@ -122,7 +134,7 @@ class KnownArms:
 
     def shown(self, row: int) -> Arm:
         """The arm that a row of features belongs to, with the version that row is of."""
-        arm = self._rows[int(self._owner[row])]
+        arm = self._rows[self.owner(row)]
         return Arm(arm.number, arm.id, arm.payload, arm.context, int(self._version[row]), arm.retired)
 
     def rows_of_version(self, numbers: Ints, version: int) -> Ints:
@@ -134,6 +146,8 @@ class KnownArms:
 
     def owner(self, row: int) -> int:
         """The number of the arm that a row belongs to."""
+        if not 0 <= row < self.n_rows:
+            raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}")
         return int(self._owner[row])
 
     def is_retired(self, number: int) -> bool:

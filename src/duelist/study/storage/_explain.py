@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
@@ -66,6 +68,26 @@ _POSTGRES: Final[dict[str, Advice]] = {
 }
 
 
+class Unreadable(Exception):
+    """A row that no release of duelist has written."""
+
+
+Converted = TypeVar("Converted")
+
+
+def whole(convert: Callable[[Any], Converted]) -> Callable[[Any], Converted]:
+    """Convert a row as it comes from the database; what cannot be converted was damaged there."""
+
+    @functools.wraps(convert)
+    def converted(row: Any) -> Converted:
+        try:
+            return convert(row)
+        except (TypeError, ValueError) as error:
+            raise Unreadable(f"{error}, in a row for {convert.__name__.strip('_')}") from error
+
+    return converted
+
+
 def explained(error: Exception, place: str) -> StorageError:
     """The error of SQLAlchemy or a driver, as one of ours."""
     cause = getattr(error, "orig", None) or error
@@ -85,6 +107,8 @@ def _advice(error: Exception, cause: BaseException) -> Advice:
         for start, advice in known.items():
             if given.startswith(start):
                 return advice
+    if isinstance(cause, sqlite3.Error) and not name:
+        return _CORRUPTED  # Python could not read what SQLite gave it
     if isinstance(error, sa.exc.OperationalError) and not name and not code:
         return _LOST  # the driver of PostgreSQL has no code where there was no answer
     return StorageError, "refused the call; nothing of it was written"
@@ -95,5 +119,7 @@ def explaining(place: str) -> Iterator[None]:
     """Turn errors of the database inside the block into ours."""
     try:
         yield
+    except (Unreadable, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes what is damaged
+        raise StorageCorrupted(f"storage {place} {_CORRUPTED[1]} ({error})") from error
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         raise explained(error, place) from error

@@ -31,7 +31,7 @@ from duelist.study.storage._base import (
     Transaction,
     VoteRow,
 )
-from duelist.study.storage._explain import explaining
+from duelist.study.storage._explain import explaining, whole
 from duelist.study.storage._migrate import migrate
 from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
 
@@ -73,10 +73,7 @@ class SqlTransaction(Transaction):
     def arms_since(self, revision: int) -> list[ArmRow]:
         """Arms that are new or have changed after that revision, by number."""
         found = self._rows(say.ARMS_SINCE, since=revision)
-        return sorted(
-            (ArmRow(number, name, _from_json(payload), *rest) for number, name, payload, *rest in found),
-            key=lambda row: row.number,
-        )
+        return sorted(map(_arm, found), key=lambda row: row.number)
 
     def set_retired(self, numbers: Sequence[int], retired: bool, revision: int) -> None:
         """Take arms out of the game, or back in."""
@@ -103,9 +100,7 @@ class SqlTransaction(Transaction):
     def features_since(self, row: int) -> Iterator[FeatureChunk]:
         """Chunks that start at that row or later, in order."""
         found = self._connection.execute(say.FEATURES_SINCE, {"study": self._study_id, "since": row})
-        for first_row, arms, vectors in found:
-            numbers = np.frombuffer(arms, _ARM_NUMBERS)
-            yield FeatureChunk(first_row, numbers, np.frombuffer(vectors, _VECTORS).reshape(len(numbers), -1))
+        return map(_chunk, found)
 
     # -- duels and leases ----------------------------------------------------------------
 
@@ -181,7 +176,7 @@ class SqlTransaction(Transaction):
     def lessons_since(self, sequence: int) -> list[Lesson]:
         """What the log after that row teaches, in order."""
         found = self._rows(say.LESSONS_SINCE, since=sequence)
-        return [Lesson(number, root, _outcome(outcome), *rest) for number, root, outcome, *rest in found]
+        return [_lesson(row) for row in found]
 
     # -- snapshots -----------------------------------------------------------------------
 
@@ -390,21 +385,44 @@ def _outcome(text: str | None) -> Outcome | None:
     return None if text is None else Outcome(text)
 
 
+@whole
+def _arm(row: Sequence[Any]) -> ArmRow:
+    number, name, payload, *rest = row
+    return ArmRow(number, name, _from_json(payload), *rest)
+
+
+@whole
+def _chunk(row: Sequence[Any]) -> FeatureChunk:
+    first_row, arms, vectors = row
+    numbers = np.frombuffer(arms, _ARM_NUMBERS)
+    return FeatureChunk(first_row, numbers, np.frombuffer(vectors, _VECTORS).reshape(len(numbers), -1))
+
+
+@whole
+def _lesson(row: Sequence[Any]) -> Lesson:
+    number, root, outcome, *rest = row
+    return Lesson(number, root, _outcome(outcome), *rest)
+
+
+@whole
 def _study(row: Sequence[Any]) -> StudyRow:
     number, name, settings, created_at, *counters = row
     return StudyRow(number, name, StudySettings(**json.loads(settings)), created_at, Counters(*counters))
 
 
+@whole
 def _duel(row: Sequence[Any]) -> DuelRow:
     number, first_row, second_row, context, chosen_by, *rest = row
     return DuelRow(number, first_row, second_row, context, ChosenBy(chosen_by), *rest)
 
 
+@whole
 def _lease(row: Sequence[Any]) -> LeaseRow:
     duel, rater, state, asked_at, deadline = row
     return LeaseRow(duel, rater, LeaseState(state), asked_at, deadline)
 
 
+@whole
 def _vote(row: Sequence[Any]) -> VoteRow:
     sequence, duel, rater, outcome, told_at, source, *rest = row
     return VoteRow(sequence, duel, rater, _outcome(outcome), told_at, Source(source), *rest)
