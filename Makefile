@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install postgres demo test crash lint bench figures frontier clean
+.PHONY: install postgres demo test crash lint bench bench-study figures frontier clean
 
 install: $(STAMP)
 
@@ -44,6 +44,11 @@ frontier: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# Against Optuna, which nothing else here needs.
+bench-study: install
+	$(BIN)/python -m pip install --quiet optuna
+	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
 
 clean:
 	rm -rf out build dist

@@ -31,6 +31,10 @@ Url = Annotated[
     str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="KEY=VALUE of the format, such as left=answer1; may be repeated."),
+]
 Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")]
 
 
@@ -168,11 +172,12 @@ def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to write.")],
     form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    option: Options = None,
     storage: Url = DEFAULT,
 ) -> None:
     """Write the votes for other tools; what a format cannot hold is counted."""
     with kind_errors():
-        say(f"{file}: {load_study(name, storage=storage).export(form, file)}")
+        say(f"{file}: {load_study(name, storage=storage).export(form, file, **_parsed(option))}")
 
 
 @app.command("import")
@@ -181,11 +186,13 @@ def import_(
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
     again: Annotated[bool, typer.Option("--again", help="Count votes that are in the log already, too.")] = False,
+    option: Options = None,
     storage: Url = DEFAULT,
 ) -> None:
     """Take votes from a file into the log, all or none; the policy learns them. What is there is not counted twice."""
     with kind_errors():
-        say(f"{file}: {load_study(name, storage=storage).import_votes(form, file, again=again)}")
+        imported = load_study(name, storage=storage).import_votes(form, file, again=again, **_parsed(option))
+        say(f"{file}: {imported}")
 
 
 @app.command()
@@ -222,6 +229,18 @@ def upgrade(
     with kind_errors():
         version = upgrade_storage(storage)
         say(f"{without_password(storage)} is up to date, with schema {version}")
+
+
+def _parsed(options: list[str] | None) -> dict[str, Any]:
+    """KEY=VALUE as the formats take them; true and false are meant as such."""
+    words: dict[str, Any] = {"true": True, "false": False}
+    found = {}
+    for option in options or ():
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise InvalidInput(f"--option is {option!r}; give KEY=VALUE")
+        found[key] = words.get(value, value)
+    return found
 
 
 def _plain(duel: StudyDuel) -> dict[str, Any]:

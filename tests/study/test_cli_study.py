@@ -131,6 +131,18 @@ def test_arms_that_are_there_are_counted(study):
     )
 
 
+def test_options_of_a_format(study):
+    vote(study)
+    tasks = [{"data": {"one": "text 1", "two": "text 2", "one_id": "a1", "two_id": "a2", "prompt": "Which?"}, "annotations": [
+        {"result": [{"type": "pairwise", "from_name": "c", "to_name": "one,two", "value": {"selected": "left"}}]}]}]  # fmt: skip
+    Path("tasks.json").write_text(json.dumps(tasks))
+    words = ("study", "import", "captions", "tasks.json", "-f", "label-studio", "-o", "left=one", "-o", "right=two")
+    assert "1 vote added" in study(*words)
+    assert "2 rows written" in study("study", "export", "captions", "b.csv", "-f", "arena", "-o", "both_bad=both_bad")
+    assert "give KEY=VALUE" in study(*words, "-o", "prompt", code=2)
+    assert "label-studio has no option 'side'" in study(*words, "-o", "side=x", code=2)
+
+
 def test_arms_from_csv(tmp_path):
     path = tmp_path / "arms.csv"
     path.write_text('id,payload,context,x,y\na,"one, two",p,1,2\nb,,p,3,4.5\n')

@@ -237,6 +237,10 @@ def test_names_and_options_that_do_not_exist(tmp_path):
         read("trl-unpaired", tmp_path)
     with pytest.raises(InvalidInput, match="both_bad is 'bad'; choose one of"):
         write("arena", [], tmp_path / "b.json", both_bad="bad")
+    with pytest.raises(InvalidInput, match="arena has no option 'bothbad' here; it takes both_bad"):
+        write("arena", [], tmp_path / "b.json", bothbad="bad")
+    with pytest.raises(InvalidInput, match="jsonl has no option 'left' here; it takes none"):
+        read("jsonl", tmp_path / "b.json", left="a")
 
 
 def test_a_failed_export_leaves_the_old_file(tmp_path):

@@ -11,6 +11,7 @@ Everything is read and written one row at a time. docs/formats.md says what each
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -60,9 +61,19 @@ def read(name: str, path: str | Path, **options: Any) -> Iterator[Comparison]:
         raise InvalidInput(
             f"{name} does not say what was compared with what and cannot be read; choose one of {readable}"
         )
-    return chosen.read(Path(path), **options)
+    return chosen.read(Path(path), **_checked_options(chosen.read, name, options))
 
 
 def write(name: str, comparisons: Iterable[Comparison], path: str | Path, **options: Any) -> Written:
     """Write comparisons into a file, all or nothing; options are those of the format's own `write`."""
-    return get_format(name).write(comparisons, Path(path), **options)
+    chosen = get_format(name).write
+    return chosen(comparisons, Path(path), **_checked_options(chosen, name, options))
+
+
+def _checked_options(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    taken = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    unknown = next((option for option in options if option not in taken), None)
+    if unknown is not None:
+        raise InvalidInput(f"{name} has no option {unknown!r} here; it takes {', '.join(taken) or 'none'}")
+    return options
