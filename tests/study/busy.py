@@ -24,7 +24,7 @@ from duelist.policies import CompiledPolicy, restore_policy
 from duelist.study import Study, Vote, create_study, load_study, standing
 from duelist.study.records import WINS
 
-N_ARMS, DIM = 40, 4
+N_ARMS, DIM, POLICY = 40, 4, "VACDB"
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
 
@@ -104,7 +104,7 @@ def check_pairs(url: str) -> None:
 
 def warm_up() -> None:
     """Load the machine code before the forks, so that children play from their first moment."""
-    study = make("memory")
+    study = make("memory", policy=POLICY)
     for outcome in ("first", "second"):
         study.ask("other")
         study.tell(study.ask("ana").id, outcome, "ana")
@@ -126,7 +126,7 @@ def start(*arguments: object) -> int:
 def kill(url: str, rounds: int, seed: int) -> None:
     """Kill a busy process at a random moment, look at what is left, go on."""
     luck = random.Random(seed)
-    make(url, policy="VACDB", lease_seconds=0.05).close()
+    make(url, policy=POLICY, lease_seconds=0.05).close()
     total = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "acknowledged"
@@ -144,7 +144,7 @@ def kill(url: str, rounds: int, seed: int) -> None:
 
 def crowd(url: str, processes: int, seconds: float) -> None:
     """Many processes at once."""
-    make(url, policy="VACDB").close()
+    make(url, policy=POLICY).close()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / str(k) for k in range(processes)]
         until = time.time() + seconds
