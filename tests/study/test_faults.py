@@ -155,6 +155,15 @@ def test_a_damaged_file(sqlite_url: str) -> None:
         load_study("study", sqlite_url).votes()
 
 
+def test_settings_that_cannot_be_read(url: str) -> None:
+    study = filled(storage=url)
+    with study._storage._writer.begin() as connection:  # type: ignore[attr-defined]
+        connection.execute(sa.text("UPDATE duelist_studies SET settings = '{\"policy'"))
+    for look in (lambda: load_study("study", url), lambda: list_studies(url)):
+        with pytest.raises(StorageCorrupted, match=r"damaged.*in a row for study"):
+            look()
+
+
 def test_bytes_that_have_changed_anywhere(sqlite_url: str) -> None:
     """Whatever a damaged file makes of itself, it is an error that says so, or nobody can tell: never a traceback from inside."""
     study = filled(storage=sqlite_url, n_arms=100)

@@ -244,7 +244,7 @@ class SqlStorage(Storage):
         """The study of that name."""
         with self._begun(self._reader) as connection:
             found = connection.execute(say.STUDY_BY_NAME, {"name": name}).first()
-        return None if found is None else _study(found)
+            return None if found is None else _study(found)
 
     def list_studies(self) -> list[StudyRow]:
         """All studies, oldest first."""
