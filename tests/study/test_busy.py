@@ -19,6 +19,7 @@ def run(*arguments: object) -> str:
     command = [sys.executable, "-m", "tests.study.busy", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)  # noqa: T201  (how much was tried; `make crash` shows it)
     return done.stdout
 
 
