@@ -174,3 +174,12 @@ def test_layer_zero_drops_arms_that_a_few_duels_show_to_be_bad():
         reference.tell(t, won)
     assert reference.events.dropped[0] > 0
     assert policy.ask(arms).first == policy.ask(arms).second == 4
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_the_ridge_under_all_votes_does_not_depend_on_where_layers_start(estimator):
+    arms = np.random.default_rng(3).standard_normal((6, 3))
+    policies = [dl.VACDB(first_layer=first, estimator=estimator, random_state=0) for first in (1, 0, -8)]
+    for policy in policies:
+        policy.tell(policy.ask(arms), 1.0)
+    assert {policy.pooled_ridge_ for policy in policies} == {policies[0].pooled_ridge_}

@@ -417,6 +417,11 @@ class CompiledPolicy(Policy):
         counts = self._fitted().learned
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
+    @property
+    def pooled_ridge_(self) -> float:
+        """The ridge under the votes of all layers together."""
+        return float(self._fitted().ridge[0])
+
     def recommend(self, arms: ArrayLike, delta: float = 0.05) -> Recommendation:
         """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def pooled(policy: CompiledPolicy) -> tuple[Floats, Floats, float]:
     """theta, its curvature H, and the ridge in it."""
     state = policy._fitted()
-    ridge = float(state.ridge[0])
+    ridge = policy.pooled_ridge_
     if policy.online_:
-        return _combined(state.theta, state.curvature, state.ridge)
+        return _combined(state.theta, state.curvature, state.ridge, ridge)
     n = int(state.n_rows[0])
     z, mass, wins = state.z[:, :n].T, state.mass[:n], state.wins[:n]
     told = mass > 0.0
@@ -35,7 +35,7 @@ def pooled(policy: CompiledPolicy) -> tuple[Floats, Floats, float]:
     return theta, ridge * np.eye(z.shape[1]) + (z * slopes[:, None]).T @ z, ridge
 
 
-def _combined(thetas: Floats, factors: Floats, ridges: Floats) -> tuple[Floats, Floats, float]:
+def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: float) -> tuple[Floats, Floats, float]:
     """Estimates of several layers as one: each weighs by its curvature, and the ridge counts once."""
     dim = thetas.shape[1]
     total, pull = np.zeros((dim, dim)), np.zeros(dim)
@@ -44,5 +44,5 @@ def _combined(thetas: Floats, factors: Floats, ridges: Floats) -> tuple[Floats, 
         own = upper.T @ upper
         total += own - ridge * np.eye(dim)
         pull += own @ theta
-    total += ridges[0] * np.eye(dim)
-    return np.asarray(np.linalg.solve(total, pull), np.float64), total, float(ridges[0])
+    total += once * np.eye(dim)
+    return np.asarray(np.linalg.solve(total, pull), np.float64), total, once

@@ -256,6 +256,11 @@ class VACDB(RadiusPolicy):
             refresh_radius(self._config, state, scratch, layer)
         return state.radius.copy()
 
+    @property
+    def pooled_ridge_(self) -> float:
+        """That of layer 1, wherever the layers start."""
+        return float(4.0 ** (self.first_layer - 1) * super().pooled_ridge_)
+
     def place(self, difference: ArrayLike) -> tuple[int, float]:
         """The first layer in which the difference is wider than 2^-l, and its w^2 there; (-1, 0): it is known well."""
         z = difference_for(self, difference)
