@@ -215,7 +215,7 @@ def page(options: argparse.Namespace, folder: Path) -> str:
         "",
         *arms_table(folder, options.arms),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> None:
