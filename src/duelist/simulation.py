@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 _WORLD, _ARMS, _OUTCOMES, _POLICY = range(4)
 _LONGEST_STRETCH = 1000
 _STRETCH_BYTES = 1 << 26
-_RUNS_A_TASK = 4
+_RUNS_A_TASK = 8
 
 
 def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:

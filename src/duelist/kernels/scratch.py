@@ -83,7 +83,7 @@ def scratch_block(room: Room) -> Floats:
     n, d, c = room
     block = aligned_zeros(6 * n + 3 * n * d + 17 + 5 * d + _LINE + 7 * c + c * d)
     scratch = cut(block, room)
-    forget(scratch)
+    scratch.seen_shape[0] = scratch.gathered[0] = NOTHING  # `forget`, without handing thirty arrays to compiled code
     if n >= MANY_ARMS:
         scratch.search[0] = search_address()
     return block
