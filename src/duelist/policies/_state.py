@@ -436,10 +436,12 @@ def _gather_row(state: State, scratch: Scratch, row: int) -> None:
 
 @compiled
 def _pad(scratch: Scratch, start: int) -> None:
-    """Rows of no mass after the last one, up to the next multiple of `_PAD`."""
+    """Rows of no mass and no difference after the last one, up to the next multiple of `_PAD`."""
     for s in range(start, min(start + _PAD, scratch.mass.size)):
         scratch.mass[s] = 0.0
         scratch.wins[s] = 0.0
+        for k in range(scratch.z.shape[0]):
+            scratch.z[k, s] = 0.0  # what another layer left here would count among the moves of margins
 
 
 @compiled
