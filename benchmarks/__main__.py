@@ -1,7 +1,7 @@
 """`make bench`: side-by-side speed in one run, written to docs/benchmarks.md.
 
 Baseline and library alternate; figures are medians with their spread. Ratios, not seconds, are
-the result: both sides run on the same machine in the same minutes.
+the result: both sides run on the same machine in the same minutes. `python -m benchmarks horizons` makes one part anew.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def long_horizons() -> list[str]:
         "## Long horizons: ask and tell at t, µs",
         "",
         "With fixed arms the exact estimator keeps at most K(K-1)/2 rows a layer, whatever t is. With changing arms it keeps",
-        "a row a duel, and a solve grows with t; the one-pass estimator keeps none.",
+        "a row a duel, and a solve grows with t; the one-pass estimator keeps none. At each t two policies are timed, and the",
+        "faster one counts: where its memory happens to lie makes one slower than the other for its whole life.",
         "",
         "| policy | arms | estimator | t = 1,000 | 10,000 | 100,000 | last / first |",
         "|---|---|---|---|---|---|---|",
@@ -81,10 +82,12 @@ def large_sets() -> list[str]:
     growth = large_arms.growth_rows()
     sizes_ = [row["arms"] for row in growth]
     curves = {
-        "duelist": [row["seconds"] for row in growth],
-        "blocked NumPy": [row["numpy_seconds"] for row in growth],
+        "the exact best pair, dim 16": {
+            "duelist": [row["seconds"] for row in growth],
+            "blocked NumPy": [row["numpy_seconds"] for row in growth],
+        }
     }
-    _draw_curves("benchmarks-arms", "arms", "seconds for the best pair (dim 16)", sizes_, curves)
+    _draw_curves("benchmarks-arms", "arms", "seconds", sizes_, curves)
     return [
         "## Large arm sets: the exact best pair",
         "",
@@ -125,19 +128,39 @@ def other_sizes() -> list[str]:
     ]
 
 
-def _draw_curves(name: str, x: str, y: str, places: object, curves: dict[str, list[float]]) -> None:
-    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    for number, (label, values) in enumerate(curves.items()):
-        axes.loglog(places, values, "o-" if number < 10 else "s--", label=label, lw=1.2, ms=4)
-    axes.set(xlabel=x, ylabel=y)
-    axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
+def _draw_curves(name: str, x: str, y: str, places: object, panels: dict[str, dict[str, list[float]]]) -> None:
+    """A panel for each family of curves, all with the same axes."""
+    size = (5.5 * len(panels) + 1.5, 4.5)
+    figure, row = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for axes, (title, curves) in zip(row[0], panels.items(), strict=True):
+        colors = plt.get_cmap("tab20" if len(curves) > 10 else "tab10").colors
+        for color, (label, values) in zip(colors, curves.items(), strict=False):
+            axes.loglog(places, values, "o-", label=label, color=color, lw=1.2, ms=4)
+        axes.set(xlabel=x, title=title)
+        axes.grid(alpha=0.3, which="both")
+    row[0, 0].set_ylabel(y)
+    row[0, -1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(DOCS / f"{name}.png", dpi=110)
     plt.close(figure)
 
 
-def main() -> None:
+PARTS = {"rounds": small_problems, "horizons": long_horizons, "arms": large_sets, "sizes": other_sizes}
+
+
+def main(wanted: list[str]) -> None:
+    """All parts, or some of them in a report that is there already."""
     mpl.use("agg")
+    if wanted:
+        report = REPORT.read_text()
+        for name in wanted:
+            report = _with_sections(report, "\n".join(PARTS[name]()))
+        REPORT.write_text(report)
+    else:
+        REPORT.write_text("\n".join(_whole_report()))
+    print(f"wrote {REPORT}")
+
+
+def _whole_report() -> list[str]:
     head = [
         "# Benchmarks",
         "",
@@ -145,11 +168,18 @@ def main() -> None:
         f"NumPy {np.__version__}, {os.cpu_count()} cores. Medians, with the smallest and largest in brackets.",
         "",
     ]
-    sections = [*small_problems(), *long_horizons(), *large_sets(), *other_sizes()]
     imports = ["## Import", "", f"`python -c 'import duelist'`, machine code already on disk: {import_row()} s.", ""]
-    REPORT.write_text("\n".join([*head, *sections, *imports]))
-    print(f"wrote {REPORT}")
+    return [*head, *(line for part in PARTS.values() for line in part()), *imports]
+
+
+def _with_sections(report: str, made: str) -> str:
+    """The report with its sections replaced by the new ones of the same heading."""
+    for section in ("\n" + made).split("\n## ")[1:]:
+        heading = section.split("\n", 1)[0]
+        before, _, after = report.partition(f"\n## {heading}\n")
+        report = f"{before}\n## {section.rstrip()}\n\n## {after.partition(chr(10) + '## ')[2]}"
+    return report
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
