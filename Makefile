@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install postgres demo test crash lint bench bench-study figures frontier clean
+.PHONY: install postgres demo test crash lint bench bench-study bonus figures frontier clean
 
 install: $(STAMP)
 
@@ -49,6 +49,10 @@ bench: install
 bench-study: install
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
+
+# Which bonus LocalPairUCB should have: a small program of its own, some ten minutes.
+bonus: install
+	$(BIN)/python -m benchmarks.bonus
 
 clean:
 	rm -rf out build dist

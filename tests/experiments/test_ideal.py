@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from duelist.experiments.ideal import least_cost_of_a_sign, least_regret
+from duelist.experiments.ideal import least_cost_of_a_sign, least_regret, optimal_boundary
 
 SPREADS = (0.1, 0.5, 1.0, 3.0)
 
@@ -135,7 +135,7 @@ def test_the_regret_is_that_of_all_coordinates():
 # -- rules that stop by hand ---------------------------------------------------------------
 
 
-def costs_of_stopping(spread, rounds, boundary, runs=20_000):
+def costs_of_stopping(spread, rounds, boundary, runs=8_000):
     """Cost of each run that votes until |posterior mean| / deviation >= boundary(rounds left), then commits."""
     rng = np.random.default_rng(3)
     theta = spread * rng.standard_normal(runs)
@@ -161,3 +161,50 @@ def test_no_boundary_beats_it_and_the_best_comes_close(spread, rounds):
     errors = np.array([cost.std() / math.sqrt(len(cost)) for cost in found])
     assert (means >= least - 4.0 * errors).all()
     assert means.min() <= 1.1 * least
+
+
+# -- the boundary ------------------------------------------------------------------------
+
+ROUNDS = 240
+
+
+@pytest.fixture(scope="module", params=[0.2, 0.5])
+def boundary(request):
+    """The spread, and the boundary for it."""
+    return request.param, optimal_boundary(request.param, ROUNDS)
+
+
+def cost_of_stopping_at(boundary, spread, runs=8_000):
+    """Mean cost over simulated runs, and its standard error."""
+    rng = np.random.default_rng(11)
+    theta = spread * rng.standard_normal(runs)
+    total, cost, going = np.zeros(runs), np.zeros(runs), np.ones(runs, bool)
+    for n in range(ROUNDS):
+        mean = total * deviation(spread, n) ** 2
+        stop = going & (np.abs(mean) >= boundary[n] * deviation(spread, n))
+        cost[stop] += 2.0 * (ROUNDS - n) * np.abs(theta[stop]) * (theta[stop] * mean[stop] < 0.0)
+        going &= ~stop
+        cost[going] += np.abs(theta[going])
+        total[going] += theta[going] + rng.standard_normal(going.sum())
+    return cost.mean(), cost.std() / math.sqrt(runs)
+
+
+def test_who_stops_at_the_boundary_pays_the_least(boundary):
+    spread, best = boundary
+    mean, error = cost_of_stopping_at(best, spread)
+    assert mean == pytest.approx(least_cost_of_a_sign(spread, ROUNDS), abs=4.0 * error)
+    for other in (0.5 * best, 2.0 * best):
+        worse, error = cost_of_stopping_at(other, spread)
+        assert worse > mean + 4.0 * error
+
+
+def test_the_bonus_of_local_pair_ucb_has_the_shape_of_the_boundary(boundary):
+    # z^2 / 2 is c (L - log(1 + L)) with nearly one c, from a fiftieth of the rounds to a third of them.
+    spread, best = boundary
+    n = np.arange(ROUNDS // 50, ROUNDS // 3)
+    logs = np.log1p(ROUNDS * deviation(spread, n) ** 2)
+    shape = 0.5 * best[n] ** 2 / (logs - np.log1p(logs))
+    assert shape.max() / shape.min() < 1.25
+    assert 0.6 < shape.min() < shape.max() < 0.9
+    plain = 0.5 * best[n] ** 2 / logs
+    assert plain.max() / plain.min() > 1.4  # not that of a plain logarithm

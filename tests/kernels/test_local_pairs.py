@@ -62,8 +62,14 @@ def squares_of(v):
 def worth(u, v, link, stretch, horizon):
     """The worth of every pair, as the module states it."""
     squares = squares_of(v)
-    bonus = np.sqrt(stretch * squares * np.log1p(horizon * link_slope(link, u[:, None] - u[None]) * squares))
-    return u[:, None] + u[None] + bonus
+    return u[:, None] + u[None] + np.sqrt(squares) * radius(squares, u[:, None] - u[None], link, stretch, horizon)
+
+
+def radius(squares, gaps, link, stretch, horizon):
+    """The bonus for a unit of width."""
+    slopes = link_slope(link, gaps)
+    rounds = np.log1p(horizon * slopes * squares)
+    return np.sqrt(stretch * (slopes / link_slope(link, 0.0)) ** 0.2 * np.maximum(rounds - np.log1p(rounds), 0.0))
 
 
 def found(u, v, link, stretch, horizon):
@@ -122,9 +128,23 @@ def test_equal_pairs_go_to_the_first():
 
 
 def test_a_radius_is_the_bonus_for_a_unit_of_width():
-    for square, slope, stretch, horizon in ((0.3, 0.25, 1.2, 4000.0), (1e-12, 0.1, 0.5, 10.0), (0.0, 0.25, 1.0, 9.0)):
-        expected = np.sqrt(stretch * np.log1p(horizon * slope * square))
-        assert radius_of(square, slope, stretch, horizon) == pytest.approx(expected, rel=1e-14)
+    for link in LINKS:
+        for square, gap, stretch, horizon in ((0.3, 0.0, 1.2, 4e3), (1e-3, 2.0, 0.5, 10.0), (0.0, -1.0, 1.0, 9.0)):
+            expected = radius(square, gap, link, stretch, horizon)
+            assert radius_of(square, gap, get_link(link).code, stretch, horizon) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_bonus_is_smaller_where_more_is_known_or_the_outcome_is_surer():
+    code = get_link("logistic").code
+    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(0.1, 0.0, code, 1.0, 1e3) > 0.0
+    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(1.0, 3.0, code, 1.0, 1e3) > 0.0
+    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(1.0, 0.0, code, 1.0, 1e2) > 0.0
+
+
+def test_nothing_left_to_learn_is_no_bonus_and_no_error():
+    code = get_link("logistic").code
+    assert radius_of(1e-300, 0.0, code, 1.0, 1.0) == 0.0
+    assert radius_of(1.0, 1e6, code, 1.0, 1e12) == 0.0  # the slope is zero there
 
 
 # -- many arms: the best of some good pairs ----------------------------------------------
@@ -133,8 +153,8 @@ def test_a_radius_is_the_bonus_for_a_unit_of_width():
 def winner_for_the_widest_radius(u, v, link, stretch, horizon):
     """The best pair for the radius of a pair twice as wide as the leading arm reaches."""
     squares, top = squares_of(v), int(u.argmax())
-    radius = np.sqrt(stretch * np.log1p(horizon * link_slope(link, 0.0) * 4.0 * squares[top].max()))
-    values = u[:, None] + u[None] + radius * np.sqrt(squares)
+    widest = radius(4.0 * squares[top].max(), 0.0, link, stretch, horizon)
+    values = u[:, None] + u[None] + widest * np.sqrt(squares)
     return np.unravel_index(values.argmax(), values.shape)
 
 

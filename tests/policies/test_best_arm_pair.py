@@ -9,7 +9,7 @@ from scipy import stats
 import duelist as dl
 from duelist.experiments.stopping import race
 from duelist.policies.best_arm_pair import lesson
-from reference.common import Row, estimate, link_mean, link_slope, mean_variance
+from reference.common import Row, curvature, estimate, link_mean, link_slope, mean_variance, squared_widths
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
@@ -43,18 +43,6 @@ class World:
         chance = link_mean(self.link, z @ self.theta)
         outcome = 0.5 if self.rng.random() < 0.2 else float(self.rng.random() < chance)
         return outcome, float(self.rng.choice([0.5, 1.0, 1.0, 3.0]))
-
-
-def curvature(link, ridge, rows, theta):
-    h = ridge * np.eye(len(theta))
-    for row in rows:
-        h += row.mass * link_slope(link, row.z @ theta) * np.outer(row.z, row.z)
-    return h
-
-
-def squared_widths(arms, h):
-    gaps = arms[:, None] - arms[None]
-    return np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(h), gaps), 0.0)
 
 
 def leaders_and_rivals(arms, theta, squares):

@@ -8,10 +8,20 @@ from scipy import stats
 
 import duelist as dl
 from duelist import radius as radii
-from reference.common import Row, estimate, horizon_in, link_mean, link_slope, mean_variance
+from reference.common import (
+    Row,
+    curvature,
+    estimate,
+    horizon_in,
+    link_mean,
+    link_slope,
+    mean_variance,
+    squared_widths,
+)
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
+C = 1.4
 
 
 class World:
@@ -44,19 +54,6 @@ class World:
         return float(self.rng.choice([0.5, 1.0, 1.0, 3.0]))
 
 
-def curvature(link, ridge, rows, theta):
-    """H = ridge I + sum W mu'(z . theta) zz'"""
-    h = ridge * np.eye(len(theta))
-    for row in rows:
-        h += row.mass * link_slope(link, row.z @ theta) * np.outer(row.z, row.z)
-    return h
-
-
-def squared_widths(arms, h):
-    gaps = arms[:, None] - arms[None]
-    return np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(h), gaps), 0.0)
-
-
 def log_loss_radius(dim, t, theta_bound, reach, ridge, delta):
     """`radius.log_loss`, from its docstring."""
     s = theta_bound * reach
@@ -68,15 +65,21 @@ def reach_of(arms):
     return 2.0 * max(np.linalg.norm(x - arms.mean(axis=0)) for x in arms)
 
 
+def ridge_of(policy, first_arms):
+    return policy.ridge or mean_variance(first_arms)
+
+
 def worth(policy, arms, theta, h, t, first_arms):
     """The stated worth of every pair in round t."""
     squares, u = squared_widths(arms, h), arms @ theta
     if policy.radius == "practical":
-        c, horizon = 0.6 * policy.scale, horizon_in(policy.horizon, t)
+        c, horizon = C * policy.scale, horizon_in(policy.horizon, t)
         slopes = link_slope(policy.link, u[:, None] - u[None])
-        bonus = np.sqrt(2.0 * c * squares * np.log1p(horizon * slopes * squares))
+        rounds = np.log1p(horizon * slopes * squares)
+        certainty = (slopes / link_slope(policy.link, 0.0)) ** 0.2
+        bonus = np.sqrt(2.0 * c * squares * certainty * np.maximum(rounds - np.log1p(rounds), 0.0))
     elif policy.radius == "theory":
-        ridge = policy.ridge or mean_variance(first_arms)
+        ridge = ridge_of(policy, first_arms)
         reach = reach_of(first_arms)
         bonus = log_loss_radius(DIM, t, policy.theta_bound, reach, ridge, policy.delta) * np.sqrt(squares)
         bonus = policy.scale * bonus
@@ -106,7 +109,7 @@ def test_the_curvature_is_that_of_the_told_duels(link, ridge, fixed):
                 vote, weight = world.vote(z), world.weight()
                 policy.tell(told, vote, weight)
                 rows.append(Row(z, vote, weight))
-        lam = ridge or mean_variance(first)
+        lam = ridge_of(policy, first)
         theta = estimate(link, lam, rows, DIM)
         np.testing.assert_allclose(policy.theta_, theta, rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(policy.curvature_, curvature(link, lam, rows, theta), rtol=1e-7, atol=1e-8)
@@ -147,7 +150,7 @@ def play_against_brute_force(policy, world, rounds, late=False):
     for t in range(1, rounds + 1):
         arms = world.arms()
         first = arms if first is None else first
-        lam = policy.ridge or mean_variance(first)
+        lam = ridge_of(policy, first)
         if policy.online_ and t > 1:
             theta, h = policy.theta_, policy.curvature_
         else:

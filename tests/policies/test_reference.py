@@ -39,18 +39,17 @@ REFERENCES: dict[str, type[Reference]] = {
         GreedyChallenger,
     )
 }
-TUNED = ("practical_multiplier", "practical_ridge")
 LINKS = ("logistic", "probit", "exponential")
 FLAT = ("MaxInP", "MaxPairUCB", "CoLSTIM", "GreedyChallenger")
 STAGEWISE = ("StaD", "SupCoLSTIM")
+TUNED = {"VACDB": ("practical_multiplier", "practical_ridge")} | dict.fromkeys(STAGEWISE, ("practical_multiplier",))
 WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "changing"])
 
 
 def twins(name: str, seed: int = 0, **settings: Any) -> tuple[CompiledPolicy, Any]:
     """A compiled policy and its reference. Tuned constants of layered policies are settings, not part of the rule."""
     compiled = POLICIES[name]
-    layered = name in ("VACDB", *STAGEWISE)
-    tuned = {key: getattr(compiled, key) for key in TUNED if layered and hasattr(compiled, key)}
+    tuned = {key: getattr(compiled, key) for key in TUNED.get(name, ())}
     return compiled(random_state=seed, **settings), REFERENCES[name](random_state=seed, **settings, **tuned)
 
 

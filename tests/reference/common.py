@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -90,6 +91,20 @@ def horizon_in(horizon: int | None, t: int) -> float:
     while guess <= t:
         guess *= 2
     return float(guess)
+
+
+def curvature(link: str, ridge: float, rows: list[Row], theta: Floats) -> Floats:
+    """H = ridge I + sum W mu'(z . theta) zz'"""
+    h = ridge * np.eye(len(theta))
+    for row in rows:
+        h += row.mass * link_slope(link, row.z @ theta) * np.outer(row.z, row.z)
+    return h
+
+
+def squared_widths(arms: Floats, h: Floats) -> Floats:
+    """|x - y|^2 in h^-1 for all pairs."""
+    gaps = arms[:, None] - arms[None]
+    return np.asarray(np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(h), gaps), 0.0))
 
 
 def mean_variance(arms: Floats) -> float:
@@ -191,7 +206,7 @@ def champion_choice(first: dict[int, float], second: Callable[[int], dict[int, f
     return Choice((champion, first_best(against(champion))), shortfall, **learning)
 
 
-class Reference:
+class Reference(ABC):
     """Asked and told like a policy; the subclass says how to start and how to choose."""
 
     def __init__(self, *, link: str = "logistic", ridge: float | None = None, random_state: int = 0) -> None:
@@ -201,21 +216,22 @@ class Reference:
         self.rounds = 0
         self._pending: dict[int, tuple[Floats, int, float]] = {}
 
+    @abstractmethod
     def start(self, arms: Floats) -> None:
         """Settings that depend on the first arms."""
-        raise NotImplementedError
 
+    @abstractmethod
     def choose(self, arms: Floats) -> Choice:
         """The decision of round `self.rounds`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def learn(self, layer: int, row: Row, weight: float) -> None:
         """One told outcome."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def theta(self) -> Floats:
-        raise NotImplementedError
+        """The estimate."""
 
     def ask(self, arms: Floats, played: Pair | None = None) -> Choice:
         """The reference's decision; `played` is the duel that is really fought, where that differs."""

@@ -15,6 +15,7 @@ below 1/4, and the bound is far below what can be reached.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,21 @@ def least_regret(dim: int, scale: float, rounds: int) -> float:
 
 def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float:
     """The value of the problem of one coordinate with theta ~ N(0, spread^2)."""
+    *_, (_, committing, going_on) = _backwards(spread, rounds, grid)
+    return float(min(committing[0], going_on[0]))
+
+
+def optimal_boundary(spread: float, rounds: int, grid: int = _GRID) -> Floats:
+    """How many posterior standard deviations from 0 the mean must be after n comparisons to commit, n = 0, 1, ..., rounds - 1."""
+    means = np.linspace(0.0, _REACH * spread, grid)
+    boundary = np.zeros(rounds)
+    for n, committing, going_on in _backwards(spread, rounds, grid):
+        boundary[n] = means[np.argmax(committing <= going_on)] / _posterior_deviation(spread, n)
+    return boundary
+
+
+def _backwards(spread: float, rounds: int, grid: int) -> Iterator[tuple[int, Floats, Floats]]:
+    """From the last round to the first: comparisons made, and the costs of committing and of going on at every posterior mean."""
     means = np.linspace(0.0, _REACH * spread, grid)
     value = np.zeros(grid)
     for n in range(rounds - 1, -1, -1):
@@ -46,9 +62,10 @@ def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float
         step = np.sqrt(deviation**2 - _posterior_deviation(spread, n + 1) ** 2)
         nodes, weights = _normal(1.0 / (_PARTS * deviation))  # step = deviation times the deviation after it
         after = np.abs(means[:, None] + step * nodes)
+        committing = 2.0 * (rounds - n) * _mean_loss(means, deviation)
         going_on = _mean_size(means, deviation) + np.interp(after, means, value) @ weights
-        value = np.minimum(2.0 * (rounds - n) * _mean_loss(means, deviation), going_on)
-    return float(value[0])
+        yield n, committing, going_on
+        value = np.minimum(committing, going_on)
 
 
 def _posterior_deviation(spread: float, n: int) -> float:

@@ -124,5 +124,4 @@ def size_of(environment: Environment) -> float:
 
 def default_ridge(name: str) -> float:
     """The policy's own default ridge for features of unit variance."""
-    cls = type(make_policy(name))
-    return float(getattr(cls, "practical_ridge", 1.0))
+    return make_policy(name).practical_ridge

@@ -1,12 +1,12 @@
 """The best pair when the bonus of a pair shrinks as it becomes known.
 
-A pair of width w is worth
+A pair of width w whose utilities differ by D is worth
 
-    u_i + u_j + sqrt(stretch w^2 log(1 + N mu'(u_i - u_j) w^2)),
+    u_i + u_j + w sqrt(stretch (mu'(D) / mu'(0))^(1/5) (L - log(1 + L))),    L = log(1 + N mu'(D) w^2),
 
 where 1 / (mu' w^2) is the number of comparisons of that pair that would teach as much as is known about it, so
-the logarithm is that of the rounds N per comparison already made. The bonus grows with w and is at most the one
-with the largest slope and the largest width; that bound says which pairs need the logarithm at all.
+L is the logarithm of the rounds N per comparison already made. The bonus grows with w and is at most the one
+with the largest slope and the largest width; that bound says which pairs need the logarithms at all.
 """
 
 from __future__ import annotations
@@ -28,13 +28,18 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _ROUNDING: Final = 1e-12
+_CERTAINTY: Final = 0.2
+"""The power of the slope by which a bonus is smaller where an outcome is nearly certain."""
 _MOST_GUESSES: Final = 5
 
 
 @compiled
-def radius_of(square: float, slope_there: float, stretch: float, horizon: float) -> float:
-    """The bonus of a pair of squared width `square`, divided by its width."""
-    return math.sqrt(stretch * math.log1p(horizon * slope_there * square))
+def radius_of(square: float, gap: float, link: int, stretch: float, horizon: float) -> float:
+    """The bonus of a pair of squared width `square` whose utilities differ by `gap`, divided by its width."""
+    slope_there = slope(link, gap)
+    rounds = math.log1p(horizon * slope_there * square)
+    boundary = max(rounds - math.log1p(rounds), 0.0)
+    return math.sqrt(stretch * (slope_there / slope(link, 0.0)) ** _CERTAINTY * boundary)
 
 
 @compiled
@@ -56,7 +61,7 @@ def _best_of_few(u: Vector, v: Matrix, link: int, stretch: float, horizon: float
     top = argmax(u)
     reach, line = scratch.reach[:n], scratch.line[:n]
     squared_widths(v, top, plain_int(0), reach)
-    most = radius_of(4.0 * reach[argmax(reach)], slope(link, 0.0), stretch, horizon)
+    most = radius_of(4.0 * reach[argmax(reach)], 0.0, link, stretch, horizon)
     first, second, best = top, top, 2.0 * u[top]
     for j in range(n):
         square = reach[j]
@@ -83,7 +88,7 @@ def _best_of_few(u: Vector, v: Matrix, link: int, stretch: float, horizon: float
 @compiled
 def worth(u: Vector, i: int, j: int, square: float, link: int, stretch: float, horizon: float) -> float:
     """What a pair of squared width `square` is worth."""
-    return u[i] + u[j] + math.sqrt(square) * radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
+    return u[i] + u[j] + math.sqrt(square) * radius_of(square, u[i] - u[j], link, stretch, horizon)
 
 
 @compiled_apart
@@ -100,7 +105,7 @@ def _found_among_many(
     top = argmax(u)
     reach = scratch.reach[:n]
     squared_widths(v, top, plain_int(0), reach)
-    radius = radius_of(4.0 * reach[argmax(reach)], slope(link, 0.0), stretch, horizon)
+    radius = radius_of(4.0 * reach[argmax(reach)], 0.0, link, stretch, horizon)
     first, second, best = top, top, 2.0 * u[top]
     for j in range(n):
         value = worth(u, top, j, reach[j], link, stretch, horizon)
@@ -108,6 +113,8 @@ def _found_among_many(
             first, second, best = min(top, j), max(top, j), value
     i, j = top, top
     for _ in range(_MOST_GUESSES):
+        if radius == 0.0:  # nothing is left to learn
+            break
         before = i, j
         i, j, total = best_pair(u, v, radius, scratch)
         if i == j or (i, j) == before:
@@ -116,5 +123,5 @@ def _found_among_many(
         value = worth(u, i, j, square, link, stretch, horizon)
         if value > best:
             first, second, best = i, j, value
-        radius = radius_of(square, slope(link, u[i] - u[j]), stretch, horizon)
+        radius = radius_of(square, u[i] - u[j], link, stretch, horizon)
     return first, second

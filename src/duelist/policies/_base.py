@@ -112,7 +112,7 @@ class CompiledPolicy(Policy):
     link
         "logistic", "probit" or "exponential".
     ridge
-        Ridge of the estimate, in the units of the features. None: the mean variance of a
+        Ridge of the estimate, in the units of the features. None: `practical_ridge` times the mean variance of a
         feature over the first arms shown, so that the rule does not depend on the units.
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a
@@ -128,6 +128,8 @@ class CompiledPolicy(Policy):
     estimator: str = "exact"
     random_state: int | None = None
 
+    practical_ridge: ClassVar[float] = 1.0
+    """The default ridge for features of unit variance."""
     config_class: ClassVar[type[Any]] = CompiledConfig
     uses_randomness: ClassVar[bool] = False
     local_curvature: ClassVar[bool] = False
@@ -473,5 +475,7 @@ class CompiledPolicy(Policy):
     # -- first arms ----------------------------------------------------------------------
 
     def _ridge(self, arms: Floats) -> Floats:
-        """The ridge of every run: as given, or the mean variance of a feature of its first arms."""
-        return feature_variance(arms) if self.ridge is None else np.full(len(arms), float(self.ridge))
+        """The ridge of every run: as given, or in proportion to the mean variance of a feature of its first arms."""
+        if self.ridge is None:
+            return self.practical_ridge * feature_variance(arms)
+        return np.full(len(arms), float(self.ridge))

@@ -295,9 +295,7 @@ class VACDB(RadiusPolicy):
         theory = self.radius == "theory"
         kappa = self._kappa(arms) if theory or self.kappa else np.full(len(arms), get_link(self.link).max_slope)
         units = np.ones(len(arms)) if theory else feature_variance(arms)
-        rho = self._ridge(arms)
-        if self.ridge is None:
-            rho = kappa if theory else self.practical_ridge * rho
+        rho = kappa if theory and self.ridge is None else self._ridge(arms)
         prior, ridge, radius = self._layers(self._layers_at(1), kappa, units, rho)
         return self._bounded(empty_memory(words, kappa, units, ridge, prior, radius, arms.shape[2]))
 

@@ -1,0 +1,269 @@
+"""`make bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
+
+    python -m benchmarks.bonus [--runs 1024]
+
+A program of its own, much smaller than the library and sharing no code with it, so that a bonus is a line to change. Every variant plays
+the same runs of 4,000 rounds: the hypercube of the paper (dim 5, 32 arms) and 32 random arms in 5 dimensions, theta* of
+random direction at four scales. Its seeds are used by no figure of `docs/frontier.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+DIM, N_ARMS, HORIZON, BLOCK = 5, 32, 4000, 128
+SCALES: Final = (0.5, 1.0, 2.0, 4.0)
+WORLDS: Final = ("hypercube", "random arms")
+WANTED: Final = np.array([0.75, 0.75, 1.0, 1.0])
+"""Shares of the regret of the first variant that a good one stays under, by scale."""
+TAIL: Final = 5.0
+SEED: Final = 9_000_011
+
+FLAT, LESS, LATE = range(3)
+
+
+class Variant(NamedTuple):
+    """How the square of a bonus follows from L = log(1 + T mu' W^2), W and mu' at the gap of the pair."""
+
+    label: str
+    shape: int
+    c: float
+    less: float = 0.0
+    power: float = 0.0
+    ridge: float = 1.0
+
+
+PLAIN: Final = Variant("MaxPairUCB: W sqrt(d log T), W in the precision", FLAT, 1.0)
+FORMER: Final = Variant("2 · 0.6 L", LESS, 0.6)
+CHOSEN: Final = Variant("2 · 1.4 f^0.2 (L - log(1 + L))", LATE, 1.4, power=0.2)
+VARIANTS: Final = (
+    PLAIN,
+    FORMER,
+    *(Variant(f"2 · {c:g} L", LESS, c) for c in (0.4, 0.8, 1.2)),
+    Variant("2 (L - 1.1)", LESS, 1.0, 1.1),
+    Variant("2 f^0.2 (L - 1.1)", LESS, 1.0, 1.1, 0.2),
+    Variant("2 f^0.2 (1.3 L - 1.5)", LESS, 1.3, 1.5, 0.2),
+    Variant("2 f^0.2 (2 L - 2.5)", LESS, 2.0, 2.5, 0.2),
+    *(Variant(f"2 · {c:g} f^0.2 (L - log(1 + L))", LATE, c, power=0.2) for c in (0.8, 1.0, 1.4, 2.0)),
+    Variant("2 · 1.4 (L - log(1 + L))", LATE, 1.4),
+    Variant("2 · 1.4 f^0.4 (L - log(1 + L))", LATE, 1.4, power=0.4),
+    Variant("2 · 1.4 f^0.2 (L - log(1 + L)), ridge 0.5", LATE, 1.4, power=0.2, ridge=0.5),
+    Variant("2 · 1.4 f^0.2 (L - log(1 + L)), ridge 2", LATE, 1.4, power=0.2, ridge=2.0),
+)
+
+
+# -- one run -----------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def slope(v: float) -> float:
+    e = math.exp(-abs(v))
+    return e / ((1.0 + e) * (1.0 + e))
+
+
+@njit(cache=True)
+def bonus(square: float, gap: float, shape: int, c: float, less: float, power: float) -> float:
+    """What is added to the utilities of a pair."""
+    if shape == FLAT:
+        return c * math.sqrt(DIM * math.log(HORIZON) * square)
+    here = slope(gap)
+    known = math.log1p(HORIZON * here * square)
+    boundary = c * known - less if shape == LESS else c * (known - math.log1p(known))
+    return math.sqrt(max(2.0 * square * boundary * (4.0 * here) ** power, 0.0))
+
+
+@njit(cache=True)
+def newton(theta: Floats, zs: Floats, n: Floats, wins: Floats, ridge: float) -> Floats:
+    """Moves theta to the estimate; the curvature there."""
+    while True:
+        gradient, curvature = -ridge * theta, ridge * np.eye(DIM)
+        for k in range(len(zs)):
+            v = zs[k] @ theta
+            gradient += (wins[k] - n[k] / (1.0 + math.exp(-v))) * zs[k]
+            curvature += n[k] * slope(v) * np.outer(zs[k], zs[k])
+        step = np.linalg.solve(curvature, gradient)
+        decrement = gradient @ step
+        if decrement < 1e-10:
+            return curvature
+        theta += step / max(1.0, math.sqrt(decrement))
+
+
+@njit(cache=True)
+def best_pair(u: Floats, white: Floats, shape: int, c: float, less: float, power: float) -> tuple[int, int]:
+    """argmax over i <= j of u_i + u_j + bonus."""
+    top = int(np.argmax(u))
+    first, second, best = top, top, 2.0 * u[top]
+    for i in range(len(u)):
+        for j in range(i + 1, len(u)):
+            gap = white[i] - white[j]
+            extra = bonus(gap @ gap, u[i] - u[j], shape, c, less, power)
+            if extra > 0.0 and u[i] + u[j] + extra > best:
+                first, second, best = i, j, u[i] + u[j] + extra
+    return first, second
+
+
+@njit(cache=True)
+def regret_of_a_run(
+    arms: Floats, theta_star: Floats, luck: Floats, shape: int, c: float, less: float, power: float, ridge: float
+) -> float:
+    utility = arms @ theta_star
+    theta, total, seen = np.zeros(DIM), 0.0, 0
+    row = np.full((len(arms), len(arms)), -1)
+    zs, n, wins = np.zeros((len(arms) ** 2 // 2, DIM)), np.zeros(len(arms) ** 2 // 2), np.zeros(len(arms) ** 2 // 2)
+    for t in range(HORIZON):
+        curvature = newton(theta, zs[:seen], n[:seen], wins[:seen], ridge)
+        if shape == FLAT:
+            curvature = ridge * np.eye(DIM) + zs[:seen].T @ (n[:seen].reshape(-1, 1) * zs[:seen])
+        white = np.linalg.solve(np.linalg.cholesky(curvature), arms.T).T.copy()
+        i, j = best_pair(arms @ theta, white, shape, c, less, power)
+        cost = utility.max() - 0.5 * (utility[i] + utility[j])
+        if i == j:  # nothing is learned, so nothing changes any more
+            return total + cost * (HORIZON - t)
+        total += cost
+        if row[i, j] < 0:
+            row[i, j] = seen
+            zs[seen] = arms[i] - arms[j]
+            seen += 1
+        n[row[i, j]] += 1.0
+        wins[row[i, j]] += luck[t] < 1.0 / (1.0 + math.exp(utility[j] - utility[i]))
+    return total
+
+
+@njit(cache=True, parallel=True)
+def play(
+    arms: Floats, thetas: Floats, luck: Floats, shape: int, c: float, less: float, power: float, ridge: float
+) -> Floats:
+    regrets = np.zeros(len(thetas))
+    for run in prange(len(thetas)):
+        regrets[run] = regret_of_a_run(arms[run], thetas[run], luck[run], shape, c, less, power, ridge)
+    return regrets
+
+
+# -- all of them -------------------------------------------------------------------------
+
+
+def regrets(variant: Variant, runs: int) -> Floats:
+    """(worlds, scales, runs); every variant gets the same arms, theta* and luck."""
+    cube = np.array([[1.0 if a >> k & 1 else -1.0 for k in range(DIM)] for a in range(N_ARMS)])
+    found = np.zeros((len(WORLDS), len(SCALES), runs))
+    for w in range(len(WORLDS)):
+        for s, scale in enumerate(SCALES):
+            rng = np.random.default_rng([SEED, w, s])
+            arms = rng.standard_normal((runs, N_ARMS, DIM)) if w else np.repeat(cube[None], runs, axis=0)
+            thetas = rng.standard_normal((runs, DIM))
+            thetas *= scale / np.linalg.norm(thetas, axis=1, keepdims=True)
+            found[w, s] = play(arms, thetas, rng.random((runs, HORIZON)), *variant[1:])
+    return found
+
+
+class Summary(NamedTuple):
+    """Relative to the former bonus where it says so; the rest by world."""
+
+    means: Floats
+    mean: Floats
+    rms: Floats
+    heavy: Floats
+    shares: float
+    both: float
+
+
+def summary(mine: Floats, former: Floats, plain: Floats) -> Summary:
+    blocks = mine.reshape(len(WORLDS), len(SCALES), -1, BLOCK)
+    heavy = blocks.max(axis=3) >= TAIL * np.median(blocks, axis=3)
+    wanted = blocks[0].mean(axis=2) <= WANTED[:, None] * plain[0].reshape(len(SCALES), -1, BLOCK).mean(axis=2)
+    return Summary(
+        mine.mean(axis=2),
+        _relative(mine.mean(axis=2), former.mean(axis=2)),
+        _relative(np.sqrt((mine**2).mean(axis=2)), np.sqrt((former**2).mean(axis=2))),
+        heavy.mean(axis=(1, 2)),
+        float(wanted.all(axis=0).mean()),
+        float((wanted & ~heavy[0]).all(axis=0).mean()),
+    )
+
+
+def _relative(mine: Floats, theirs: Floats) -> Floats:
+    return np.asarray(np.exp(np.log(mine / theirs).mean(axis=1)))
+
+
+def page(found: dict[str, Summary], runs: int) -> str:
+    columns = (
+        "squared bonus / W²",
+        "hypercube: mean regret at scale 0.5, 1, 2, 4",
+        "random arms",
+        "mean",
+        "rms",
+        "heavy tails, %",
+        "all shares, %",
+        "and no heavy tail, %",
+    )
+    lines = [
+        "# Which bonus a pair should have",
+        "",
+        f"Made by `make bonus` (`benchmarks/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
+        "",
+        "- L = log(1 + T μ' W²), f = μ'/μ'(0) at the gap of the pair; ridges in units of the arms' variance, 1 where none is named.",
+        "- mean, rms: mean and root mean square of regret, divided by those of 2 · 0.6 L, the bonus the library had first;",
+        "  geometric mean over scales, hypercube / random arms.",
+        f"- heavy tails: blocks of {BLOCK} runs whose worst run is at least {TAIL:g} times the median one.",
+        f"- all shares: blocks in which mean regret is at most {', '.join(f'{w:g}' for w in WANTED)} of the first row's at the four scales",
+        "  (hypercube); the last column asks for no heavy tail at any of them as well.",
+        "",
+        "![mean regret against heavy tails](bonus.png)",
+        "",
+        "| " + " | ".join(columns) + " |",
+        "|" + "---|" * len(columns),
+    ]
+    for name, s in found.items():
+        cells = (
+            *(" / ".join(f"{x:.0f}" for x in row) for row in s.means),
+            *(" / ".join(f"{x:.2f}" for x in pair) for pair in (s.mean, s.rms)),
+            " / ".join(f"{100 * x:.0f}" for x in s.heavy),
+            *(f"{100 * x:.0f}" for x in (s.shares, s.both)),
+        )
+        lines.append("| " + " | ".join((f"**{name}**" if name == CHOSEN.label else name, *cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def draw(found: dict[str, Summary]) -> Any:
+    figure, axes = plt.subplots(1, 2, figsize=(13, 5.5), sharey=True, layout="constrained")
+    for w, ax in enumerate(axes):
+        for k, (name, s) in enumerate(found.items()):
+            x, y = s.mean[w], 100.0 * s.heavy[w]
+            ax.plot(x, y, "o", color="tab:red" if name == CHOSEN.label else "tab:blue")
+            ax.annotate(str(k + 1), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9)
+        ax.set_title(WORLDS[w])
+        ax.set_xlabel("mean regret, relative to 2 · 0.6 L")
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel(f"blocks of {BLOCK} runs with a worst run of {TAIL:g} medians or more, %")
+    text = "\n".join(f"{k + 1}  {name}" for k, name in enumerate(found))
+    axes[1].text(1.03, 1.0, text, transform=axes[1].transAxes, va="top", fontsize=8)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1024, help=f"runs a problem, a multiple of {BLOCK}")
+    runs = parser.parse_args().runs
+    if runs <= 0 or runs % BLOCK:
+        parser.error(f"--runs is {runs}; give a multiple of {BLOCK}")
+    found, plain, former = {}, regrets(PLAIN, runs), regrets(FORMER, runs)
+    for variant in VARIANTS:
+        found[variant.label] = summary(regrets(variant, runs), former, plain)
+        print(f"{variant.label}: mean {found[variant.label].mean}, heavy {found[variant.label].heavy}", flush=True)
+    (DOCS / "bonus.md").write_text(page(found, runs), encoding="utf-8")
+    draw(found).savefig(DOCS / "bonus.png", dpi=150)
+
+
+if __name__ == "__main__":
+    main()
