@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
+from rich.progress import track
 
 Floats = NDArray[np.float64]
 
@@ -84,33 +85,93 @@ def bonus(square: float, gap: float, shape: int, c: float, less: float, power: f
 
 
 @njit(cache=True)
-def newton(theta: Floats, zs: Floats, n: Floats, wins: Floats, ridge: float) -> Floats:
-    """Moves theta to the estimate; the curvature there."""
+def dot(x: Floats, y: Floats) -> float:
+    total = 0.0
+    for k in range(DIM):
+        total += x[k] * y[k]
+    return total
+
+
+@njit(cache=True)
+def factorize(a: Floats) -> None:
+    """The lower Cholesky factor, in place."""
+    for i in range(DIM):
+        for j in range(i + 1):
+            left = a[i, j]
+            for k in range(j):
+                left -= a[i, k] * a[j, k]
+            a[i, j] = math.sqrt(left) if i == j else left / a[j, j]
+
+
+@njit(cache=True)
+def solve_lower(factor: Floats, x: Floats) -> None:
+    for i in range(DIM):
+        for k in range(i):
+            x[i] -= factor[i, k] * x[k]
+        x[i] /= factor[i, i]
+
+
+@njit(cache=True)
+def solve_upper(factor: Floats, x: Floats) -> None:
+    for i in range(DIM - 1, -1, -1):
+        for k in range(i + 1, DIM):
+            x[i] -= factor[k, i] * x[k]
+        x[i] /= factor[i, i]
+
+
+@njit(cache=True)
+def newton(theta: Floats, rows: Floats, seen: int, ridge: float, factor: Floats, step: Floats) -> None:
+    """Moves theta to the estimate; `factor`: that of the curvature there. Rows: difference, votes, wins."""
     while True:
-        gradient, curvature = -ridge * theta, ridge * np.eye(DIM)
-        for k in range(len(zs)):
-            v = zs[k] @ theta
-            gradient += (wins[k] - n[k] / (1.0 + math.exp(-v))) * zs[k]
-            curvature += n[k] * slope(v) * np.outer(zs[k], zs[k])
-        step = np.linalg.solve(curvature, gradient)
-        decrement = gradient @ step
+        for i in range(DIM):
+            step[i] = -ridge * theta[i]
+            for j in range(i + 1):
+                factor[i, j] = ridge if i == j else 0.0
+        for k in range(seen):
+            row = rows[k]
+            v = dot(row, theta)
+            residual, mass = row[DIM + 1] - row[DIM] / (1.0 + math.exp(-v)), row[DIM] * slope(v)
+            for i in range(DIM):
+                step[i] += residual * row[i]
+                for j in range(i + 1):
+                    factor[i, j] += mass * row[i] * row[j]
+        factorize(factor)
+        solve_lower(factor, step)
+        decrement = dot(step, step)
         if decrement < 1e-10:
-            return curvature
-        theta += step / max(1.0, math.sqrt(decrement))
+            return
+        solve_upper(factor, step)
+        for i in range(DIM):
+            theta[i] += step[i] / max(1.0, math.sqrt(decrement))
+
+
+@njit(cache=True)
+def squared_distance(x: Floats, y: Floats) -> float:
+    total = 0.0
+    for k in range(DIM):
+        total += (x[k] - y[k]) ** 2
+    return total
 
 
 @njit(cache=True)
 def best_pair(u: Floats, white: Floats, shape: int, c: float, less: float, power: float) -> tuple[int, int]:
-    """argmax over i <= j of u_i + u_j + bonus."""
+    """argmax over i <= j of u_i + u_j + bonus; pairs that cannot win by the largest bonus for their width are passed over."""
     top = int(np.argmax(u))
-    first, second, best = top, top, 2.0 * u[top]
+    widest = 0.0
     for i in range(len(u)):
-        for j in range(i + 1, len(u)):
-            gap = white[i] - white[j]
-            extra = bonus(gap @ gap, u[i] - u[j], shape, c, less, power)
-            if extra > 0.0 and u[i] + u[j] + extra > best:
-                first, second, best = i, j, u[i] + u[j] + extra
-    return first, second
+        widest = max(widest, squared_distance(white[i], white[top]))
+    most = bonus(4.0 * widest, 0.0, shape, c, less, power) / math.sqrt(4.0 * widest)
+    first, second, best = top, top, 2.0 * u[top]
+    for start in (top, 0):  # the leader's pairs first: they are often the best
+        for i in range(start, top + 1 if start == top else len(u)):
+            for j in range(len(u)):
+                square = squared_distance(white[i], white[j])
+                if i == j or u[i] + u[j] + most * math.sqrt(square) <= best:
+                    continue
+                extra = bonus(square, u[i] - u[j], shape, c, less, power)
+                if extra > 0.0 and u[i] + u[j] + extra > best:
+                    first, second, best = i, j, u[i] + u[j] + extra
+    return min(first, second), max(first, second)
 
 
 @njit(cache=True)
@@ -118,26 +179,41 @@ def regret_of_a_run(
     arms: Floats, theta_star: Floats, luck: Floats, shape: int, c: float, less: float, power: float, ridge: float
 ) -> float:
     utility = arms @ theta_star
-    theta, total, seen = np.zeros(DIM), 0.0, 0
-    row = np.full((len(arms), len(arms)), -1)
-    zs, n, wins = np.zeros((len(arms) ** 2 // 2, DIM)), np.zeros(len(arms) ** 2 // 2), np.zeros(len(arms) ** 2 // 2)
+    theta, step, factor = np.zeros(DIM), np.zeros(DIM), np.zeros((DIM, DIM))
+    u, white, rows = np.zeros(len(arms)), np.zeros((len(arms), DIM)), np.zeros((len(arms) ** 2 // 2, DIM + 2))
+    row_of = np.full((len(arms), len(arms)), -1)
+    total, seen = 0.0, 0
     for t in range(HORIZON):
-        curvature = newton(theta, zs[:seen], n[:seen], wins[:seen], ridge)
+        newton(theta, rows, seen, ridge, factor, step)
         if shape == FLAT:
-            curvature = ridge * np.eye(DIM) + zs[:seen].T @ (n[:seen].reshape(-1, 1) * zs[:seen])
-        white = np.linalg.solve(np.linalg.cholesky(curvature), arms.T).T.copy()
-        i, j = best_pair(arms @ theta, white, shape, c, less, power)
+            factorize_precision(rows, seen, ridge, factor)
+        for a in range(len(arms)):
+            u[a] = dot(arms[a], theta)
+            white[a] = arms[a]
+            solve_lower(factor, white[a])
+        i, j = best_pair(u, white, shape, c, less, power)
         cost = utility.max() - 0.5 * (utility[i] + utility[j])
         if i == j:  # nothing is learned, so nothing changes any more
             return total + cost * (HORIZON - t)
         total += cost
-        if row[i, j] < 0:
-            row[i, j] = seen
-            zs[seen] = arms[i] - arms[j]
+        if row_of[i, j] < 0:
+            row_of[i, j] = seen
+            rows[seen, :DIM] = arms[i] - arms[j]
             seen += 1
-        n[row[i, j]] += 1.0
-        wins[row[i, j]] += luck[t] < 1.0 / (1.0 + math.exp(utility[j] - utility[i]))
+        rows[row_of[i, j], DIM] += 1.0
+        rows[row_of[i, j], DIM + 1] += luck[t] < 1.0 / (1.0 + math.exp(utility[j] - utility[i]))
     return total
+
+
+@njit(cache=True)
+def factorize_precision(rows: Floats, seen: int, ridge: float, factor: Floats) -> None:
+    """The factor of ridge I + sum zz', without slopes."""
+    for i in range(DIM):
+        for j in range(i + 1):
+            factor[i, j] = ridge if i == j else 0.0
+            for k in range(seen):
+                factor[i, j] += rows[k, DIM] * rows[k, i] * rows[k, j]
+    factorize(factor)
 
 
 @njit(cache=True, parallel=True)
@@ -257,10 +333,8 @@ def main() -> None:
     runs = parser.parse_args().runs
     if runs <= 0 or runs % BLOCK:
         parser.error(f"--runs is {runs}; give a multiple of {BLOCK}")
-    found, plain, former = {}, regrets(PLAIN, runs), regrets(FORMER, runs)
-    for variant in VARIANTS:
-        found[variant.label] = summary(regrets(variant, runs), former, plain)
-        print(f"{variant.label}: mean {found[variant.label].mean}, heavy {found[variant.label].heavy}", flush=True)
+    played = {variant.label: regrets(variant, runs) for variant in track(VARIANTS, description="bonuses")}
+    found = {name: summary(mine, played[FORMER.label], played[PLAIN.label]) for name, mine in played.items()}
     (DOCS / "bonus.md").write_text(page(found, runs), encoding="utf-8")
     draw(found).savefig(DOCS / "bonus.png", dpi=150)
 

@@ -137,7 +137,8 @@ def _draw(results: Panels) -> Figure:
     ax.set_xticks(range(len(columns) - 3), columns[3:], rotation=40, ha="right", fontsize=8)
     ax.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=9)
     for (y, x), value in np.ndenumerate(share):
-        ax.text(x, y, f"{value:.2g}", ha="center", va="center", fontsize=7, color="white" if value > 8 else "black")
+        label = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+        ax.text(x, y, label, ha="center", va="center", fontsize=7, color="white" if value > 8 else "black")
     bar = figure.colorbar(image, ax=ax, ticks=range(5), shrink=0.6)
     bar.ax.set_yticklabels([f"{2**k} x" for k in range(5)])
     bar.set_label("regret / best")
