@@ -98,12 +98,27 @@ def test_a_default_holds_up_to_the_wanted_share(scale):
 @pytest.mark.parametrize("spoiled", [None, *SCALES])
 def test_against_the_plain_setting_all_scales_must_hold(tmp_path, spoiled):
     mine = [100.0 * beyond.WANTED[s] * (1.1 if s == spoiled else 0.9) for s in SCALES]
-    lab = KnownLab(tmp_path, lambda _cell: result(100.0))
-    claim = beyond.against_plain(lab, panels(mine))
-    assert claim.verdict == (HOLDS if spoiled is None else DOES_NOT_HOLD)
-    assert [cell.environment.scale for cell in lab.seen] == list(SCALES)
-    assert {(cell.policy.ridge, cell.seed) for cell in lab.seen} == {(1.0, beyond.SEED)}
+    good = {s: 80.0 * beyond.WANTED[s] for s in SCALES}
+
+    def known(cell):
+        bold = isinstance(cell.policy, dl.LocalPairUCB)
+        return result(good[cell.environment.scale], worst=7.0) if bold else result(100.0)
+
+    lab = KnownLab(tmp_path, known)
+    default, bold = beyond.against_plain(lab, panels(mine))
+    assert default.verdict == (HOLDS if spoiled is None else DOES_NOT_HOLD)
+    assert [cell.environment.scale for cell in lab.seen] == 2 * list(SCALES)
+    assert {(cell.policy.ridge, cell.seed) for cell in lab.seen[:4]} == {(1.0, beyond.SEED)}
     assert lab.seen[0].policy.radius == pytest.approx(np.sqrt(5 * np.log(4000)))
+    assert bold.verdict == HOLDS
+    assert bold.figure.endswith("the worst run is 7.0, 7.0, 7.0, 7.0 times the median")
+    assert {(type(cell.policy), cell.policy.scale) for cell in lab.seen[4:]} == {(dl.LocalPairUCB, beyond.BOLD)}
+
+
+def test_a_bold_setting_can_fail_too(tmp_path):
+    lab = KnownLab(tmp_path, lambda _cell: result(100.0))
+    default, bold = beyond.against_plain(lab, panels((10, 10, 10, 10)))
+    assert (default.verdict, bold.verdict) == (HOLDS, DOES_NOT_HOLD)
 
 
 # -- the ideal ---------------------------------------------------------------------------
@@ -224,7 +239,7 @@ def test_all_claims_come_with_a_verdict_and_their_tables(tmp_path, monkeypatch, 
     tuned = {name: lambda horizon: dl.MaxPairUCB(horizon=horizon) for name in ("MaxPairUCB", "MaxInP")}
     lab = KnownLab(tmp_path, lambda _cell: result(100.0))
     claims = beyond.claims(lab, panels((70, 70, 70, 70)), tuned, outcome)
-    assert len(claims) == 4 + 7
+    assert len(claims) == 4 + 8
     assert {claim.verdict for claim in claims} == {HOLDS, DOES_NOT_HOLD}
     assert all(claim.section == BEYOND and claim.figure and claim.setting for claim in claims)
     assert set(outcome.tables) == {"ideal", "stopping"}
