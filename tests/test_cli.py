@@ -120,7 +120,7 @@ def test_demo_writes_what_it_says(tmp_path):
     settings = json.loads((tmp_path / "settings.json").read_text())
     assert settings["horizon"] == 60
     assert settings["seed"] == 0
-    assert list(settings["policies"]) == ["VACDB", "MaxInP", "MaxPairUCB", "CoLSTIM"]
+    assert list(settings["policies"]) == ["VACDB", "MaxInP", "MaxPairUCB", "CoLSTIM", "LocalPairUCB"]
     assert (tmp_path / "summary.txt").read_text().strip() in text
 
 

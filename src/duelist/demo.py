@@ -1,4 +1,4 @@
-"""The demonstration: the paper's main comparison, drawn and written down."""
+"""The demonstration: the paper's main comparison and the policy to reach for first, drawn and written down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from duelist.environments import Hypercube
-from duelist.policies import VACDB, CoLSTIM, MaxInP, MaxPairUCB, Policy
+from duelist.policies import VACDB, CoLSTIM, LocalPairUCB, MaxInP, MaxPairUCB, Policy
 from duelist.runs import Runs
 from duelist.simulation import Progress, simulate
 
@@ -19,12 +19,13 @@ DIM: Final = 5
 
 
 def demo_policies(horizon: int) -> list[Policy]:
-    """The four policies of the paper's figure 1a with the library's default settings."""
+    """The four policies of the paper's figure 1a and LocalPairUCB, with the library's default settings."""
     return [
         VACDB(horizon=horizon),
         MaxInP(horizon=horizon),
         MaxPairUCB(horizon=horizon),
         CoLSTIM(horizon=horizon),
+        LocalPairUCB(horizon=horizon),
     ]
 
 
