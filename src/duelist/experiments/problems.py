@@ -55,9 +55,9 @@ def families() -> dict[str, Family]:
     """
     changing = RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere")
     return {
-        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 10),
-        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 10),
-        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 6),
+        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 32),
+        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 32),
+        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 12),
     }
 
 

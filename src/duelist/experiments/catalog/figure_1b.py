@@ -21,8 +21,8 @@ from duelist.runs import interval
 
 NAME: Final = "figure-1b"
 SCALES: Final = (0.5, 1.0, 2.0, 4.0)
-PUBLISHED_RUNS: Final = 10
-TUNING_RUNS: Final = 3
+PUBLISHED_RUNS: Final = 32
+TUNING_RUNS: Final = 12
 """Runs of a first trial at each of the four scales."""
 Grid = dict[tuple[str, float], Result]
 
