@@ -150,6 +150,8 @@ PARTS = {"rounds": small_problems, "horizons": long_horizons, "arms": large_sets
 def main(wanted: list[str]) -> None:
     """All parts, or some of them in a report that is there already."""
     mpl.use("agg")
+    if unknown := set(wanted) - set(PARTS):
+        raise SystemExit(f"there is no part {', '.join(sorted(unknown))}; choose from {', '.join(PARTS)}")
     if wanted:
         report = REPORT.read_text()
         for name in wanted:
@@ -176,6 +178,8 @@ def _with_sections(report: str, made: str) -> str:
     """The report with its sections replaced by the new ones of the same heading."""
     for section in ("\n" + made).split("\n## ")[1:]:
         heading = section.split("\n", 1)[0]
+        if f"\n## {heading}\n" not in report:
+            raise SystemExit(f"{REPORT} has no section {heading!r}; make the whole report: python -m benchmarks")
         before, _, after = report.partition(f"\n## {heading}\n")
         report = f"{before}\n## {section.rstrip()}\n\n## {after.partition(chr(10) + '## ')[2]}"
     return report

@@ -70,6 +70,11 @@ def features(n_arms: int, dim: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n_arms, dim)).astype(np.float32)
 
 
+def path_of(url: str) -> Path:
+    """The file of an SQLite storage."""
+    return Path(sa.make_url(url).database or "")
+
+
 def filled(name: str = "study", storage: str | None = "memory", n_arms: int = 6, **settings: object) -> Study:
     """A study with arms a0, a1, ..."""
     study = create_study(name, storage, **{"policy": "MaxInP", **settings})

@@ -17,6 +17,7 @@ class TestMemory(StorageContract):
 class _Durable(StorageContract):
     @pytest.fixture
     def where(self) -> str:
+        """Nothing here can know; a database that forgets to say so fails loudly."""
         raise NotImplementedError("each database says where it is")
 
     @pytest.fixture

@@ -46,17 +46,16 @@ def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float
 
 def optimal_boundary(spread: float, rounds: int, grid: int = _GRID) -> Floats:
     """How many posterior standard deviations from 0 the mean must be after n comparisons to commit, n = 0, 1, ..., rounds - 1."""
-    means = np.linspace(0.0, _REACH * spread, grid)
-    boundary = np.zeros(rounds)
+    means, boundary = _means(spread, grid), np.zeros(rounds)
     for n, committing, going_on in _backwards(spread, rounds, grid):
-        boundary[n] = means[np.argmax(committing <= going_on)] / _posterior_deviation(spread, n)
+        first = np.flatnonzero(committing <= going_on)[0]  # fails where the grid does not reach the boundary
+        boundary[n] = means[first] / _posterior_deviation(spread, n)
     return boundary
 
 
 def _backwards(spread: float, rounds: int, grid: int) -> Iterator[tuple[int, Floats, Floats]]:
     """From the last round to the first: comparisons made, and the costs of committing and of going on at every posterior mean."""
-    means = np.linspace(0.0, _REACH * spread, grid)
-    value = np.zeros(grid)
+    means, value = _means(spread, grid), np.zeros(grid)
     for n in range(rounds - 1, -1, -1):
         deviation = _posterior_deviation(spread, n)
         step = np.sqrt(deviation**2 - _posterior_deviation(spread, n + 1) ** 2)
@@ -66,6 +65,11 @@ def _backwards(spread: float, rounds: int, grid: int) -> Iterator[tuple[int, Flo
         going_on = _mean_size(means, deviation) + np.interp(after, means, value) @ weights
         yield n, committing, going_on
         value = np.minimum(committing, going_on)
+
+
+def _means(spread: float, grid: int) -> Floats:
+    """Posterior means; the problem is the same on the other side of 0."""
+    return np.linspace(0.0, _REACH * spread, grid)
 
 
 def _posterior_deviation(spread: float, n: int) -> float:

@@ -74,7 +74,7 @@ class StorageContract:
 
     @pytest.fixture
     def storage(self) -> Storage:
-        """An empty storage."""
+        """An empty storage: yours overrides this, and one that forgets to fails loudly."""
         raise NotImplementedError("give your storage as a fixture")
 
     @pytest.fixture
