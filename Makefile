@@ -50,7 +50,7 @@ bench-study: install
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
 
-# Which bonus LocalPairUCB should have: a small program of its own, some ten minutes.
+# Which bonus LocalPairUCB should have: a small program of its own, some seven minutes.
 bonus: install
 	$(BIN)/python -m benchmarks.bonus
 

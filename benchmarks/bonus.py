@@ -1,6 +1,6 @@
 """`make bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
 
-    python -m benchmarks.bonus [--runs 1024]
+    python -m benchmarks.bonus [--runs 512]
 
 A program of its own, much smaller than the library and sharing nothing with it but the goals, so that a bonus is a line to
 change. Every variant plays the same runs of 4,000 rounds: the hypercube of the paper (dim 5, 32 arms) and 32 random arms in 5
@@ -331,7 +331,7 @@ def draw(found: dict[str, Summary]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1024, help=f"runs a problem, a multiple of {BLOCK}")
+    parser.add_argument("--runs", type=int, default=512, help=f"runs a problem, a multiple of {BLOCK}")
     runs = parser.parse_args().runs
     if runs <= 0 or runs % BLOCK:
         parser.error(f"--runs is {runs}; give a multiple of {BLOCK}")
