@@ -9,7 +9,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import duelist as dl
-from duelist import cli
+from duelist import simulation
 from duelist.cli import app
 
 mpl.use("Agg")
@@ -58,7 +58,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path, monkeypatch):
     saved = tmp_path / "runs.npz"
     words = ["simulate", "MaxInP", "MaxPairUCB", "-t", 30, "-r", 3, "-o", saved]
     played = []
-    real = cli.run_simulation
+    real = simulation.simulate
 
     def stop_at_second(policies, *args, **kwargs):
         played.extend(policies)
@@ -66,7 +66,7 @@ def test_interrupted_work_goes_on_where_it_stopped(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(policies, *args, **kwargs)
 
-    monkeypatch.setattr(cli, "run_simulation", stop_at_second)
+    monkeypatch.setattr(simulation, "simulate", stop_at_second)
     assert "run the same command again" in flat(run(*words, code=130).output)
     assert dl.Runs.load(saved).labels == ["MaxInP"]
     run(*words)

@@ -1,30 +1,25 @@
-"""`duelist study` and `duelist storage`: live studies from the shell."""
+"""`duelist study`: live studies from the shell."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from duelist.console import kind_errors, out, say
+from duelist.cli.console import kind_errors, out, say
+from duelist.cli.defaults import FORMATS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
 from duelist.errors import InvalidInput
-from duelist.policies import POLICIES
-from duelist.study import create_study, delete_study, list_studies, load_study, upgrade_storage
-from duelist.study.arm_files import read_arms
-from duelist.study.formats import FORMATS
-from duelist.study.opening import DEFAULT_POLICY
-from duelist.study.opening import DEFAULT_STORAGE as DEFAULT
-from duelist.study.reading import Leaderboard, draw_leaderboard
-from duelist.study.records import Outcome, Source, StudyDuel
-from duelist.study.storage import without_password
+
+if TYPE_CHECKING:
+    from duelist.study import Study, StudyDuel
+    from duelist.study.reading import Leaderboard
 
 app = typer.Typer(help="Live studies: ask people, keep what they say.", no_args_is_help=True)
-storage_app = typer.Typer(help="The database that studies live in.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
 Url = Annotated[
@@ -41,8 +36,8 @@ Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this 
 @app.command()
 def create(
     name: Name,
-    storage: Url = DEFAULT,
-    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(POLICIES)}.")] = DEFAULT_POLICY,
+    storage: Url = STORAGE,
+    policy: Annotated[str, typer.Option("--policy", "-p", help="Its name, as `duelist list` shows it.")] = POLICY,
     lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
     raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
     random_share: Annotated[
@@ -51,6 +46,9 @@ def create(
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
 ) -> None:
     """Make a study."""
+    from duelist.study import create_study
+    from duelist.study.storage import without_password
+
     with kind_errors():
         study = create_study(
             name,
@@ -65,8 +63,10 @@ def create(
 
 
 @app.command("list")
-def list_(storage: Url = DEFAULT) -> None:
+def list_(storage: Url = STORAGE) -> None:
     """All studies of a storage."""
+    from duelist.study import list_studies
+
     with kind_errors():
         table = Table("study", "policy", "arms", "duels", "votes", "created")
         for each in list_studies(storage):
@@ -79,12 +79,14 @@ def list_(storage: Url = DEFAULT) -> None:
 def add_arms(
     name: Name,
     file: Annotated[Path, typer.Argument(help="JSON lines (id, features, payload, context) or CSV.")],
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
 ) -> None:
     """Add arms from a file, all or none."""
+    from duelist.study.arm_files import read_arms
+
     with kind_errors():
         arms = read_arms(file)
-        added = load_study(name, storage=storage).add_arms(*arms)
+        added = _study(name, storage).add_arms(*arms)
         there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
         say(f"{added} arms with {arms.features.shape[1]} features added to {name!r}{there}")
 
@@ -93,13 +95,13 @@ def add_arms(
 def ask(
     name: Name,
     rater: Annotated[str, typer.Option("--rater", "-r", help="Who will answer.")],
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
     """The next duel for a rater; the same one until it is told."""
     with kind_errors():
-        duel = load_study(name, storage=storage).ask(rater, context=context)
+        duel = _study(name, storage).ask(rater, context=context)
         say(json.dumps(_plain(duel)) if as_json else _shown(duel))
 
 
@@ -107,15 +109,15 @@ def ask(
 def tell(
     name: Name,
     duel: Annotated[int, typer.Argument(help="The duel's number.")],
-    outcome: Annotated[str, typer.Argument(help=", ".join(Outcome))],
+    outcome: Annotated[str, typer.Argument(help=OUTCOMES)],
     rater: Annotated[str, typer.Option("--rater", "-r", help="Who answers.")],
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
     revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier answer.")] = False,
-    source: Annotated[str, typer.Option(help=", ".join(Source))] = Source.HUMAN.value,
+    source: Annotated[str, typer.Option(help=SOURCES)] = SOURCE,
 ) -> None:
     """A rater's answer; durable when this returns, and safe to repeat."""
     with kind_errors():
-        vote = load_study(name, storage=storage).tell(duel, outcome, rater=rater, revise=revise, source=source)
+        vote = _study(name, storage).tell(duel, outcome, rater=rater, revise=revise, source=source)
         late = ", after its deadline" if vote.late else ""
         say(f"vote {vote.sequence}: {vote.outcome} of duel {vote.duel_id} ({vote.first} against {vote.second}){late}")
 
@@ -125,19 +127,19 @@ def undo(
     name: Name,
     duel: Annotated[int, typer.Argument(help="The duel's number.")],
     rater: Annotated[str, typer.Option("--rater", "-r", help="Whose answer to take back.")],
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
 ) -> None:
     """Take back a rater's answer."""
     with kind_errors():
-        vote = load_study(name, storage=storage).undo(duel, rater=rater)
+        vote = _study(name, storage).undo(duel, rater=rater)
         say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may answer again")
 
 
 @app.command()
-def status(name: Name, storage: Url = DEFAULT, context: Context = None) -> None:
+def status(name: Name, storage: Url = STORAGE, context: Context = None) -> None:
     """How far along a study is, and what its raters do."""
     with kind_errors():
-        study = load_study(name, storage=storage)
+        study = _study(name, storage)
         arms = study.arms()
         retired = sum(arm.retired for arm in arms)
         say(
@@ -153,7 +155,7 @@ def status(name: Name, storage: Url = DEFAULT, context: Context = None) -> None:
 @app.command()
 def leaderboard(
     name: Name,
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
     context: Context = None,
     top: Annotated[int | None, typer.Option("--top", "-n", help="Only the first so many.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it into this file.")] = None,
@@ -161,7 +163,7 @@ def leaderboard(
 ) -> None:
     """Arms by utility, with intervals, rank ranges and the chance of being best."""
     with kind_errors():
-        board = load_study(name, storage=storage).leaderboard(context, top=top)
+        board = _study(name, storage).leaderboard(context, top=top)
         if plot is not None:
             _draw(board, plot)
         say(json.dumps(asdict(board)) if as_json else board)
@@ -171,40 +173,42 @@ def leaderboard(
 def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to write.")],
-    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "jsonl",
     option: Options = None,
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
 ) -> None:
     """Write the votes for other tools; what a format cannot hold is counted."""
     with kind_errors():
-        say(f"{file}: {load_study(name, storage=storage).export(form, file, **_parsed(option))}")
+        say(f"{file}: {_study(name, storage).export(form, file, **_parsed(option))}")
 
 
 @app.command("import")
 def import_(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The file to read.")],
-    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "jsonl",
     again: Annotated[bool, typer.Option("--again", help="Count votes that are in the log already, too.")] = False,
     option: Options = None,
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
 ) -> None:
     """Take votes from a file into the log, all or none; the policy learns them. What is there is not counted twice."""
     with kind_errors():
-        imported = load_study(name, storage=storage).import_votes(form, file, again=again, **_parsed(option))
+        imported = _study(name, storage).import_votes(form, file, again=again, **_parsed(option))
         say(f"{file}: {imported}")
 
 
 @app.command()
 def delete(
     name: Name,
-    storage: Url = DEFAULT,
+    storage: Url = STORAGE,
     yes: Annotated[bool, typer.Option("--yes", help="Really: its arms, duels and votes are gone.")] = False,
 ) -> None:
     """Delete a study with everything in it."""
+    from duelist.study import delete_study
+
     with kind_errors():
         if not yes:
-            votes = len(load_study(name, storage=storage))
+            votes = len(_study(name, storage))
             raise InvalidInput(f"study {name!r} has {votes} votes; export what you need, then repeat with --yes")
         delete_study(name, storage=storage)
         say(f"study {name!r} is deleted")
@@ -213,22 +217,18 @@ def delete(
 @app.command()
 def formats() -> None:
     """The formats that votes can be read from and written to."""
+    from duelist.study import formats as known
+
     table = Table("format", "what it is", "can be read")
-    for each in FORMATS.values():
+    for each in known.FORMATS.values():
         table.add_row(each.name, each.summary, "yes" if each.read is not None else "no")
     out.print(table)
 
 
-@storage_app.command()
-def upgrade(
-    storage: Annotated[
-        str, typer.Argument(envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
-    ] = DEFAULT,
-) -> None:
-    """Bring a database that an older version made up to date."""
-    with kind_errors():
-        version = upgrade_storage(storage)
-        say(f"{without_password(storage)} is up to date, with schema {version}")
+def _study(name: str, storage: str) -> Study:
+    from duelist.study import load_study
+
+    return load_study(name, storage=storage)
 
 
 def _parsed(options: list[str] | None) -> dict[str, Any]:
@@ -262,6 +262,8 @@ def _payload(payload: Any) -> str:
 
 
 def _draw(board: Leaderboard, path: Path) -> None:
+    from duelist.study.reading import draw_leaderboard
+
     figure = draw_leaderboard(board)
     kinds = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in kinds:

@@ -1,0 +1,51 @@
+"""The command line: parse, call, print. One file a command group.
+
+Everything heavy (NumPy, SciPy, matplotlib, the policies, the database library) is imported inside the command that
+uses it, so that help, completion and mistakes in typing answer at once. What help shows of the library before it is
+loaded stands in `defaults.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from duelist.cli import demo, list_, reproduce, simulate, storage, study, tune, warm
+from duelist.cli.console import say
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Contextual dueling bandits: which two should I show next?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from duelist import __version__
+
+        say(f"duelist {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version_flag: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Contextual dueling bandits: which two should I show next?"""
+
+
+app.command("list")(list_.list_)
+app.command()(simulate.simulate)
+app.command()(tune.tune)
+app.command()(reproduce.reproduce)
+app.command()(demo.demo)
+app.command()(warm.warm)
+app.add_typer(study.app, name="study")
+app.add_typer(storage.app, name="storage")

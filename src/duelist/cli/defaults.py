@@ -1,0 +1,18 @@
+"""What help shows of the library without loading it; tests hold every line equal to the library's own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STORAGE: Final = "sqlite:///duelist.db"
+POLICY: Final = "LocalPairUCB"
+OUTCOMES: Final = "first, second, tie, both_bad, skip"
+SOURCES: Final = "human, model, import"
+SOURCE: Final = "human"
+FORMATS: Final = "arena, trl, trl-unpaired, openai, csv, label-studio, jsonl"
+
+EXPERIMENTS: Final = "figure-1a, figure-1b, figure-2, theory, frontier"
+TUNING_RUNS: Final = 16
+TUNING_SEED: Final = 1_000_003
+DEMO_HORIZON: Final = 4000
+DEMO_RUNS: Final = 128

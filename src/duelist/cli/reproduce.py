@@ -1,0 +1,43 @@
+"""`duelist reproduce`: the paper's experiments and the frontier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from duelist.cli.console import bars, kind_errors, out, say_written
+from duelist.cli.defaults import EXPERIMENTS
+
+if TYPE_CHECKING:
+    from duelist.experiments.outcome import Outcome
+
+
+def reproduce(
+    experiments: Annotated[list[str], typer.Argument(help=f"{EXPERIMENTS}, or all for the paper's.")],
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Where figures, tables and the report go.")] = Path(
+        "out/figures"
+    ),
+    docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
+) -> None:
+    """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
+    from duelist.experiments.report import markdown_report
+    from duelist.experiments.reproduce import reproduce as run
+    from duelist.experiments.reproduce import write_text
+
+    with kind_errors():
+        with bars() as report:
+            outcomes = run(experiments, folder, report)
+        out.print(_verdicts(outcomes))
+        if docs is not None:
+            write_text(docs, markdown_report(outcomes))
+        say_written((docs, folder / "report.html"))
+
+
+def _verdicts(outcomes: list[Outcome]) -> Table:
+    table = Table("claim", "setting", "what we found", "verdict", title="What holds", title_justify="left")
+    for claim in (c for o in outcomes for c in o.claims):
+        table.add_row(claim.claim, claim.setting, claim.figure, claim.verdict)
+    return table

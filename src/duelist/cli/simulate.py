@@ -1,0 +1,87 @@
+"""`duelist simulate`: policies against the same worlds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from duelist.cli.console import bars, kind_errors, say, say_written
+from duelist.cli.tune import TUNED_FOLDER
+from duelist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from duelist.environments import Environment
+    from duelist.policies import CompiledPolicy
+    from duelist.runs import Runs
+
+
+def simulate(
+    policies: Annotated[list[str], typer.Argument(help="NAME, NAME:key=value,... or @TUNED for each policy.")],
+    environment: Annotated[
+        str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
+    ] = "Hypercube:dim=5",
+    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = 4000,
+    runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = 128,
+    seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
+    kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
+    save: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Save all runs (.npz); policies already in it are not run again."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Draw regret to this picture.")] = None,
+) -> None:
+    """Play policies against the same worlds, and compare their regret."""
+    from duelist.regret import check_kind
+    from duelist.specs import parse_environment
+
+    with kind_errors():
+        check_kind(kind)
+        world = parse_environment(environment)
+        chosen = {spec: _policy(spec, horizon) for spec in policies}
+        done = _played(chosen, world, horizon, runs, seed, save)
+        say(world)
+        say(done.summary(kind))
+        if plot is not None:
+            plot.parent.mkdir(parents=True, exist_ok=True)
+            done.plot(kind=kind).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
+        say_written((save, plot))
+
+
+def _played(
+    policies: dict[str, CompiledPolicy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
+) -> Runs:
+    """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
+    from duelist.runs import Runs
+    from duelist.simulation import simulate as play
+
+    done = Runs.load(save) if save is not None and save.exists() else None
+    if done is not None:
+        done.check_world(world.describe(), seed, runs, horizon)
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+    with bars() as report:
+        for spec, policy in policies.items():
+            if done is not None and done.settings["policies"].get(spec) == repr(policy):
+                continue
+            new = play({spec: policy}, world, horizon, runs, seed, progress=report)
+            done = new if done is None else done.joined(new)
+            if save is not None:
+                done.save(save)
+    if done is None:
+        raise InvalidInput("no policy is given; name at least one, as `duelist list` shows them")
+    return done.only(list(policies))
+
+
+def _policy(spec: str, horizon: int) -> CompiledPolicy:
+    """The policy of a spec; @NAME is one that `tune` has stored."""
+    from duelist.experiments.tuning import Tuned
+    from duelist.specs import parse_policy
+
+    if not spec.startswith("@"):
+        return parse_policy(spec, horizon)
+    path = TUNED_FOLDER / f"{spec[1:]}.json"
+    if not path.exists():
+        raise InvalidInput(f"no tuned policy {spec[1:]!r} in {TUNED_FOLDER}; make it with `duelist tune`")
+    return Tuned.load(path).make(horizon)
