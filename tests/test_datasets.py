@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.datasets import CRITERIA, GOLD_VOTES, data_folder, load_eventtime, load_photos
+from duelist.datasets import CRITERIA, GOLD_VOTES, data_folder, load_eventtime, load_llmfao, load_photos
 from duelist.environments import PreferenceMatrix
 from duelist.environments._base import Worlds
 
@@ -225,10 +225,55 @@ def test_damaged_photos_are_refused_by_value(tmp_path, changed, named):
         load_photos(tmp_path)
 
 
-@pytest.mark.parametrize("load", [load_eventtime, load_photos])
+ANSWERS = {
+    "prompts": "id,text\n8,Why?\n",
+    "responses": 'name,prompt,result\na,8,"Because,\nthey say"\nb,8,\n',
+    "comparisons": "id,prompt,model_x,model_y,worker,winner,left,right\n7,8,1,2,ana,left,a,b\n9,8,2,1,bo,tie,b,a\n",
+}
+
+
+def write_answers(folder, **changed):
+    base = folder / "llmfao"
+    base.mkdir()
+    for name, text in {**ANSWERS, **changed}.items():
+        (base / f"{name}.csv").write_text(text)
+    return folder
+
+
+def test_a_small_set_of_answers(tmp_path):
+    first, second = load_llmfao(write_answers(tmp_path))
+    assert (first.first, first.second, first.outcome, first.rater, first.context) == ("a", "b", "first", "ana", "8")
+    assert (first.prompt, first.payload_first, first.payload_second) == ("Why?", "Because,\nthey say", "")
+    assert (second.first, second.outcome, second.extra) == ("b", "tie", {"id": "9"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"prompts": "id\n8\n"}, "no column 'text'"),
+        ({"prompts": "id,text\n9,Why?\n"}, "line 2 needs prompt 8"),
+        ({"responses": "name,prompt,result\na,8,x\n"}, "line 2 needs the answer of 'b' to prompt 8"),
+        ({"responses": "name,prompt,result\na,8\n"}, r"responses\.csv, line 2 ends before 'result'"),
+        (
+            {"comparisons": ANSWERS["comparisons"] + "1,8,1,2,ana,up,a,b\n"},
+            "line 4: winner is 'up'; .*left, right, tie",
+        ),
+    ],
+)
+def test_damaged_answers_are_refused_by_value(tmp_path, changed, named):
+    with pytest.raises(dl.InvalidInput, match=named):
+        list(load_llmfao(write_answers(tmp_path, **changed)))
+
+
+@pytest.mark.parametrize("load", [load_eventtime, load_photos, load_llmfao])
 def test_a_file_that_is_not_there_is_named(tmp_path, load):
-    with pytest.raises(dl.InvalidInput, match=r"(items|features)\.csv is not there; docs/data\.md"):
-        load(tmp_path)
+    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there; docs/data\.md"):
+        list(load(tmp_path))
+
+
+def test_an_unknown_loader_is_an_unknown_attribute():
+    with pytest.raises(AttributeError, match="load_nothing"):
+        dl.datasets.load_nothing  # noqa: B018
 
 
 # -- real votes as a world ---------------------------------------------------------------

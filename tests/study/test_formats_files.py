@@ -11,9 +11,9 @@ from itertools import islice
 
 import pytest
 
+from duelist.datasets import load_llmfao
 from duelist.errors import InvalidInput
 from duelist.study.formats import Comparison, arm_id, read, write
-from duelist.study.llmfao import load_llmfao
 from duelist.study.records import Outcome
 
 # -- records as the formats' own documentation shows them -----------------------------------

@@ -6,8 +6,8 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
+from duelist.datasets import load_llmfao
 from duelist.errors import InvalidInput
-from duelist.study.llmfao import load_llmfao
 from duelist.study.reading import _posterior, leaderboard, progress
 from duelist.study.reading._battles import battles, counted
 from duelist.study.reading._posterior import Posterior, fit_utilities

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist.datasets import load_llmfao
 from duelist.study import Imported, Outcome, create_study, load_study
 from duelist.study.formats import FORMATS, Comparison, write
-from duelist.study.llmfao import load_llmfao
 
 
 def filled(name="captions", votes=120, random_share=0.3, contexts=None):
