@@ -20,8 +20,8 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from rich.progress import track
 
-from duelist.experiments import beyond
-from duelist.experiments.beyond import TAIL
+from duelist.paper import beyond
+from duelist.paper.beyond import TAIL
 
 Floats = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import integrate, stats
 
 import duelist as dl
-from duelist.experiments.stopping import race
 from duelist.identification import DRAWS, recommend
+from duelist.paper.stopping import race
 
 SURE = ("BestArmPair", "UniformPair", "ThompsonPair", "MaxPairUCB", "MaxInP")
 """Policies that keep comparing all arms long enough; others may duel a wrong arm with itself, and learn nothing more."""

@@ -9,7 +9,8 @@ import pytest
 
 from duelist import demo
 from duelist.cli import defaults
-from duelist.experiments import CATALOG, tuning
+from duelist.experiments import tuning
+from duelist.paper import CATALOG
 from duelist.study.formats import FORMATS
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source

@@ -23,9 +23,9 @@ def reproduce(
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
     """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
-    from duelist.experiments.report import markdown_report
-    from duelist.experiments.reproduce import reproduce as run
-    from duelist.experiments.reproduce import write_text
+    from duelist.experiments.runner import write_text
+    from duelist.paper.report import markdown_report
+    from duelist.paper.reproduce import reproduce as run
 
     with kind_errors():
         with bars() as report:

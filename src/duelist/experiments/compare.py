@@ -9,12 +9,21 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from duelist.experiments.lab import Result
-from duelist.experiments.problems import COLOURS
 from duelist.runs import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+
+COLOURS: Final = {
+    "VACDB": "#0b5fa5",
+    "MaxInP": "#e07b00",
+    "MaxPairUCB": "#2a8f3c",
+    "CoLSTIM": "#c0392b",
+    "StaD": "#7d5ba6",
+    "SupCoLSTIM": "#6b6b6b",
+}
+"""One colour a policy in every figure."""
 
 COLUMNS: Final = (
     "policy",

@@ -1,7 +1,7 @@
-"""Run experiments of the catalog and write down what they found.
+"""Run experiments and write down what they found.
 
 For each experiment a folder with its figures (PNG and SVG), its tables (CSV) and a JSON of settings, seeds,
-versions and wall time; over all of them an HTML report and, on request, docs/reproduction.md.
+versions and wall time.
 """
 
 from __future__ import annotations
@@ -11,41 +11,33 @@ import io
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.errors import InvalidInput
-from duelist.experiments import CATALOG, PAPER
 from duelist.experiments.lab import Lab, Progress
 from duelist.experiments.outcome import Outcome, Table
-from duelist.experiments.report import html_report
 from duelist.files import replacing
+
+Experiment = Callable[[Lab], Outcome]
 
 PACKAGES: Final = ("duelist", "numpy", "scipy", "numba", "matplotlib")
 
 
-def reproduce(names: Sequence[str], folder: Path, progress: Progress | None = None) -> list[Outcome]:
-    """Run the named experiments ("all" for those of the paper) and write everything into `folder`."""
-    chosen = (
-        list(dict.fromkeys([*PAPER, *(n for n in names if n != "all")]))
-        if "all" in names
-        else list(dict.fromkeys(names))
-    )
-    unknown = [name for name in chosen if name not in CATALOG]
-    if unknown:
-        raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all for the paper's")
+def run_experiments(
+    experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None
+) -> list[Outcome]:
+    """Run experiments by name and write each into its own folder inside `folder`; their cells are kept in a cache there."""
     outcomes = []
-    for name in chosen:
+    for name, run in experiments.items():
         lab = Lab(folder / "cache", progress)
         started = time.perf_counter()
-        outcome = CATALOG[name](lab)
+        outcome = run(lab)
         outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)
         write_outcome(folder / name, outcome)
         outcomes.append(outcome)
-    write_text(folder / "report.html", html_report(outcomes))
     return outcomes
 
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.environments import Hypercube, RandomArms
-from duelist.experiments import CATALOG, PAPER, Lab, problems, tuning
-from duelist.experiments.catalog import figure_1a, figure_1b, theory
+from duelist.experiments import Lab, tuning
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
-from duelist.experiments.report import html_report, markdown_report
-from duelist.experiments.reproduce import reproduce
+from duelist.paper import CATALOG, PAPER, figure_1a, figure_1b, problems, theory
+from duelist.paper.report import html_report, markdown_report
+from duelist.paper.reproduce import reproduce
 
 
 @pytest.fixture

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist.environments import FlippedVotes, Hypercube
-from duelist.experiments.catalog.figure_1b import SCALES
-from duelist.experiments.ideal import least_regret
 from duelist.experiments.lab import Cell, Lab, Result
-from duelist.experiments.outcome import BEYOND, DOES_NOT_HOLD, HOLDS, Claim, Outcome
-from duelist.experiments.problems import DIM, HORIZON, RUNS
-from duelist.experiments.stopping import DIM as STOP_DIM
-from duelist.experiments.stopping import MOST_VOTES, N_ARMS, Race, race
+from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
+from duelist.experiments.prose import Prose
 from duelist.links import get_link
+from duelist.paper.figure_1b import SCALES
+from duelist.paper.ideal import least_regret
+from duelist.paper.problems import DIM, HORIZON, RUNS
+from duelist.paper.stopping import DIM as STOP_DIM
+from duelist.paper.stopping import MOST_VOTES, N_ARMS, Race, race
 from duelist.policies import RCDB, BestArmPair, CompiledPolicy, LocalPairUCB, MaxPairUCB, ThompsonPair, UniformPair
 from duelist.radius import log_loss
 
 Floats = NDArray[np.float64]
 
+PROSE: Final = Prose.of("duelist.paper", "frontier.md")
 SEED: Final = 4_000_037
 """Used by no tuning."""
 WANTED: Final = {0.5: 0.75, 1.0: 0.75, 2.0: 1.0, 4.0: 1.0}
@@ -70,6 +72,10 @@ def ratio_interval(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
     return float(mine.mean() / theirs.mean()), float(low), float(high)
 
 
+def _told(ratio: float, low: float, high: float) -> str:
+    return f"{ratio:.2f} [{low:.2f}, {high:.2f}]"
+
+
 def best_tuned(results: Panels) -> str:
     """The paper's policy that is best over all four scales, each tuned once."""
     over_scales = {
@@ -85,12 +91,17 @@ def against_best(results: Panels, scale: float) -> Claim:
     best = best_tuned(results)
     panel = results[f"scale {scale:g}"]
     ratio, low, high = ratio_interval(panel["LocalPairUCB"].final, panel[best].final)
-    return Claim(
-        BEYOND,
-        f"LocalPairUCB by default has at most {WANTED[scale]:g} of the regret of the paper's best policy, tuned once",
-        f"θ* at scale {scale:g}, hypercube, {RUNS} runs of {HORIZON} rounds; tuned best over all scales: {best}",
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] ({panel['LocalPairUCB'].final.mean():.0f} against {panel[best].final.mean():.0f})",
+    return PROSE.claim(
+        "against the best",
         HOLDS if ratio <= WANTED[scale] else DOES_NOT_HOLD,
+        wanted=WANTED[scale],
+        scale=scale,
+        runs=RUNS,
+        horizon=HORIZON,
+        best=best,
+        ratio=_told(ratio, low, high),
+        mine=panel["LocalPairUCB"].final.mean(),
+        theirs=panel[best].final.mean(),
     )
 
 
@@ -101,11 +112,15 @@ def against_plain(lab: Lab, results: Panels) -> list[Claim]:
     )
     default = {s: results[f"scale {s:g}"]["LocalPairUCB"].final for s in SCALES}
     bold = _finals(lab, "bold", LocalPairUCB(horizon=HORIZON, scale=BOLD))
-    tails = ", ".join(f"{_worst_over_median(final):.1f}" for final in bold.values())
-    said = "The same shares of the regret of MaxPairUCB with ridge 1 and radius sqrt(d log T)"
     return [
-        _shares(said, default, plain, ""),
-        _shares(f"{said}, with scale = {BOLD:g}", bold, plain, f"; the worst run is {tails} times the median"),
+        _shares("against MaxPairUCB", default, plain),
+        _shares(
+            "boldly against MaxPairUCB",
+            bold,
+            plain,
+            bold=BOLD,
+            tails=", ".join(f"{_worst_over_median(final):.1f}" for final in bold.values()),
+        ),
     ]
 
 
@@ -115,20 +130,21 @@ def _finals(lab: Lab, label: str, policy: CompiledPolicy) -> dict[float, Floats]
     return {s: r.final for s, r in zip(SCALES, lab.run(f"frontier: {label}", cells), strict=True)}
 
 
-def _shares(said: str, mine: Mapping[float, Floats], theirs: Mapping[float, Floats], remark: str) -> Claim:
+def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Floats], **values: Any) -> Claim:
     ratios = {s: ratio_interval(mine[s], theirs[s]) for s in SCALES}
-    return Claim(
-        BEYOND,
-        said,
-        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale; wanted: "
-        + ", ".join(f"{w:g} at scale {s:g}" for s, w in WANTED.items()),
-        ", ".join(f"scale {s:g}: {r:.2f} [{low:.2f}, {high:.2f}]" for s, (r, low, high) in ratios.items()) + remark,
+    return PROSE.claim(
+        claim,
         HOLDS if all(ratios[s][0] <= WANTED[s] for s in SCALES) else DOES_NOT_HOLD,
+        runs=RUNS,
+        horizon=HORIZON,
+        wanted=", ".join(f"{w:g} at scale {s:g}" for s, w in WANTED.items()),
+        ratios=", ".join(f"scale {s:g}: {_told(*ratio)}" for s, ratio in ratios.items()),
+        **values,
     )
 
 
 def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., CompiledPolicy]], best: str, outcome: Outcome) -> Claim:
-    """How much is left: regret against what no policy can go below (`experiments.ideal`)."""
+    """How much is left: regret against what no policy can go below (`paper.ideal`)."""
     policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
     rows, shares = [], {}
     for scale in SCALES:
@@ -144,24 +160,25 @@ def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., CompiledPolicy]],
     outcome.add_table(
         "ideal", "mean regret against a bound that no policy can beat, coordinates of θ* normal", columns, rows
     )
-    return Claim(
-        BEYOND,
-        "At scales 0.5 and 1 LocalPairUCB by default is within a quarter of the least regret that any policy can have",
-        f"hypercube, coordinates of θ* normal, {IDEAL_RUNS} runs of {HORIZON} rounds; the bound is for a policy that knows the scale",
-        ", ".join(f"scale {s:g}: {share:.2f} times the bound" for s, share in shares.items()),
+    return PROSE.claim(
+        "near the ideal",
         HOLDS if max(shares[0.5], shares[1.0]) <= 1.25 else DOES_NOT_HOLD,
+        runs=IDEAL_RUNS,
+        horizon=HORIZON,
+        shares=", ".join(f"scale {s:g}: {share:.2f} times the bound" for s, share in shares.items()),
     )
 
 
 def tail(results: Panels) -> Claim:
     """The worst run against the median one, by default."""
     worst = {s: _worst_over_median(results[f"scale {s:g}"]["LocalPairUCB"].final) for s in SCALES}
-    return Claim(
-        BEYOND,
-        f"No heavy tail: the worst run of LocalPairUCB is under {TAIL:g} times its median",
-        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale",
-        ", ".join(f"scale {s:g}: {w:.1f}" for s, w in worst.items()),
+    return PROSE.claim(
+        "no heavy tail",
         HOLDS if max(worst.values()) < TAIL else DOES_NOT_HOLD,
+        tail=TAIL,
+        runs=RUNS,
+        horizon=HORIZON,
+        worst=", ".join(f"scale {s:g}: {w:.1f}" for s, w in worst.items()),
     )
 
 
@@ -170,12 +187,14 @@ def cautious(lab: Lab, results: Panels) -> Claim:
     finals = _finals(lab, "cautious", LocalPairUCB(horizon=HORIZON, scale=CAUTIOUS))
     worst = {s: _worst_over_median(final) for s, final in finals.items()}
     price = {s: finals[s].mean() / results[f"scale {s:g}"]["LocalPairUCB"].final.mean() for s in SCALES}
-    return Claim(
-        BEYOND,
-        f"With scale = {CAUTIOUS:g} the worst run of LocalPairUCB is under {TAIL:g} times its median, for more regret on average",
-        f"hypercube, {RUNS} runs of {HORIZON} rounds at each scale",
-        ", ".join(f"scale {s:g}: {w:.1f}, for {price[s]:.2f} times the mean" for s, w in worst.items()),
+    return PROSE.claim(
+        "cautious",
         HOLDS if max(worst.values()) < TAIL else DOES_NOT_HOLD,
+        cautious=CAUTIOUS,
+        tail=TAIL,
+        runs=RUNS,
+        horizon=HORIZON,
+        worst=", ".join(f"scale {s:g}: {w:.1f}, for {price[s]:.2f} times the mean" for s, w in worst.items()),
     )
 
 
@@ -191,13 +210,15 @@ def coverage(lab: Lab) -> Claim:
         ratios.append(_largest_error(number))
     lab.report("frontier: coverage", COVERAGE_RUNS, COVERAGE_RUNS)
     covered = float(np.mean(np.array(ratios) <= 1.0))
-    return Claim(
-        BEYOND,
-        "The confidence set of LocalPairUCB with its published radius holds with probability at least 1 - δ",
-        f"hypercube, |θ*| = 1, {COVERAGE_RUNS} runs of {COVERAGE_ROUNDS} rounds, δ = {DELTA}, looked at in rounds 1, 2, 4, ...",
-        f"covered in {covered:.1%} of runs; the error is {np.median(ratios):.2f} of the radius in the median run, "
-        f"{max(ratios):.2f} at most",
+    return PROSE.claim(
+        "coverage",
         HOLDS if covered >= 1.0 - DELTA else DOES_NOT_HOLD,
+        runs=COVERAGE_RUNS,
+        rounds=COVERAGE_ROUNDS,
+        delta=DELTA,
+        covered=covered,
+        median=np.median(ratios),
+        largest=max(ratios),
     )
 
 
@@ -226,12 +247,15 @@ def robust(lab: Lab) -> Claim:
     policies: list[CompiledPolicy] = [with_weights, MaxPairUCB(horizon=HORIZON)]
     mine, theirs = lab.run("frontier: flipped votes", [Cell(p, world, HORIZON, RUNS, SEED) for p in policies])
     ratio, low, high = ratio_interval(mine.final, theirs.final)
-    return Claim(
-        BEYOND,
-        "With 10 % adversarial votes RCDB has less regret than the same policy without its weights",
-        f"hypercube, the first {flipped} of {HORIZON} votes turned round, {RUNS} runs, both with their defaults",
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of it ({mine.final.mean():.0f} against {theirs.final.mean():.0f})",
+    return PROSE.claim(
+        "robust",
         HOLDS if high < 1.0 else DOES_NOT_HOLD,
+        flipped=flipped,
+        horizon=HORIZON,
+        runs=RUNS,
+        ratio=_told(ratio, low, high),
+        mine=mine.final.mean(),
+        theirs=theirs.final.mean(),
     )
 
 
@@ -250,13 +274,17 @@ def stopping(lab: Lab, outcome: Outcome) -> Claim:
     outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, rows)
     ratio, low, high = ratio_interval(mine.votes, theirs.votes)
     good = mine.wrong <= DELTA * STOP_RUNS and ratio <= 0.5
-    return Claim(
-        BEYOND,
-        f"Stopping: BestArmPair announces a wrong arm in at most {DELTA:.0%} of runs, after at most half the votes of uniform sampling",
-        f"{STOP_RUNS} runs, {N_ARMS} random arms, dim {STOP_DIM}; all stop by the same rule, after {MOST_VOTES} votes at the latest",
-        f"wrong in {mine.wrong / STOP_RUNS:.1%} (uniform: {theirs.wrong / STOP_RUNS:.1%}), "
-        f"{ratio:.2f} [{low:.2f}, {high:.2f}] of the votes",
+    return PROSE.claim(
+        "stopping",
         HOLDS if good else DOES_NOT_HOLD,
+        delta=DELTA,
+        runs=STOP_RUNS,
+        n_arms=N_ARMS,
+        dim=STOP_DIM,
+        most_votes=MOST_VOTES,
+        wrong=mine.wrong / STOP_RUNS,
+        wrong_uniform=theirs.wrong / STOP_RUNS,
+        ratio=_told(ratio, low, high),
     )
 
 

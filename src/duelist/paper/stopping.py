@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.identification import announced
+from duelist.links import get_link
+from duelist.paper.fitted import fit_theta, pairs_of
 from duelist.policies import CompiledPolicy
-from duelist.policies._pooled import pooled
 from duelist.simulation import policy_seed
+
+Floats = NDArray[np.float64]
 
 N_ARMS: Final = 12
 DIM: Final = 4
@@ -29,7 +32,7 @@ LOOK_GROWTH: Final = 0.05
 class Race:
     """Votes that each run took (`MOST_VOTES` where it did not end), wrong announcements, runs without one."""
 
-    votes: NDArray[np.float64]
+    votes: Floats
     wrong: int
     undecided: int
 
@@ -57,14 +60,27 @@ def _one(policy: CompiledPolicy, rng: np.random.Generator, delta: float) -> tupl
     arms = rng.standard_normal((N_ARMS, DIM))
     theta = rng.standard_normal(DIM)
     utilities = arms @ (SIZE * theta / np.linalg.norm(theta))
-    look = FIRST_LOOK
+    wins, look = np.zeros((N_ARMS, N_ARMS)), FIRST_LOOK
     for vote in range(1, MOST_VOTES + 1):
         duel = policy.ask(arms)
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
-        policy.tell(duel, float(rng.random() < chance))
+        first_won = rng.random() < chance
+        policy.tell(duel, float(first_won))
+        wins[tuple(duel) if first_won else tuple(duel)[::-1]] += 1.0
         if vote == look:
             look += max(LOOK_EVERY, int(LOOK_GROWTH * vote))
-            best = announced(arms, *pooled(policy), delta)
+            ridge = policy.pooled_ridge_
+            best = announced(arms, *_estimate(arms, wins, ridge), ridge, delta)
             if best is not None:
                 return vote, best == int(np.argmax(utilities))
     return MOST_VOTES, None
+
+
+def _estimate(arms: Floats, wins: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """theta and its curvature from all votes so far, the same for every policy: none is asked what it has learned."""
+    i, j, votes, _ = pairs_of(wins)
+    if not votes.size:  # nothing but arms against themselves
+        return np.zeros(DIM), ridge * np.eye(DIM)
+    theta, z = fit_theta(arms, wins, ridge), arms[i] - arms[j]
+    slopes = votes * get_link("logistic").slope(z @ theta)
+    return theta, ridge * np.eye(DIM) + (z * slopes[:, None]).T @ z

@@ -11,16 +11,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from duelist.environments import Environment, Hypercube, Noiseless, RandomArms
-from duelist.experiments.compare import log_axis
+from duelist.experiments.compare import COLOURS, log_axis
 from duelist.experiments.lab import Cell, Lab, Result
-from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
-from duelist.experiments.problems import COLOURS, DIM, FIGURE_SEED, HORIZON
+from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Outcome
+from duelist.experiments.prose import Prose
+from duelist.paper.problems import DIM, FIGURE_SEED, HORIZON
 from duelist.policies import VACDB
 from duelist.simulation import policy_seed
 
 Floats = NDArray[np.float64]
 
 NAME: Final = "theory"
+PROSE: Final = Prose.of("duelist.paper", "theory.md")
 RUNS: Final = 64
 COVERAGE_RUNS: Final = 100
 COVERAGE_ROUNDS: Final = 512
@@ -34,13 +36,7 @@ RESAMPLES: Final = 1000
 
 def run(lab: Lab) -> Outcome:
     """Coverage, rates in T, d and the variance, the noiseless case, explorations a layer."""
-    outcome = Outcome(
-        NAME,
-        "Theory: rates and guarantees",
-        "The paper proves that VACDB's regret grows at most like d times the square root of the total variance, plus d. Here "
-        "are the quantities in its proof, measured. Rates are slopes on doubly logarithmic axes, with 95 % intervals from "
-        "resampling runs. VACDB has its default settings unless said otherwise.",
-    )
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
     figure = Figure(figsize=(13, 7.5), layout="constrained")
     axes = figure.subplots(2, 3)
     _coverage(lab, outcome, axes[0, 0])
@@ -51,9 +47,7 @@ def run(lab: Lab) -> Outcome:
     _explorations(lab, outcome, axes[1, 2])
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
-    outcome.add_figure(
-        "rates", figure, "Points are means over runs; dashed lines are the rates or bounds that the theory names."
-    )
+    outcome.add_figure("rates", figure, PROSE("caption"))
     outcome.settings = {"seed": FIGURE_SEED, "runs": RUNS, "resamples": RESAMPLES}
     return outcome
 
@@ -88,13 +82,15 @@ def _coverage(lab: Lab, outcome: Outcome, ax: Any) -> None:
     columns = ("runs", "rounds", "share covered", "promised", "median ratio", "largest ratio")
     outcome.add_table("coverage", "confidence sets of all layers with the published radius", columns, rows)
     outcome.claims.append(
-        Claim(
-            "appendix D, lemmas",
-            "With probability at least 1 - 2δ all confidence sets hold",
-            f"published radius, hypercube, {COVERAGE_RUNS} runs of {COVERAGE_ROUNDS} rounds, δ = {DELTA}",
-            f"covered in {covered:.0%} of runs; the error is {np.median(ratios):.2g} of the radius in the median run, "
-            f"{ratios.max():.2g} at most",
+        PROSE.claim(
+            "coverage",
             HOLDS if covered >= 1.0 - 2 * DELTA else DOES_NOT_HOLD,
+            runs=COVERAGE_RUNS,
+            rounds=COVERAGE_ROUNDS,
+            delta=DELTA,
+            covered=covered,
+            median=np.median(ratios),
+            largest=ratios.max(),
         )
     )
 
@@ -154,12 +150,11 @@ def _in_horizon(lab: Lab, outcome: Outcome, ax: Any) -> None:
     ax.legend(frameon=False, fontsize=8)
     outcome.add_table("horizon", "regret at the horizon the policy was given", ("arms", "T", "mean regret"), rows)
     outcome.claims.append(
-        Claim(
-            "5, theorem",
-            "Worst-case regret grows like the square root of T, up to logarithms",
-            f"slopes in T; {RUNS} runs",
-            "; ".join(told),
+        PROSE.claim(
+            "horizon",
             HOLDS if max(highs) <= 0.5 else HOLDS_ONLY_IF if min(highs) <= 0.5 else DOES_NOT_HOLD,
+            runs=RUNS,
+            slopes="; ".join(told),
         )
     )
 
@@ -179,12 +174,11 @@ def _in_dimension(lab: Lab, outcome: Outcome, ax: Any) -> None:
     rows = [(d, 2**d, round(m, 1)) for d, m in zip(DIMS, means, strict=True)]
     outcome.add_table("dimension", f"regret after {HORIZON} rounds", ("d", "arms", "mean regret"), rows)
     outcome.claims.append(
-        Claim(
-            "5, theorem",
-            "Regret grows at most in proportion to d, up to logarithms",
-            f"hypercube with all 2^d corners (the utility of the best corner itself grows like √d), {RUNS} runs",
-            f"slope {_told(slope)}",
+        PROSE.claim(
+            "dimension",
             HOLDS if slope[1] <= 1.0 else DOES_NOT_HOLD,
+            runs=RUNS,
+            slope=_told(slope),
         )
     )
 
@@ -210,13 +204,14 @@ def _in_variance(lab: Lab, outcome: Outcome, ax: Any) -> None:
     outcome.add_table("variance", "regret and the variance met", columns, rows)
     falls = all(a > b for a, b in itertools.pairwise(means))
     outcome.claims.append(
-        Claim(
-            "5, theorem",
-            "Regret follows the total variance of the comparisons",
-            f"θ* scaled from {SCALES[0]:g} to {SCALES[-1]:g}, {RUNS} runs",
-            f"regret / scale falls with every step: {'yes' if falls else 'no'}; slope in the variance met while exploring "
-            f"{_told(slope)}; over all rounds Σσ² stays near T/4, since a best arm that meets itself has variance 1/4",
+        PROSE.claim(
+            "variance",
             HOLDS_ONLY_IF if falls else DOES_NOT_HOLD,
+            least=SCALES[0],
+            most=SCALES[-1],
+            runs=RUNS,
+            falls="yes" if falls else "no",
+            slope=_told(slope),
         )
     )
 
@@ -238,12 +233,13 @@ def _noiseless(lab: Lab, outcome: Outcome, ax: Any) -> None:
         "noiseless", "deterministic comparisons", ("d", f"after {HORIZON // 2}", f"after {HORIZON}"), rows
     )
     outcome.claims.append(
-        Claim(
-            "5, remark",
-            "Without noise regret is of order d and stops growing",
-            f"deterministic comparisons, hypercube, T = {HORIZON}, {RUNS} runs",
-            f"second half of the rounds adds at most {growth:.1%}; slope in d {_told(slope)}",
+        PROSE.claim(
+            "no noise",
             HOLDS if growth < 0.01 and slope[1] <= 1.0 else HOLDS_ONLY_IF if slope[1] <= 1.5 else DOES_NOT_HOLD,
+            horizon=HORIZON,
+            runs=RUNS,
+            growth=growth,
+            slope=_told(slope),
         )
     )
 
@@ -267,12 +263,14 @@ def _explorations(lab: Lab, outcome: Outcome, ax: Any) -> None:
     )
     held = all(n <= b for n, b in zip(most, bounds, strict=True))
     outcome.claims.append(
-        Claim(
-            "appendix D",
-            "Layer l explores at most 4^l 2 d log(1 + 4^(l+1) A² |Ψ| / d) times",
-            f"hypercube, T = {HORIZON}, {RUNS} runs",
-            "; ".join(f"layer {k}: {n} of at most {b:.0f}" for k, n, b in zip(layers, most, bounds, strict=True)),
+        PROSE.claim(
+            "explorations",
             HOLDS if held else DOES_NOT_HOLD,
+            horizon=HORIZON,
+            runs=RUNS,
+            layers="; ".join(
+                f"layer {k}: {n} of at most {b:.0f}" for k, n, b in zip(layers, most, bounds, strict=True)
+            ),
         )
     )
 

@@ -8,10 +8,10 @@ from scipy.special import expit
 
 from duelist.datasets import load_eventtime, load_photos
 from duelist.experiments import tuning
-from duelist.experiments.catalog import figure_2
 from duelist.experiments.lab import Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
-from duelist.experiments.problems import ALL_POLICIES
+from duelist.paper import figure_2, fitted
+from duelist.paper.problems import ALL_POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def photos(folder):
 
 @pytest.fixture(scope="module")
 def utilities(counts):
-    return figure_2.fit_utilities(counts)
+    return fitted.fit_utilities(counts)
 
 
 def log_likelihood(counts, u):
@@ -43,7 +43,7 @@ def log_likelihood(counts, u):
 
 def test_fitted_utilities_are_where_the_likelihood_is_flat(counts, utilities):
     chance = expit(utilities[:, None] - utilities[None])
-    slope = counts.sum(axis=1) - ((counts + counts.T) * chance).sum(axis=1) - figure_2.EVENT_RIDGE * utilities
+    slope = counts.sum(axis=1) - ((counts + counts.T) * chance).sum(axis=1) - fitted.EVENT_RIDGE * utilities
     np.testing.assert_allclose(slope, 0.0, atol=1e-8)
     assert utilities.sum() == pytest.approx(0.0, abs=1e-8)
 
@@ -51,17 +51,17 @@ def test_fitted_utilities_are_where_the_likelihood_is_flat(counts, utilities):
 @pytest.mark.parametrize("criterion", [0, 1, 2])
 def test_the_photo_model_is_where_its_likelihood_is_flat(photos, criterion):
     arms, wins = photos.standardised, photos.wins[criterion]
-    theta = figure_2.fit_theta(arms, wins, figure_2.PHOTO_RIDGE)
+    theta = fitted.fit_theta(arms, wins, fitted.PHOTO_RIDGE)
     u = arms @ theta
     pull = wins.sum(axis=1) - ((wins + wins.T) * expit(u[:, None] - u[None])).sum(axis=1)
-    np.testing.assert_allclose(arms.T @ pull, figure_2.PHOTO_RIDGE * theta, atol=1e-7)
+    np.testing.assert_allclose(arms.T @ pull, fitted.PHOTO_RIDGE * theta, atol=1e-7)
 
 
-@pytest.mark.parametrize("dim", figure_2.DIMS)
+@pytest.mark.parametrize("dim", fitted.DIMS)
 def test_every_dimension_fits_the_votes_alike(counts, utilities, dim):
     """The likelihood sees features and theta only through x . theta, so the dimension cannot be told from votes."""
     for seed in (0, 1):
-        arms, theta = figure_2.fit_jointly(counts, dim, np.random.default_rng(seed))
+        arms, theta = fitted.fit_jointly(counts, dim, np.random.default_rng(seed))
         assert arms.shape == (100, dim)
         u = arms @ theta
         np.testing.assert_allclose(u - u.mean(), utilities, atol=1e-4)
@@ -69,9 +69,9 @@ def test_every_dimension_fits_the_votes_alike(counts, utilities, dim):
 
 
 def test_held_out_votes_do_not_tell_the_dimension_either(folder, utilities, monkeypatch):
-    monkeypatch.setattr(figure_2, "DIMS", (1, 3, 5))
-    monkeypatch.setattr(figure_2, "FOLDS", 2)
-    rows = figure_2.dimension_rows(load_eventtime(folder), utilities)
+    monkeypatch.setattr(fitted, "DIMS", (1, 3, 5))
+    monkeypatch.setattr(fitted, "FOLDS", 2)
+    rows = fitted.dimension_rows(load_eventtime(folder), utilities)
     assert [row[:2] for row in rows] == [(1, 101), (3, 303), (5, 505)]
     for _, _, held_out, difference, change in rows:
         assert np.log(0.5) < held_out < 0.0
@@ -81,34 +81,34 @@ def test_held_out_votes_do_not_tell_the_dimension_either(folder, utilities, monk
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 10])
 def test_features_give_back_the_utilities(utilities, dim):
-    arms, theta = figure_2.factorise(utilities, dim, seed=3)
+    arms, theta = fitted.factorise(utilities, dim, seed=3)
     np.testing.assert_allclose(arms @ theta, utilities, atol=1e-9)
     np.testing.assert_allclose(arms.mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(arms.std(axis=0), 1.0)
 
 
 def test_features_depend_on_the_seed_alone(utilities):
-    first, again, other = (figure_2.factorise(utilities, 5, seed)[0] for seed in (1, 1, 2))
+    first, again, other = (fitted.factorise(utilities, 5, seed)[0] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
 
 
 @pytest.mark.parametrize(("criterion", "percent"), [(0, 71), (1, 67), (2, 64)])
 def test_the_linear_photo_model_predicts_as_many_held_out_votes_as_is_known(photos, criterion, percent):
-    row = figure_2.photo_row(photos, criterion)
+    row = fitted.photo_row(photos, criterion)
     assert round(100 * row[3]) == percent
     assert row[1] == photos.wins[criterion].sum()
 
 
 def test_photo_worlds_share_their_features(photos):
-    simulated, replayed = figure_2.photo_worlds(photos)
+    simulated, replayed = fitted.photo_worlds(photos)
     np.testing.assert_array_equal(simulated.arms, replayed.arms)
     assert simulated.dim == replayed.dim == 23
     np.testing.assert_array_equal(replayed.matrix, photos.shares[0])
 
 
 def test_the_published_scale_is_in_multiples_of_the_kappa_the_policy_derives(utilities):
-    world = figure_2.event_world(utilities)
+    world = fitted.event_world(utilities)
     policy = figure_2.publish("VACDB", {"scale": 3.0, "explore": "widest"}, world)
     policy.ask(world.arms)
     kappa = policy.make_memory(np.zeros((1, 4), np.uint64), world.arms[None]).state().kappa[0]
@@ -170,7 +170,7 @@ def test_the_verdict_follows_from_the_numbers(ours, theirs, verdict, named):
 SMALL = {
     "HORIZON": 30, "RUNS": 3, "TUNING_HORIZON": 10, "TUNING_RUNS": 1, "SCALE_RUNS": 2, "OTHER_RUNS": 2,
     "PHOTO_HORIZON": 12, "PHOTO_RUNS": 2, "PHOTO_TUNING_HORIZON": 6, "PHOTO_TUNING_RUNS": 1,
-    "DIMS": (1, 2), "FOLDS": 2, "KAPPA_SCALES": (1e-3,), "LAYERED_SCALES": (1.0,),
+    "KAPPA_SCALES": (1e-3,), "LAYERED_SCALES": (1.0,),
 }  # fmt: skip
 
 
@@ -178,6 +178,8 @@ SMALL = {
 def small(folder, monkeypatch):
     for name, value in SMALL.items():
         monkeypatch.setattr(figure_2, name, value)
+    monkeypatch.setattr(fitted, "DIMS", (1, 2))
+    monkeypatch.setattr(fitted, "FOLDS", 2)
     monkeypatch.setattr(tuning, "SCALES", (0.5, 1.0))
     monkeypatch.setattr(tuning, "RIDGES", (1.0,))
     monkeypatch.setenv("DUELIST_DATA", str(folder))

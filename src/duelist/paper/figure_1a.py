@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from duelist.experiments.compare import COLUMNS, beats, comparison_rows, draw_curves
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
-from duelist.experiments.problems import (
+from duelist.experiments.prose import Prose
+from duelist.experiments.tuning import TUNING_SEED, Tuned, tune
+from duelist.paper.problems import (
     ALL_POLICIES,
     FIGURE_SEED,
     LAYERED,
@@ -20,24 +22,18 @@ from duelist.experiments.problems import (
     as_published,
     families,
 )
-from duelist.experiments.tuning import TUNING_SEED, Tuned, tune
 from duelist.policies import CompiledPolicy
 from duelist.policies.vacdb import EXPLORE
 
 NAME: Final = "figure-1a"
+PROSE: Final = Prose.of("duelist.paper", "figure-1a.md")
 PUBLISHED_SCALES: Final = tuple(1e-5 * 2.0**k for k in range(-2, 5))
 LAYERED_SCALES: Final = tuple(2.0**k for k in range(-4, 3))
 
 
 def run(lab: Lab) -> Outcome:
     """Three families of problems, two panels each."""
-    outcome = Outcome(
-        NAME,
-        "Figure 1a: regret over time",
-        "Each policy plays the same problems. Lower curves are better: regret counts how much worse the arms shown were "
-        "than the best arm. The paper claims that VACDB is lowest. We look at it twice: with the settings of the paper's "
-        "experiments, and with every policy tuned with the same effort.",
-    )
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
     panels: dict[tuple[str, str], dict[str, Result]] = {}
     for family, problem in families().items():
         environment, horizon = problem.environment, problem.horizon
@@ -53,7 +49,7 @@ def run(lab: Lab) -> Outcome:
             outcome.add_table(table, title, COLUMNS, comparison_rows(results, settings))
             outcome.claims.append(_first_place(family, panel, horizon, results))
     outcome.claims.append(_edge_over_max_in_p(panels))
-    outcome.add_figure("regret", _draw(panels), _caption())
+    outcome.add_figure("regret", _draw(panels), PROSE("caption", runs=RUNS))
     outcome.settings = {"figure seed": FIGURE_SEED, "tuning seed": TUNING_SEED, "runs": RUNS}
     return outcome
 
@@ -87,17 +83,17 @@ def _first_place(family: str, panel: str, horizon: int, results: Mapping[str, Re
     others = [n for n in PAPER_POLICIES if n != "VACDB"]
     signs = {name: beats(results, "VACDB", name) for name in others}
     mean = {name: results[name].final.mean() for name in ("VACDB", *others)}
-    told = ", ".join(f"{name} {value:.0f}" for name, value in mean.items())
-    sure = [n for n, s in signs.items() if s > 0]
-    lost = [n for n, s in signs.items() if s < 0]
-    verdict = HOLDS if len(sure) == len(others) else DOES_NOT_HOLD
-    detail = f"below {', '.join(sure) or 'none'}; above {', '.join(lost) or 'none'} (paired 95 % intervals off zero)"
-    return Claim(
-        "6, figure 1a",
-        "VACDB has a better regret over the other methods on average",
-        f"{family}, {panel}, T = {horizon}",
-        f"{told}: VACDB {detail}",
-        verdict,
+    below = [n for n, s in signs.items() if s > 0]
+    above = [n for n, s in signs.items() if s < 0]
+    return PROSE.claim(
+        "first place",
+        HOLDS if len(below) == len(others) else DOES_NOT_HOLD,
+        family=family,
+        panel=panel,
+        horizon=horizon,
+        means=", ".join(f"{name} {value:.0f}" for name, value in mean.items()),
+        below=", ".join(below) or "none",
+        above=", ".join(above) or "none",
     )
 
 
@@ -111,13 +107,7 @@ def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) 
                 f"{name} {'below' if sign > 0 else 'above' if sign < 0 else 'level with'} MaxInP ({family}, {panel})"
             )
     verdict = HOLDS if min(signs) > 0 else DOES_NOT_HOLD if max(signs) <= 0 else HOLDS_ONLY_IF
-    return Claim(
-        "6, figure 1a",
-        "MaxPairUCB and CoLSTIM have a slight edge over MaxInP",
-        "all panels",
-        "; ".join(told),
-        verdict,
-    )
+    return PROSE.claim("edge over MaxInP", verdict, cases="; ".join(told))
 
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
@@ -132,15 +122,6 @@ def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
         ax.set_xlabel("round")
     axes[0, 0].legend(frameon=False, fontsize=9)
     return figure
-
-
-def _caption() -> str:
-    return (
-        f"Mean of {RUNS} runs with the 95 % interval of the mean. 32 arms in 5 dimensions. Upper row: comparators with radius "
-        "2 sqrt(d log T) and ridge 0.001, VACDB with its published radius scaled. Lower row: radius scale and ridge of every "
-        "policy tuned with the same budget on other seeds (for changing arms on half as many rounds). Sta'D and SupCoLSTIM often "
-        "coincide: once one arm is left, both show it against itself."
-    )
 
 
 def _slug(text: str) -> str:

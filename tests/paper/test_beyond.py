@@ -5,12 +5,11 @@ import pytest
 
 import duelist as dl
 from duelist.environments import Hypercube
-from duelist.experiments import beyond
-from duelist.experiments.catalog import frontier
-from duelist.experiments.ideal import least_regret
 from duelist.experiments.lab import Lab, Result
 from duelist.experiments.outcome import BEYOND, DOES_NOT_HOLD, HOLDS, Outcome
-from duelist.experiments.stopping import Race, race
+from duelist.paper import beyond, frontier
+from duelist.paper.ideal import least_regret
+from duelist.paper.stopping import Race, race
 
 SCALES = (0.5, 1.0, 2.0, 4.0)
 RUNS = 40

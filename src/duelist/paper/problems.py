@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,6 @@ ALL_POLICIES: Final = (*PAPER_POLICIES, "StaD", "SupCoLSTIM")
 LAYERED: Final = ("VACDB", "StaD", "SupCoLSTIM")
 PAPER_RIDGE: Final = 0.001
 
-COLOURS: Final = {
-    "VACDB": "#0b5fa5",
-    "MaxInP": "#e07b00",
-    "MaxPairUCB": "#2a8f3c",
-    "CoLSTIM": "#c0392b",
-    "StaD": "#7d5ba6",
-    "SupCoLSTIM": "#6b6b6b",
-}
-
 
 def submission_theta() -> NDArray[np.float64]:
     """theta* of the code submitted with the paper: one fixed random vector of unit length."""
@@ -38,7 +30,8 @@ def submission_theta() -> NDArray[np.float64]:
     return np.asarray(theta / np.linalg.norm(theta))
 
 
-class Family(NamedTuple):
+@dataclass(frozen=True)
+class Family:
     """A family of problems, and how long and how often to play it: in the figure, and in each first trial of tuning."""
 
     environment: Environment

@@ -10,16 +10,18 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from duelist.environments import Hypercube
-from duelist.experiments.catalog.figure_1a import published_policies
-from duelist.experiments.compare import log_axis
+from duelist.experiments.compare import COLOURS, log_axis
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
-from duelist.experiments.problems import ALL_POLICIES, COLOURS, DIM, FIGURE_SEED, HORIZON, RUNS, Family
+from duelist.experiments.prose import Prose
 from duelist.experiments.tuning import TUNING_SEED, tune
+from duelist.paper.figure_1a import published_policies
+from duelist.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family
 from duelist.policies import CompiledPolicy
 from duelist.runs import interval
 
 NAME: Final = "figure-1b"
+PROSE: Final = Prose.of("duelist.paper", "figure-1b.md")
 SCALES: Final = (0.5, 1.0, 2.0, 4.0)
 PUBLISHED_RUNS: Final = 32
 TUNING_RUNS: Final = 12
@@ -37,13 +39,7 @@ def run(lab: Lab) -> Outcome:
         ).make()
         for name in ALL_POLICIES
     }
-    outcome = Outcome(
-        NAME,
-        "Figure 1b: variance awareness",
-        "Scaling θ* up makes comparisons clearer, so that their outcomes vary less. A variance-aware policy should then lose "
-        "less. Every policy plays one setting at all four scales and is not told which scale it is. Regret is divided by the "
-        "scale, as in the authors' code, so that the curves can be compared.",
-    )
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
     panels: dict[str, Grid] = {}
     for panel, policies in (("as published", published), ("fairly tuned", tuned)):
         wanted = [(name, scale) for name in policies for scale in SCALES]
@@ -65,20 +61,9 @@ def run(lab: Lab) -> Outcome:
         ("scale", "variance, exploration", "variance, all rounds", "regret / scale", "regret"),
         variance_rows,
     )
-    outcome.add_figure(
-        "curves", _curves(panels["as published"]), "VACDB as published at four scales: the paper's figure 1b."
-    )
-    outcome.add_figure(
-        "all",
-        _all(panels),
-        "Left and middle: final regret divided by the scale. Right: the same against the variance each run "
-        "met while exploring (an arm that meets itself when the policy exploits has the largest variance, 1/4, and no regret).",
-    )
-    outcome.add_figure(
-        "layers",
-        _layers(panels),
-        "Share of rounds in which each layer of VACDB learned; grey: exploitation, nothing learned.",
-    )
+    outcome.add_figure("curves", _curves(panels["as published"]), PROSE("caption of curves"))
+    outcome.add_figure("all", _all(panels), PROSE("caption of all"))
+    outcome.add_figure("layers", _layers(panels), PROSE("caption of layers"))
     outcome.settings = {"figure seed": FIGURE_SEED, "tuning seed": TUNING_SEED, "runs": RUNS, "scales": SCALES}
     return outcome
 
@@ -93,13 +78,12 @@ def _row(name: str, settings: str, grid: Grid) -> tuple[object, ...]:
 def _falls(panel: str, grid: Grid) -> Claim:
     finals = [grid["VACDB", s].final / s for s in SCALES]
     falls = all(interval(a - b)[0] > 0.0 for a, b in itertools.pairwise(finals))
-    told = ", ".join(f"{s:g}: {f.mean():.0f}" for s, f in zip(SCALES, finals, strict=True))
-    return Claim(
-        "6, figure 1b",
-        "With decreasing variance, VACDB suffers less regret",
-        f"θ* scaled by 0.5, 1, 2, 4, {panel}; regret divided by the scale",
-        f"{told}; each step down with a paired 95 % interval off zero: {'yes' if falls else 'no'}",
+    return PROSE.claim(
+        "regret falls",
         HOLDS if falls else DOES_NOT_HOLD,
+        panel=panel,
+        means=", ".join(f"{s:g}: {f.mean():.0f}" for s, f in zip(SCALES, finals, strict=True)),
+        falls="yes" if falls else "no",
     )
 
 

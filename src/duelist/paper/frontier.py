@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from duelist.datasets import load_eventtime, load_photos
 from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms
-from duelist.experiments import beyond
-from duelist.experiments.beyond import FLIPPED, SEED, TUNED, Panels
-from duelist.experiments.catalog.figure_1b import SCALES
-from duelist.experiments.catalog.figure_2 import event_world, fit_utilities, photo_worlds
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import Outcome
-from duelist.experiments.problems import ALL_POLICIES, DIM, HORIZON, RUNS
 from duelist.experiments.tuning import TUNING_SEED, tune
+from duelist.paper import beyond
+from duelist.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels
+from duelist.paper.figure_1b import SCALES
+from duelist.paper.fitted import event_world, fit_utilities, photo_worlds
+from duelist.paper.problems import ALL_POLICIES, DIM, HORIZON, RUNS
 from duelist.policies import VACDB, make_policy
 
 Floats = NDArray[np.float64]
@@ -33,7 +34,8 @@ FROM_ABOVE: Final = "VACDB from layer 0"
 PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair")
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """What is played, for how long and how often; `settings` go to every policy."""
 
     environment: Environment
@@ -67,13 +69,7 @@ def problems() -> dict[str, Problem]:
 
 def run(lab: Lab) -> Outcome:
     """All policies with their defaults, the paper's tuned once; the claims of the new ones."""
-    outcome = Outcome(
-        NAME,
-        "The frontier: which policy to take",
-        "Every policy plays every problem with one setting: its default, or the one that was best on average over the four "
-        "scales of θ* (tuned, on other seeds). A number is mean regret divided by that of the best policy on the problem, so 1 is best. "
-        "No policy is told which problem it plays.",
-    )
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
     worlds = [Hypercube(dim=DIM, scale=s) for s in SCALES]
     tuned = {
         name: tune(lab, name, list(worlds), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, frontier").make
@@ -90,7 +86,7 @@ def run(lab: Lab) -> Outcome:
     outcome.add_table("relative", "mean regret divided by that of the best", *_relative(results))
     outcome.add_table("regret", "mean average regret, and the worst run over the median", *_absolute(results, grid))
     outcome.claims += beyond.claims(lab, results, tuned, outcome)
-    outcome.add_figure("relative", _draw(results), "Mean regret divided by that of the best policy on each problem.")
+    outcome.add_figure("relative", _draw(results), PROSE("caption"))
     outcome.settings = {"seed": SEED, "tuning seed": TUNING_SEED, "runs": RUNS, "runs elsewhere": OTHER_RUNS}
     return outcome
 

@@ -1,1 +1,0 @@
-"""One file an experiment: a declared sweep and its analysis beside it."""
