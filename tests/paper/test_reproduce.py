@@ -59,6 +59,10 @@ def test_everything_promised_is_written_and_the_same_twice(tiny, name, tmp_path)
     for figure in first.figures:
         assert (folder / f"{figure}.png").stat().st_size > 10_000
         ET.parse(folder / f"{figure}.svg")
+        for kind in ("png", "svg"):
+            assert (folder / f"{figure}.{kind}").read_bytes() == (
+                tmp_path / "b" / name / f"{figure}.{kind}"
+            ).read_bytes()
     for table, content in first.tables.items():
         rows = list(csv.reader((folder / f"{table}.csv").read_text().splitlines()))
         assert tuple(rows[0]) == content.columns

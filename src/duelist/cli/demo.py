@@ -19,13 +19,14 @@ def demo(
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = DEMO_RUNS,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
 ) -> None:
-    """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms."""
-    from duelist.demo import DIM, run_demo
+    """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, with LocalPairUCB beside them."""
+    from duelist.demo import DIM, demo_policies, run_demo
 
     with kind_errors():
+        names = ", ".join(type(policy).__name__ for policy in demo_policies(horizon))
         say(
-            f"{runs} runs of {horizon} rounds, {2**DIM} arms in {DIM} dimensions, random unit theta*, logistic link, "
-            f"seed {seed}; every policy with its default settings."
+            f"{names}: {runs} runs of {horizon} rounds, {2**DIM} arms in {DIM} dimensions, random unit theta*, "
+            f"logistic link, seed {seed}; every policy with its default settings."
         )
         with bars() as report:
             result, written = run_demo(folder, horizon, runs, seed=seed, progress=report)

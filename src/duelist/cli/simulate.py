@@ -76,11 +76,12 @@ def _played(
 
 def _policy(spec: str, horizon: int) -> CompiledPolicy:
     """The policy of a spec; @NAME is one that `tune` has stored."""
-    from duelist.experiments.tuning import Tuned
-    from duelist.specs import parse_policy
-
     if not spec.startswith("@"):
+        from duelist.specs import parse_policy
+
         return parse_policy(spec, horizon)
+    from duelist.experiments.tuning import Tuned
+
     path = TUNED_FOLDER / f"{spec[1:]}.json"
     if not path.exists():
         raise InvalidInput(f"no tuned policy {spec[1:]!r} in {TUNED_FOLDER}; make it with `duelist tune`")

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.compiled import SOURCE_STAMP
-from duelist.environments import Environment, Truth
+from duelist.environments import Environment
 from duelist.files import replacing
-from duelist.links import mean_of
 from duelist.policies import Policy
 from duelist.runs import Runs
 from duelist.simulation import simulate
@@ -94,12 +93,12 @@ class Result:
         return np.asarray(self.layer_counts.sum(axis=0) / self.layer_counts.sum())
 
     @classmethod
-    def of(cls, runs: Runs, label: str, truth: Truth) -> Result:
+    def of(cls, runs: Runs, label: str, environment: Environment) -> Result:
         """The part of a simulation that is kept."""
         curves = runs.regret(label)
         at = np.unique(np.linspace(1, runs.horizon, CURVE_POINTS).astype(np.int64))
         layers = runs.layers(label)
-        variance = _variances(runs, label, truth)
+        variance = _variances(runs, label, environment)
         return cls(
             rounds=at,
             mean=curves[:, at - 1].mean(axis=0),
@@ -113,17 +112,13 @@ class Result:
         )
 
 
-def _variances(runs: Runs, label: str, truth: Truth) -> Floats:
+def _variances(runs: Runs, label: str, environment: Environment) -> Floats:
     """p (1 - p) of every round; zero where comparisons have no noise."""
-    log = runs.log(label)
+    log, truth = runs.log(label), environment.truth()
     if truth.noiseless:
         return np.zeros(log.first_gap.shape)
-    if truth.table.size:
-        p = truth.table[log.first, log.second]
-    else:
-        p = np.empty(log.first_gap.size)
-        mean_of(truth.link, (log.second_gap - log.first_gap).reshape(-1), p)
-        p = p.reshape(log.first_gap.shape)
+    gaps = log.second_gap - log.first_gap
+    p = truth.table[log.first, log.second] if truth.table.size else environment.link.mean(gaps)
     return np.asarray(p * (1.0 - p))
 
 
@@ -161,7 +156,7 @@ class Lab:
         runs = simulate(
             {"policy": cell.policy}, cell.environment, cell.horizon, cell.runs, cell.seed, threads=self._threads
         )
-        result = Result.of(runs, "policy", cell.environment.truth())
+        result = Result.of(runs, "policy", cell.environment)
         _write(path, result)
         self.played += 1
         return result

@@ -62,12 +62,13 @@ class Prose:
     def claim(self, name: str, verdict: str, **values: Any) -> Claim:
         """The claim of the section `claim: name`, its places filled."""
         fields: dict[str, list[str]] = {}
+        current = ""
         for line in self._found(f"claim: {name}"):
             key, colon, rest = line.partition(": ")
             if colon and key in _FIELDS:
-                fields[key] = [rest]
+                current, fields[key] = key, [rest]
             else:
-                next(reversed(fields.values())).append(line)
+                fields[current].append(line)
         section, claim, setting, found = (" ".join(fields[key]).format(**values) for key in _FIELDS)
         return Claim(section, claim, setting, found, verdict)
 

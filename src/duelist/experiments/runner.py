@@ -17,6 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
 from duelist.experiments.lab import Lab, Progress
 from duelist.experiments.outcome import Outcome, Table
 from duelist.files import replacing
@@ -54,15 +57,19 @@ def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
 def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Figures, tables and settings of one experiment."""
     for name, figure in outcome.figures.items():
-        for kind in ("png", "svg"):
-            # Without a date in it an SVG of the same numbers is the same file.
-            metadata = {"Date": None} if kind == "svg" else None
-            with replacing(folder / f"{name}.{kind}") as file:
-                figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+        _save_figure(folder / f"{name}.png", figure)
+        # Without a date in it, and with names that are not random, an SVG of the same numbers is the same file.
+        with rc_context({"svg.hashsalt": outcome.name}):
+            _save_figure(folder / f"{name}.svg", figure, metadata={"Date": None})
     for name, table in outcome.tables.items():
         write_text(folder / f"{name}.csv", csv_text(table))
     found = {"settings": outcome.settings, "claims": [asdict(c) for c in outcome.claims]}
     write_text(folder / "settings.json", json.dumps({"title": outcome.title, **found}, indent=2, default=str) + "\n")
+
+
+def _save_figure(path: Path, figure: Figure, **options: Any) -> None:
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, **options)
 
 
 def csv_text(table: Table) -> str:
