@@ -233,7 +233,7 @@ class Marathon:
     made up its mind cost nothing and would flatter it: the truth is flat enough to keep every policy asking.
     """
 
-    def __init__(self, policy: dl.CompiledPolicy, kind: str) -> None:
+    def __init__(self, policy: dl.NativePolicy, kind: str) -> None:
         rng = np.random.default_rng(1)
         self.policy = policy
         self.sets = rng.standard_normal((1000 if kind == "changing" else 1, 32, DIM))

@@ -1,36 +1,61 @@
 """duelist: which two should I show next? Contextual dueling bandits."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from duelist import environments, policies
-from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
-from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
-from duelist.estimation import Fit, fit_mle
-from duelist.links import Link, get_link
-from duelist.policies import (
-    RCDB,
-    VACDB,
-    BestArmPair,
-    CoLSTIM,
-    GreedyChallenger,
-    GreedyUniform,
-    LocalPairUCB,
-    MaxInP,
-    MaxPairUCB,
-    Policy,
-    StaD,
-    SupCoLSTIM,
-    ThompsonPair,
-    UniformPair,
-    make_policy,
-    restore_policy,
-)
-from duelist.runs import Runs
-from duelist.selection import Pair, best_pair, widest_pair
-from duelist.simulation import simulate
+if TYPE_CHECKING:
+    from duelist import datasets, environments, policies, reference
+    from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
+    from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
+    from duelist.estimation import Fit, fit_mle
+    from duelist.links import Link, get_link
+    from duelist.policies import (
+        RCDB,
+        VACDB,
+        BestArmPair,
+        CoLSTIM,
+        GreedyChallenger,
+        GreedyUniform,
+        LocalPairUCB,
+        MaxInP,
+        MaxPairUCB,
+        Policy,
+        StaD,
+        SupCoLSTIM,
+        ThompsonPair,
+        UniformPair,
+        make_policy,
+        restore_policy,
+    )
+    from duelist.runs import Runs
+    from duelist.selection import Pair, best_pair, widest_pair
+    from duelist.simulation import simulate
+    from duelist.study import create_study, delete_study, list_studies, load_study
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "datasets": "",
+    "environments": "",
+    "policies": "",
+    "reference": "",
+    **dict.fromkeys(("FIRST_WON", "SECOND_WON", "TIE", "Duel"), "domain"),
+    **dict.fromkeys(("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"), "errors"),
+    **dict.fromkeys(("Fit", "fit_mle"), "estimation"),
+    **dict.fromkeys(("Link", "get_link"), "links"),
+    **dict.fromkeys(
+        (
+            "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
+            "MaxPairUCB", "Policy", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
+        ),
+        "policies",
+    ),
+    "Runs": "runs",
+    **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
+    "simulate": "simulation",
+    **dict.fromkeys(("create_study", "delete_study", "list_studies", "load_study"), "study"),
+}  # fmt: skip
+"""Where each public name lives; "": it is a room itself."""
 
 __all__ = [
     "FIRST_WON",
@@ -61,6 +86,7 @@ __all__ = [
     "UnknownDuel",
     "best_pair",
     "create_study",
+    "datasets",
     "delete_study",
     "environments",
     "fit_mle",
@@ -69,16 +95,23 @@ __all__ = [
     "load_study",
     "make_policy",
     "policies",
+    "reference",
     "restore_policy",
     "simulate",
     "widest_pair",
 ]
 
-_OF_STUDIES = ("create_study", "delete_study", "list_studies", "load_study")
-
 
 def __getattr__(name: str) -> Any:
-    """Studies bring a database library along; who only simulates does not wait for it."""
-    if name in _OF_STUDIES:
-        return getattr(import_module("duelist.study"), name)
-    raise AttributeError(f"module 'duelist' has no attribute {name!r}")
+    """Each name is loaded when it is first used: who only simulates does not wait for a database library."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'duelist' has no attribute {name!r}")
+    found = import_module(f"duelist.{home or name}")
+    value = getattr(found, name) if home else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,25 +8,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist import native
+from duelist.arrays import Floats, check_choice, finite_floats, floats, is_whole
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats, floats
-from duelist.kernels import mle
-from duelist.kernels.random import seed_words
-from duelist.kernels.scratch import Room, cut, scratch_block
-from duelist.kernels.tracking import one_pass
 from duelist.links import Link, get_link
-
-Floats = NDArray[np.float64]
 
 SOLVERS: Final = ("newton", "agd", "svrg", "online")
 
-_ONE_PASS: Final = -1
+_CONVERGED, _OUT_OF_ITERATIONS, _STALLED, _ONE_PASS = range(4)
 _ADVICE: Final = {
-    mle.CONVERGED: "converged",
-    mle.OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
+    _CONVERGED: "converged",
+    _OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
+    _STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
     _ONE_PASS: "one pass over the duels in their order: an approximation; take solver='newton' for the root",
-    mle.STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
 }
+_PAD: Final = 16
 _LARGEST_ENERGY: Final = 1e300
 _ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online": 1}
 
@@ -100,34 +96,26 @@ def fit_mle(
     """
     z, mass, wins = _check_rows(differences, outcomes, weights)
     dim = z.shape[0]
-    code = get_link(link).code
+    name = get_link(link).name
     _check_settings(ridge, solver, tolerance, max_iterations)
-    ridge = float(ridge)
     theta = _check_start(start, dim)
-    gradient = np.empty(dim)
-    mle.gradient(z, mass, wins, ridge, code, np.zeros(dim), gradient)
-    limit = max_iterations if max_iterations is not None else _ITERATIONS[solver]
-    if solver == "newton":
-        goal = tolerance if tolerance is not None else 1e-16
-        status, iterations = mle.newton(z, mass, wins, ridge, code, theta, goal, limit)
-    else:
-        goal = tolerance if tolerance is not None else max(1e-10 * mle.norm(gradient), 1e-12)
-        if solver == "online":
-            room = Room(1, dim, 0)
-            one_pass(z, mass, wins, ridge, code, theta, cut(scratch_block(room), room))
-            status, iterations = _ONE_PASS, 1
-        elif solver == "agd":
-            status, iterations = mle.accelerated_gradient(z, mass, wins, ridge, code, theta, goal, limit)
-        else:
-            status, iterations = mle.variance_reduced(z, mass, wins, ridge, code, theta, goal, limit, seed_words(seed))
-    mle.gradient(z, mass, wins, ridge, code, theta, gradient)
-    return Fit(theta, status == mle.CONVERGED, _ADVICE[status], iterations, float(mle.norm(gradient)), solver)
+    rows = (z, mass, wins, float(ridge), name)
+    if tolerance is None:
+        slope_at_zero = np.linalg.norm(native.gradient(*rows, np.zeros(dim)))
+        tolerance = 1e-16 if solver == "newton" else max(1e-10 * float(slope_at_zero), 1e-12)
+    most = max_iterations if max_iterations is not None else _ITERATIONS[solver]
+    words = np.asarray(np.random.SFC64(seed).state["state"]["state"], np.uint64)
+    theta, status, iterations = native.solve(solver, *rows, theta, float(tolerance), int(most), words)
+    if solver == "online":
+        status = _ONE_PASS
+    size = float(np.linalg.norm(native.gradient(*rows, theta)))
+    return Fit(theta, status == _CONVERGED, _ADVICE[status], iterations, size, solver)
 
 
 def _check_rows(
     differences: ArrayLike, outcomes: ArrayLike, weights: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Rows as the kernels want them: differences as columns, mass, wins."""
+    """Rows as the engine wants them: differences as columns, mass, wins, and rows without mass up to a multiple of 16."""
     z = finite_floats("differences", differences, "finite numbers, one row a duel: (n, dim)")
     o = floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
     if z.ndim != 2 or z.shape[1] == 0:
@@ -144,7 +132,11 @@ def _check_rows(
         raise InvalidInput(
             f"weights times squared differences add to {energy:.3g}, which would overflow; rescale the features or weights"
         )
-    return np.ascontiguousarray(z.T), mass, mass * o
+    n = len(z)
+    columns = np.zeros((z.shape[1], -(-n // _PAD) * _PAD))
+    columns[:, :n] = z.T
+    room = columns.shape[1] - n
+    return columns, np.pad(mass, (0, room)), np.pad(mass * o, (0, room))
 
 
 def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) -> None:
@@ -164,10 +156,8 @@ def _check_settings(ridge: float, solver: str, tolerance: float | None, max_iter
     value = finite_floats("ridge", ridge, "a positive finite number")
     if value.shape != () or not value > 0.0:
         raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number")
-    if solver not in SOLVERS:
-        raise InvalidInput(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}")
+    check_choice("solver", solver, SOLVERS)
     if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
         raise InvalidInput(f"tolerance is {tolerance!r}; give a positive finite number, or None")
-    whole = isinstance(max_iterations, (int, np.integer)) and not isinstance(max_iterations, bool)
-    if max_iterations is not None and not (whole and max_iterations >= 0):
+    if max_iterations is not None and not (is_whole(max_iterations) and max_iterations >= 0):
         raise InvalidInput(f"max_iterations is {max_iterations!r}; give a whole number of at least 0, or None")

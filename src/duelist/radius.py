@@ -2,25 +2,15 @@
 
 A radius beta is a promise |theta_hat - theta*|_Sigma <= beta. The published ones hold with
 probability 1 - delta and are very wide at the horizons people play; `practical` is the form
-that the papers' own experiments use. Policies multiply any of them by their `scale`.
+that the papers' own experiments use. Policies multiply any of them by their `scale`. The engine has them in
+`native/radius.hpp`; tests hold the two together.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
-
-from duelist.compiled import compiled
-
-THEORY: Final = 0
-SHAPE: Final = 1
-CONSTANT: Final = 2
-
-EXPERIMENT_MULTIPLIER: Final = 2.0
-"""The multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
 
 
-@compiled
 def effective_horizon(horizon: int, t: int) -> float:
     """The horizon where it is known (> 0), else the next power of two above round t.
 
@@ -32,13 +22,11 @@ def effective_horizon(horizon: int, t: int) -> float:
     return 2.0 ** math.ceil(math.log2(t + 1.0) if t > 0 else 1.0)
 
 
-@compiled
 def practical(dim: int, horizon: float) -> float:
     """sqrt(d log T): the shape of every theorem here, without its constants."""
     return math.sqrt(dim * math.log(max(horizon, 2.0)))
 
 
-@compiled
 def warmed_glm(dim: int, horizon: float, kappa: float, delta: float) -> float:
     """(1/(2 kappa)) sqrt((d/2) log(1 + 2T/d) + log(1/delta)).
 
@@ -49,7 +37,6 @@ def warmed_glm(dim: int, horizon: float, kappa: float, delta: float) -> float:
     return math.sqrt(0.5 * dim * math.log(1.0 + 2.0 * horizon / dim) + math.log(1.0 / delta)) / (2.0 * kappa)
 
 
-@compiled
 def stagewise(n_arms: int, horizon: float, kappa: float, delta: float) -> float:
     """(3/(2 kappa)) sqrt(2 log(3 T K / delta)).
 
@@ -60,7 +47,6 @@ def stagewise(n_arms: int, horizon: float, kappa: float, delta: float) -> float:
     return 1.5 * math.sqrt(2.0 * math.log(3.0 * horizon * n_arms / delta)) / kappa
 
 
-@compiled
 def variance_aware(layer: int, variance: float, kappa: float, t: int, layers: int, delta: float) -> float:
     """The radius of layer `layer` (from 1) of VACDB for round t (Di et al. 2024, equation for beta).
 
@@ -77,14 +63,12 @@ def variance_aware(layer: int, variance: float, kappa: float, t: int, layers: in
     )
 
 
-@compiled
 def variance_is_estimated(layer: int, kappa: float, max_slope: float, t: int, layers: int, delta: float) -> bool:
     """Whether 2^l >= 64 (L_mu / kappa) sqrt(log(4 (t+1)^2 L / delta)): V is then the residual sum."""
     log_next = math.log(4.0 * (t + 1.0) * (t + 1.0) * layers / delta)
     return 2.0**layer >= 64.0 * max_slope / kappa * math.sqrt(log_next)
 
 
-@compiled
 def log_loss(dim: int, t: int, theta_bound: float, reach: float, ridge: float, delta: float) -> float:
     """sqrt(2 (1 + S)(1 + b)) + sqrt(ridge) theta_bound,  b = log(1/delta) + d log max(e, 2 e S (1 + S/2) (t - 1) / d).
 

@@ -66,13 +66,6 @@ def blank_log(runs: int, rounds: int) -> Log:
     return Log(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
 
 
-def copy_stretch(log: Log, start: int, stretch: Log) -> None:
-    """Write the log of a stretch of rounds into its place."""
-    stop = start + stretch.first.shape[1]
-    for name in Log._fields:
-        getattr(log, name)[:, start:stop] = getattr(stretch, name)
-
-
 @dataclass(frozen=True)
 class Row:
     """One line of a summary; intervals hold with the summary's confidence."""
@@ -130,7 +123,7 @@ def _cells(row: Row, is_reference: bool) -> list[str]:
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
     """Releases of what computes; looking them up takes milliseconds each."""
-    return tuple((name, version(name)) for name in ("duelist", "numpy", "scipy", "numba"))
+    return tuple((name, version(name)) for name in ("duelist", "numpy"))
 
 
 class Runs:

@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist import native
+from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
-from duelist.kernels import all_pairs, linalg, search
-from duelist.kernels.many import MANY_ARMS
-from duelist.kernels.whitening import utilities_all, whiten_into
 
-Floats = NDArray[np.float64]
 Arms = NDArray[np.float32] | NDArray[np.float64]
 
 _ASYMMETRY = 1e-8
@@ -54,29 +51,26 @@ def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
 
 def best_of(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
     """`best_pair` of what has been checked and factored already."""
-    # Not x @ theta: the bits of an arm's utility would depend on which other arms are there.
-    u, v = utilities_all(theta, x), _whitened(factor, x)
-    find = search.best_pair if len(x) >= MANY_ARMS else all_pairs.best_pair
-    return Pair(*find(u, v, radius))
+    return Pair(*native.best_pair(x, theta, factor, radius))
 
 
 def widest_of(x: Arms, factor: Floats) -> Pair:
     """`widest_pair` of what has been checked and factored already."""
-    find = search.widest_pair if len(x) >= MANY_ARMS else all_pairs.widest_pair
-    first, second, square = find(_whitened(factor, x))
+    first, second, square = native.widest_pair(x, factor)
     return Pair(first, second, float(np.sqrt(square)))
 
 
 def factored(precision: ArrayLike, dim: int) -> Floats:
-    """The upper factor R, R'R = precision, as the kernels take it; what lies below its diagonal means nothing."""
+    """The upper factor R, R'R = precision, as the engine takes it; what lies below its diagonal means nothing."""
     factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
     if factor.shape != (dim, dim):
         raise InvalidInput(f"precision has shape {factor.shape}; give a symmetric matrix ({dim}, {dim})")
     if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
         raise InvalidInput("precision is not symmetric; give (P + P') / 2 if it should be")
-    if not linalg.cholesky(factor):
+    upper = native.factored(factor)
+    if upper is None:
         raise InvalidInput("precision is not positive definite; add a ridge to its diagonal")
-    return factor
+    return upper
 
 
 def lower(factor: Floats) -> Floats:
@@ -113,8 +107,3 @@ def _finite_arms(arms: ArrayLike) -> Arms:
         return np.ascontiguousarray(arms)
     return finite_floats("arms", arms, "finite features (n_arms, dim)")
 
-
-def _whitened(factor: Floats, x: Arms) -> Floats:
-    v = np.empty((x.shape[1], x.shape[0]))
-    whiten_into(factor, x, v)
-    return v

@@ -6,12 +6,13 @@ many others there are, in how many threads they are played, or which other polic
 in round t of run r every policy meets the same arms and the same uniform number that
 decides the outcome.
 
-Compiled policies are advanced together, all runs a stretch of rounds at a time; a policy in plain
-Python is asked and told run by run.
+Native policies are advanced together, all runs a stretch of rounds at a time, in threads that do not wait for one
+another; a policy in plain Python is asked and told run by run.
 """
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,20 +21,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from duelist.compiled import compiled, plain_int
+from duelist import native
+from duelist.arrays import Floats, check_threads, check_whole
+from duelist.engine import NativePolicy, seed_words
 from duelist.environments import Environment, Rounds, Truth, Worlds
 from duelist.errors import InvalidInput
-from duelist.kernels.random import seed_words
-from duelist.kernels.scratch import Room, forget, scratch_block, scratch_of
-from duelist.links import mean
-from duelist.policies import CompiledPolicy, Policy
-from duelist.policies._rule import decided
-from duelist.policies._state import Layout, Memory, joined, learn, state_of
-from duelist.runs import Log, Runs, blank_log, copy_stretch
+from duelist.policies import Policy
+from duelist.runs import Log, Runs, blank_log
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 _WORLD, _ARMS, _OUTCOMES, _POLICY = range(4)
@@ -52,74 +48,6 @@ def policy_seed(seed: int, run: int) -> int:
     return int(stream(seed, run, _POLICY).generate_state(1, np.uint64)[0])
 
 
-@compiled
-def vote_chance(truth: Truth, utilities: Floats, first: int, second: int, t: int) -> float:
-    """The chance that the vote of round t (from 1) goes to the first arm."""
-    honest = win_chance(truth, utilities, first, second)
-    if t <= truth.flipped_first:
-        return 1.0 - honest
-    return honest + truth.flip_chance * (1.0 - 2.0 * honest)
-
-
-@compiled
-def win_chance(truth: Truth, utilities: Floats, first: int, second: int) -> float:
-    """The chance that the first arm wins, if the vote is honest."""
-    gap = utilities[first] - utilities[second]
-    if truth.noiseless:
-        return 0.5 if gap == 0.0 else (1.0 if gap > 0.0 else 0.0)
-    if truth.table.shape[0] > 0:
-        return truth.table[first, second]
-    return mean(truth.link, gap)
-
-
-@compiled
-def play(
-    config: Any,
-    core: Floats,
-    rows: Floats,
-    layout: Layout,
-    block: Floats,
-    room: Room,
-    truth: Truth,
-    rounds: Rounds,
-    luck: Floats,
-    log: Log,
-    start: int,
-    stop: int,
-) -> None:
-    """Runs start .. stop - 1 through a stretch of rounds: ask, draw the outcome, tell."""
-    scratch = scratch_of(block, room)
-    difference = np.empty(layout.dim)
-    for run in range(start, stop):
-        state = state_of(core[run], rows[run], layout)
-        forget(scratch)
-        world = run if rounds.arms.shape[0] > 1 else 0
-        truths = run if rounds.utilities.shape[0] > 1 else 0
-        best = 0.0
-        for t in range(luck.shape[1]):
-            at = t if rounds.arms.shape[1] > 1 else 0
-            arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
-            utilities = rounds.utilities[truths, at, : arms.shape[0]]
-            if t == 0 or at > 0:
-                best = utilities.max()
-            state.rounds[0] += 1
-            first, second, layer, share = decided(config, state, scratch, arms)
-            outcome = 1.0 if luck[run, t] < vote_chance(truth, utilities, first, second, state.rounds[0]) else 0.0
-            learned = False
-            if share > 0.0:
-                for k in range(difference.size):
-                    difference[k] = arms[first, k] - arms[second, k]
-                learned = learn(
-                    state, scratch, config.link, config.online, plain_int(layer), difference, outcome, share, 1.0
-                )
-            log.first[run, t] = first
-            log.second[run, t] = second
-            log.layer[run, t] = layer + 1 if learned else 0
-            log.outcome[run, t] = int(outcome)
-            log.first_gap[run, t] = best - utilities[first]
-            log.second_gap[run, t] = best - utilities[second]
-
-
 def simulate(
     policies: Policy | Iterable[Policy] | Mapping[str, Policy],
     environment: Environment,
@@ -127,6 +55,7 @@ def simulate(
     runs: int = 128,
     seed: int = 0,
     *,
+    distinct: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Runs:
@@ -141,6 +70,9 @@ def simulate(
         Where the worlds come from; the same ones for every policy.
     horizon, runs, seed
         The size of the simulation and its seed. The horizon a policy believes in is its own.
+    distinct
+        False (default): the published rules, under which an arm may meet itself and then costs only its own regret. True: two
+        different arms in every round, as people are asked. A policy whose `ask` takes no `distinct` does as it pleases.
     threads
         How many to use; None: all cores. The results do not depend on it.
     progress
@@ -151,20 +83,18 @@ def simulate(
     >>> runs.regret("UniformPair").shape
     (3, 10)
     """
-    for name, value in (("horizon", horizon), ("runs", runs)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise InvalidInput(f"{name} is {value!r}; give a whole number of at least 1")
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInput(f"seed is {seed!r}; give a whole number of at least 0, so that the result can be repeated")
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise InvalidInput(f"threads is {threads!r}; give a whole number of at least 1, or None for all cores")
+    check_whole("horizon", horizon)
+    check_whole("runs", runs)
+    check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
+    check_threads(threads)
     if not isinstance(environment, Environment):
         raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
     templates = label_policies(policies)
     logs = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
-        logs[label] = _play_policy(template, environment, horizon, runs, seed, threads, shown)
+        player = _player(template, [policy_seed(seed, r) for r in range(runs)], threads, distinct)
+        logs[label] = _play_policy(player, environment, horizon, runs, seed, shown)
     described = {label: repr(policy) for label, policy in templates.items()}
     return Runs(logs, environment.describe(), int(seed), described)
 
@@ -197,13 +127,18 @@ def _silent(_label: str, _done: int, _total: int) -> None:
     pass
 
 
+def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _Native | _Plain:
+    if isinstance(template, NativePolicy):
+        return _Native(template, seeds, threads, distinct)
+    return _Plain(template, seeds, distinct)
+
+
 def _play_policy(
-    template: Policy,
+    player: _Native | _Plain,
     environment: Environment,
     horizon: int,
     runs: int,
     seed: int,
-    threads: int | None,
     shown: Callable[[int, int], None],
 ) -> Log:
     worlds = Worlds(
@@ -212,35 +147,20 @@ def _play_policy(
         [stream(seed, r, _ARMS) for r in range(runs)],
     )
     luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in range(runs)]
-    seeds = [policy_seed(seed, r) for r in range(runs)]
     log = blank_log(runs, horizon)
-    player = _Compiled(template, seeds, threads) if isinstance(template, CompiledPolicy) else _Plain(template, seeds)
+    done, a_round = 0, 0
     try:
-        _play_stretches(player, worlds, luck, log, shown)
+        while done < horizon:
+            length = min(horizon - done, _stretch(a_round))
+            rounds = worlds.next_rounds(length)
+            uniforms = np.stack([g.random(length) for g in luck])
+            player.play(worlds.truth, rounds, uniforms, log, done)
+            done += length
+            a_round = rounds.arms.nbytes // rounds.arms.shape[1]
+            shown(done, horizon)
     finally:
         player.close()
     return log
-
-
-def _play_stretches(
-    player: _Compiled | _Plain,
-    worlds: Worlds,
-    luck: Sequence[np.random.Generator],
-    log: Log,
-    shown: Callable[[int, int], None],
-) -> None:
-    runs, horizon = log.first.shape
-    done, a_round = 0, 0
-    while done < horizon:
-        length = min(horizon - done, _stretch(a_round))
-        rounds = worlds.next_rounds(length)
-        uniforms = np.stack([g.random(length) for g in luck])
-        stretch = blank_log(runs, length)
-        player.play(worlds.truth, rounds, uniforms, stretch)
-        copy_stretch(log, done, stretch)
-        done += length
-        a_round = rounds.arms.nbytes // rounds.arms.shape[1]
-        shown(done, horizon)
 
 
 def _stretch(bytes_a_round: int) -> int:
@@ -257,74 +177,58 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class _Compiled:
-    """All runs of a compiled policy: one state, advanced by several threads."""
+class _Native:
+    """All runs of a native policy: a state each, advanced by several threads."""
 
-    def __init__(self, template: CompiledPolicy, seeds: Sequence[int], threads: int | None) -> None:
+    def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         self._template = template
-        self._words = np.stack([seed_words(s) for s in seeds])
+        self._words = [seed_words(s) for s in seeds]
         self._threads = threads or _cores()
         self._pool = ThreadPoolExecutor(self._threads)
-        self._memory: Memory | None = None
-        self._config: Any = None
+        self._distinct = distinct
+        self._runs: Any = None
 
     def close(self) -> None:
         """Let the threads go."""
-        self._pool.shutdown()
+        self._pool.shutdown(cancel_futures=True)
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
-        """Advance every run through the stretch."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int) -> None:
+        """Advance every run through the rounds from `start` on."""
+        if self._runs is None:
+            self._runs = native.Runs(self._template.make_rule(), self._first_states(rounds))
+        chances = native.Truth(*truth)
         runs = len(self._words)
-        if self._memory is None:
-            self._config = self._template.make_config()
-            self._memory = self._first_memory(rounds)
-        memory = self._memory = self._template.make_room(
-            self._memory, luck.shape[1], self._new_rows(rounds, luck.shape[1])
-        )
-        room = Room(rounds.arms.shape[2], memory.layout.dim, memory.layout.capacity)
         size = min(_RUNS_A_TASK, -(-runs // self._threads))
 
-        def task(start: int) -> None:
-            blocks = memory.core, memory.rows, memory.layout, scratch_block(room), room
-            play(self._config, *blocks, truth, rounds, luck, log, start, min(start + size, runs))
+        def task(first: int) -> None:
+            stop = min(first + size, runs)
+            self._runs.play(first, stop, chances, *rounds, luck, self._distinct, start, *log)
 
-        for done in [self._pool.submit(task, start) for start in range(0, runs, size)]:
+        for done in [self._pool.submit(task, first) for first in range(0, runs, size)]:
             done.result()
 
-    def _new_rows(self, rounds: Rounds, length: int) -> int:
-        """Distinct differences that so many rounds can bring at most; fixed arms have no more than their pairs."""
-        assert self._memory is not None  # noqa: S101  (for the type checker)
-        if rounds.arms.shape[1] > 1:
-            return length
-        n = rounds.arms.shape[2]
-        return min(length, n * (n - 1) // 2 * self._memory.layout.layers)
-
-    def _first_memory(self, rounds: Rounds) -> Memory:
+    def _first_states(self, rounds: Rounds) -> list[Any]:
         """Each run starts from the arms of its own first round."""
-        counts = rounds.n_arms[:, 0]
-        if len(counts) == 1:
-            shown = rounds.arms[:, 0, : counts[0]].repeat(len(self._words), axis=0)
-            return self._template.make_memory(self._words, shown)
-        return joined(
-            [
-                self._template.make_memory(self._words[r : r + 1], rounds.arms[r : r + 1, 0, : counts[r]])
-                for r in range(len(self._words))
-            ]
-        )
+        counts, arms = rounds.n_arms[:, 0], rounds.arms[:, 0]
+        shared = len(counts) == 1
+        tables = [np.ascontiguousarray(table[:n]) for table, n in zip(arms, counts, strict=True)]
+        return [self._template.first_state(w, tables[0 if shared else r]) for r, w in enumerate(self._words)]
 
 
 class _Plain:
     """Runs of a policy in plain Python, each with a copy of its own."""
 
-    def __init__(self, template: Policy, seeds: Sequence[int]) -> None:
+    def __init__(self, template: Policy, seeds: Sequence[int], distinct: bool) -> None:
         self._copies = [template.fresh(s) for s in seeds]
-        self._done = 0
+        takes_it = "distinct" in inspect.signature(template.ask).parameters
+        self._how = {"distinct": distinct} if takes_it else {}
 
     def close(self) -> None:
         """Nothing to let go."""
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log) -> None:
-        """Advance every run through the stretch."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int) -> None:
+        """Advance every run through the rounds from `start` on."""
+        chances = native.Truth(*truth)
         for run, policy in enumerate(self._copies):
             world = run if len(rounds.arms) > 1 else 0
             truths = run if len(rounds.utilities) > 1 else 0
@@ -333,15 +237,14 @@ class _Plain:
                 arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
                 utilities = rounds.utilities[truths, at, : len(arms)]
                 arms.flags.writeable = False  # the world is shared by all runs
-                duel = policy.ask(arms)
+                duel = policy.ask(arms, **self._how)
                 first, second = _check_duel(policy, duel, len(arms))
-                outcome = float(luck[run, t] < vote_chance(truth, utilities, first, second, self._done + t + 1))
+                outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, start + t + 1))
                 policy.tell(duel, outcome)
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
                 for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):
-                    getattr(log, name)[run, t] = value
-        self._done += luck.shape[1]
+                    getattr(log, name)[run, start + t] = value
 
 
 def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:

@@ -11,9 +11,9 @@ import pytest
 
 import duelist as dl
 from duelist import policies
-from duelist.policies import POLICIES, CompiledPolicy, Policy
+from duelist.policies import POLICIES, NativePolicy, Policy
 from duelist.policies._radius_policy import RADIUS_NAMES
-from duelist.testing import CompiledPolicyContract, PolicyContract
+from duelist.testing import NativePolicyContract, PolicyContract
 from duelist.testing.policies import SHIFT, draw_arms, play
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
@@ -71,7 +71,7 @@ def is_equivariant(name, settings):
     return name not in DICE and not (name == "StaD" and settings == NARROW)
 
 
-class TestRegistry(CompiledPolicyContract):
+class TestRegistry(NativePolicyContract):
     @pytest.fixture(autouse=True, params=CASES, ids=lambda case: f"{case[0]}({case[1]})")
     def _every_policy(self, request):
         self.name, self.settings = request.param
@@ -94,7 +94,7 @@ class TestPlain(PolicyContract):
 def test_no_policy_escapes():
     assert POLICIES
     public = {cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, Policy)}
-    assert set(POLICIES.values()) == public - {Policy, CompiledPolicy}
+    assert set(POLICIES.values()) == public - {Policy, NativePolicy}
     assert {name for name, _ in CASES} == set(POLICIES) == {cls.__name__ for cls in POLICIES.values()}
 
 
@@ -321,6 +321,6 @@ IN_THE_MIDDLE = ("in the middle, four pending",)
 )
 def test_compiled_contract_catches(broken, rule, arguments):
     made = {"make": lambda self, random_state: broken(random_state=random_state)}
-    check = type("Check", (CompiledPolicyContract,), made)
+    check = type("Check", (NativePolicyContract,), made)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         getattr(check(), rule)(*arguments)

@@ -14,7 +14,7 @@ import pytest
 
 import duelist
 from duelist.domain import Duel
-from duelist.policies import POLICIES, CompiledPolicy
+from duelist.policies import POLICIES, NativePolicy
 from reference.baselines import GreedyChallenger, GreedyUniform, UniformPair
 from reference.colstim import CoLSTIM
 from reference.common import Floats, Pair, Reference, Row, link_slope
@@ -47,7 +47,7 @@ TUNED = {"VACDB": ("practical_multiplier", "practical_ridge")} | dict.fromkeys(S
 WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "changing"])
 
 
-def twins(name: str, seed: int = 0, **settings: Any) -> tuple[CompiledPolicy, Any]:
+def twins(name: str, seed: int = 0, **settings: Any) -> tuple[NativePolicy, Any]:
     """A compiled policy and its reference. Tuned constants of layered policies are settings, not part of the rule."""
     compiled = POLICIES[name]
     tuned = {key: getattr(compiled, key) for key in TUNED.get(name, ())}
@@ -58,7 +58,7 @@ NEAR_TIE = 1e-9
 """Below the accuracy of the estimates; it happens where one win and one loss leave an estimate of exactly zero."""
 
 
-def same_duel(policy: CompiledPolicy, reference: Reference, arms: Floats, t: int) -> tuple[Duel, Pair]:
+def same_duel(policy: NativePolicy, reference: Reference, arms: Floats, t: int) -> tuple[Duel, Pair]:
     """The duel of round t, which both must have chosen."""
     duel = policy.ask(arms)
     played = (duel.first, duel.second)
@@ -67,7 +67,7 @@ def same_duel(policy: CompiledPolicy, reference: Reference, arms: Floats, t: int
     return duel, played
 
 
-def play(policy: CompiledPolicy, reference: Reference, world: World, rounds: int, start: int = 0) -> list[Pair]:
+def play(policy: NativePolicy, reference: Reference, world: World, rounds: int, start: int = 0) -> list[Pair]:
     """Every duel told at once; the duels played. `start`: so many were asked before."""
     duels = []
     for t in range(start, start + rounds):
@@ -81,7 +81,7 @@ def play(policy: CompiledPolicy, reference: Reference, world: World, rounds: int
     return duels
 
 
-def play_late(policy: CompiledPolicy, reference: Reference, world: World, rounds: int) -> None:
+def play_late(policy: NativePolicy, reference: Reference, world: World, rounds: int) -> None:
     """Some duels are told late, out of order, as ties, with weights; the last ones never."""
     waiting: list[tuple[int, Duel, float, float]] = []
     most_pending = 0
@@ -99,7 +99,7 @@ def play_late(policy: CompiledPolicy, reference: Reference, world: World, rounds
     assert_same_estimates(policy, reference)
 
 
-def assert_same_estimates(policy: CompiledPolicy, reference: Any) -> None:
+def assert_same_estimates(policy: NativePolicy, reference: Any) -> None:
     """To 1e-7 standard errors, in each layer; the solver stops where a tenth of that is expected."""
     if not hasattr(reference, "layers"):
         assert errors(reference.link, reference.lam, reference.rows, policy.theta_, reference.theta) <= 1e-7

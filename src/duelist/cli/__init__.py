@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import demo, list_, reproduce, simulate, storage, study, tune, warm
+from duelist.cli import demo, list_, reproduce, simulate, storage, study, tune
 from duelist.cli.console import say
 
 __all__ = ["app"]
@@ -46,6 +46,5 @@ app.command()(simulate.simulate)
 app.command()(tune.tune)
 app.command()(reproduce.reproduce)
 app.command()(demo.demo)
-app.command()(warm.warm)
 app.add_typer(study.app, name="study")
 app.add_typer(storage.app, name="storage")

@@ -33,11 +33,12 @@ def tune(
     """Find the radius scale and ridge of a policy: the same trials for every policy, on tuning seeds."""
     from duelist.experiments import tuning
     from duelist.experiments.lab import Lab
-    from duelist.specs import parse_environment, parse_policy
+    from duelist.policies import builtin_policy
+    from duelist.specs import parse_environment
 
     with kind_errors():
         worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]
-        template = parse_policy(policy, horizon)
+        template = builtin_policy(policy, horizon=horizon)
         told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
         kind = type(template).__name__
         with bars() as report:

@@ -10,20 +10,18 @@ To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist import native
+from duelist.arrays import Floats, Ints, check_choice, finite_floats
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
 from duelist.links import Link
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,9 @@ class World:
 
 
 class Truth(NamedTuple):
-    """How outcomes come about, as compiled code reads it: chances from a link, a table, or none."""
+    """How outcomes come about, as the engine reads it: chances from a link, a table, or none."""
 
-    link: int
+    link: str
     noiseless: bool
     table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
     flipped_first: int = 0  # so many votes at the start of a run are turned round
@@ -74,7 +72,7 @@ class Environment(ABC):
 
     def truth(self) -> Truth:
         """How outcomes are drawn; the link decides unless an environment says otherwise."""
-        return Truth(self.link.code, False, np.empty((0, 0)))
+        return Truth(self.link.name, False, np.empty((0, 0)))
 
     def describe(self) -> dict[str, Any]:
         """Name and settings, for records."""
@@ -125,7 +123,9 @@ class Worlds:
         drawn = [self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)]
         arms = np.stack([a for a, _ in drawn])
         count = np.stack([c for _, c in drawn]).astype(np.int64)
-        return Rounds(arms, count, np.einsum("rtkd,rd->rtk", arms, self.thetas))
+        shape = arms.shape[1:3]
+        utilities = [utilities_of(a.reshape(-1, a.shape[2]), w.theta) for a, w in zip(arms, self._worlds, strict=True)]
+        return Rounds(arms, count, np.stack([u.reshape(shape) for u in utilities]))
 
     def _fixed_rounds(self) -> Rounds | None:
         if any(w.arms is None for w in self._worlds):
@@ -141,7 +141,12 @@ class Worlds:
 def _utilities(world: World) -> Floats:
     if world.utilities is not None:
         return world.utilities
-    return np.asarray(np.asarray(world.arms) @ world.theta)
+    return utilities_of(np.asarray(world.arms), world.theta)
+
+
+def utilities_of(arms: Floats, theta: Floats) -> Floats:
+    """x . theta of every arm, added in a fixed order: a product by BLAS has other last bits on other processors."""
+    return native.utilities(np.ascontiguousarray(arms, np.float64), np.ascontiguousarray(theta, np.float64))
 
 
 def check_theta(theta: Any, dim: int) -> Floats | None:
@@ -160,22 +165,14 @@ def draw_theta(
     """scale times the given theta, or times a random one: see `PRIORS`."""
     if theta is None:
         theta = rng.standard_normal(dim)
-        theta = theta / (np.linalg.norm(theta) if prior == "direction" else np.sqrt(dim))
+        size = math.sqrt(utilities_of(theta[None], theta)[0]) if prior == "direction" else math.sqrt(dim)
+        theta = theta / size
     return np.asarray(scale * theta)
 
 
 def check_prior(prior: str) -> str:
     """One of `PRIORS`."""
-    if prior not in PRIORS:
-        raise InvalidInput(f"prior is {prior!r}; choose one of {', '.join(PRIORS)}")
-    return prior
-
-
-def check_whole(name: str, value: int, least: int = 1) -> int:
-    """A whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidInput(f"{name} is {value!r}; give a whole number of at least {least}")
-    return int(value)
+    return check_choice("prior", prior, PRIORS)
 
 
 def check_scale(scale: float) -> float:

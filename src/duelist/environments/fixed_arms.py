@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from duelist.arrays import finite_floats
 from duelist.environments._base import Environment, World, check_scale, check_theta, draw_theta
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
 from duelist.links import Link, get_link
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.environments._base import Environment, Floats, Ints, Truth, World, check_whole
+from duelist.arrays import check_whole, finite_floats
+from duelist.environments._base import Environment, Floats, Ints, Truth, World
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
 
 
 class FlippedVotes(Environment):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from duelist.arrays import check_whole
 from duelist.environments._base import (
     Environment,
     World,
     check_prior,
     check_scale,
     check_theta,
-    check_whole,
     draw_theta,
 )
 from duelist.errors import InvalidInput

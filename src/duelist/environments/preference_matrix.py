@@ -65,7 +65,7 @@ class PreferenceMatrix(Environment):
 
     def truth(self) -> Truth:
         """The table decides."""
-        return Truth(self.link.code, False, self.matrix)
+        return Truth(self.link.name, False, self.matrix)
 
     def _nearest_theta(self) -> Floats:
         if self.arms is None:

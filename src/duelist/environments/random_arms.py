@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import ndtr
 
+from duelist.arrays import check_whole
 from duelist.environments._base import (
     Environment,
     Floats,
@@ -15,11 +15,10 @@ from duelist.environments._base import (
     World,
     check_scale,
     check_theta,
-    check_whole,
     draw_theta,
 )
 from duelist.errors import InvalidInput
-from duelist.links import Link, get_link
+from duelist.links import PROBIT, Link, get_link
 
 KINDS: Final = ("sphere", "gaussian", "clustered")
 _CLUSTERS: Final = 4
@@ -83,7 +82,7 @@ class RandomArms(Environment):
         size = self._most * self.dim
         block = rng.standard_normal((rounds, size + self._most + 1))
         features = block[:, :size].reshape(rounds, self._most, self.dim)
-        chosen = ndtr(block[:, size:])  # uniform numbers: a cluster for each arm, then the count
+        chosen = PROBIT.mean(block[:, size:])  # uniform numbers: a cluster for each arm, then the count
         span = self._most - self._least + 1
         count = self._least + np.minimum((chosen[:, -1] * span).astype(np.int64), span - 1)
         if self.kind == "sphere":

@@ -2,7 +2,7 @@
 
 An experiment asks its lab for cells: one policy in one environment, so many runs of so many rounds. A
 cell is stored under a hash of everything its numbers depend on: policy, environment, size, seed, and
-the source of the compiled code. A cell that is stored is read back, so interrupted work goes on where
+the engine itself. A cell that is stored is read back, so interrupted work goes on where
 it stopped and unchanged work is not repeated.
 """
 
@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.compiled import SOURCE_STAMP
+from duelist.engine import code_stamp
 from duelist.environments import Environment
 from duelist.files import replacing
 from duelist.policies import Policy
@@ -36,7 +36,7 @@ WORLD_STAMP: Final = tuple(
     (f.name, zlib.crc32(f.read_bytes()))
     for f in [*sorted(_PACKAGE.glob("environments/*.py")), _PACKAGE / "simulation.py"]
 )
-"""What the compiled code's own stamp leaves out: the source of the worlds."""
+"""What the stamp of the engine leaves out: the source of the worlds."""
 _LAYERS_KEPT: Final = 32
 
 
@@ -63,7 +63,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Hash of the description and of the code."""
-        text = json.dumps([self.describe(), SOURCE_STAMP, WORLD_STAMP], sort_keys=True)
+        text = json.dumps([self.describe(), code_stamp(), WORLD_STAMP], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

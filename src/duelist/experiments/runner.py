@@ -26,7 +26,7 @@ from duelist.files import replacing
 
 Experiment = Callable[[Lab], Outcome]
 
-PACKAGES: Final = ("duelist", "numpy", "scipy", "numba", "matplotlib")
+PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
 
 
 def run_experiments(

@@ -21,7 +21,7 @@ from duelist.environments import Environment
 from duelist.errors import InvalidInput
 from duelist.experiments.lab import Cell, Lab
 from duelist.files import replacing
-from duelist.policies import CompiledPolicy, make_policy
+from duelist.policies import NativePolicy, builtin_policy
 
 SCALES: Final = tuple(2.0**k for k in range(-4, 3))
 RIDGES: Final = (0.1, 1.0, 10.0, 100.0)
@@ -53,10 +53,10 @@ class Tuned:
     ridge: float
     trials: tuple[Trial, ...]
 
-    def make(self, horizon: int | None = None, **settings: Any) -> CompiledPolicy:
+    def make(self, horizon: int | None = None, **settings: Any) -> NativePolicy:
         """The policy with the tuned settings."""
         tuned = {"scale": self.scale, "ridge": self.ridge, **settings}
-        return make_policy(self.policy, horizon=horizon or self.horizon, **tuned)
+        return builtin_policy(self.policy, horizon=horizon or self.horizon, **tuned)
 
     def save(self, path: Path) -> Path:
         """Write as JSON."""
@@ -88,7 +88,7 @@ def tune(
     **settings: Any,
 ) -> Tuned:
     """The best scale and ridge of a policy over one or several problems (mean regret, divided by the scale of theta*)."""
-    make: Callable[..., CompiledPolicy] = make_policy
+    make: Callable[..., NativePolicy] = builtin_policy
     runs_each = first_runs or FIRST_RUNS
     base = default_ridge(name) * feature_variance
 
@@ -124,4 +124,4 @@ def size_of(environment: Environment) -> float:
 
 def default_ridge(name: str) -> float:
     """The policy's own default ridge for features of unit variance."""
-    return make_policy(name).practical_ridge
+    return builtin_policy(name).practical_ridge

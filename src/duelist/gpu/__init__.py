@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import finite_floats
 from duelist.errors import InvalidInput, MissingExtra
-from duelist.inputs import finite_floats
 from duelist.selection import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
 
 try:

@@ -19,7 +19,7 @@ from duelist.paper.ideal import least_regret
 from duelist.paper.problems import DIM, HORIZON, RUNS
 from duelist.paper.stopping import DIM as STOP_DIM
 from duelist.paper.stopping import MOST_VOTES, N_ARMS, Race, race
-from duelist.policies import RCDB, BestArmPair, CompiledPolicy, LocalPairUCB, MaxPairUCB, ThompsonPair, UniformPair
+from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
 from duelist.radius import log_loss
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ Panels = Mapping[str, Mapping[str, Result]]
 
 
 def claims(
-    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., CompiledPolicy]], outcome: Outcome
+    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., NativePolicy]], outcome: Outcome
 ) -> list[Claim]:
     """All of them; tables that go with them are added to `outcome`."""
     return [
@@ -124,7 +124,7 @@ def against_plain(lab: Lab, results: Panels) -> list[Claim]:
     ]
 
 
-def _finals(lab: Lab, label: str, policy: CompiledPolicy) -> dict[float, Floats]:
+def _finals(lab: Lab, label: str, policy: NativePolicy) -> dict[float, Floats]:
     """Regret of a policy's runs at the four scales of theta*."""
     cells = [Cell(policy, Hypercube(dim=DIM, scale=s), HORIZON, RUNS, SEED) for s in SCALES]
     return {s: r.final for s, r in zip(SCALES, lab.run(f"frontier: {label}", cells), strict=True)}
@@ -143,7 +143,7 @@ def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Flo
     )
 
 
-def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., CompiledPolicy]], best: str, outcome: Outcome) -> Claim:
+def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], best: str, outcome: Outcome) -> Claim:
     """How much is left: regret against what no policy can go below (`paper.ideal`)."""
     policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
     rows, shares = [], {}
@@ -244,7 +244,7 @@ def robust(lab: Lab) -> Claim:
     flipped = int(FLIPPED * HORIZON)
     world = FlippedVotes(Hypercube(dim=DIM), first=flipped)
     with_weights = RCDB(horizon=HORIZON)
-    policies: list[CompiledPolicy] = [with_weights, MaxPairUCB(horizon=HORIZON)]
+    policies: list[NativePolicy] = [with_weights, MaxPairUCB(horizon=HORIZON)]
     mine, theirs = lab.run("frontier: flipped votes", [Cell(p, world, HORIZON, RUNS, SEED) for p in policies])
     ratio, low, high = ratio_interval(mine.final, theirs.final)
     return PROSE.claim(

@@ -22,7 +22,7 @@ from duelist.paper.problems import (
     as_published,
     families,
 )
-from duelist.policies import CompiledPolicy
+from duelist.policies import NativePolicy
 from duelist.policies.vacdb import EXPLORE
 
 NAME: Final = "figure-1a"
@@ -54,7 +54,7 @@ def run(lab: Lab) -> Outcome:
     return outcome
 
 
-def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, CompiledPolicy]:
+def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
     """The paper's settings; for VACDB the exploration rule and scale, for the other layered ones the scale, are tried."""
     found: dict[str, dict[str, Any]] = {name: {} for name in ALL_POLICIES}
     for name in LAYERED:
@@ -70,7 +70,7 @@ def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, Comp
     return {name: as_published(name, problem.horizon, **found[name]) for name in ALL_POLICIES}
 
 
-def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, CompiledPolicy]:
+def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
     """Every policy tuned with the same budget."""
     budget = {"horizon": problem.tuning_horizon, "first_runs": problem.tuning_runs}
     tuned: dict[str, Tuned] = {

@@ -17,7 +17,7 @@ from duelist.experiments.prose import Prose
 from duelist.experiments.tuning import TUNING_SEED, tune
 from duelist.paper.figure_1a import published_policies
 from duelist.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family
-from duelist.policies import CompiledPolicy
+from duelist.policies import NativePolicy
 from duelist.runs import interval
 
 NAME: Final = "figure-1b"
@@ -33,7 +33,7 @@ def run(lab: Lab) -> Outcome:
     """theta* scaled by 1/2, 1, 2, 4; no policy is told the scale."""
     worlds = {scale: Hypercube(dim=DIM, scale=scale) for scale in SCALES}
     published = published_policies(lab, "random θ*", Family(worlds[1.0], HORIZON, HORIZON, PUBLISHED_RUNS))
-    tuned: dict[str, CompiledPolicy] = {
+    tuned: dict[str, NativePolicy] = {
         name: tune(
             lab, name, list(worlds.values()), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, four scales"
         ).make()

@@ -19,7 +19,7 @@ from duelist.experiments.tuning import TUNING_SEED, tune
 from duelist.links import get_link
 from duelist.paper import fitted
 from duelist.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published
-from duelist.policies import CompiledPolicy
+from duelist.policies import NativePolicy
 from duelist.policies.vacdb import EXPLORE
 from duelist.runs import interval
 
@@ -73,7 +73,7 @@ def run(lab: Lab) -> Outcome:
     tuned = tuned_settings(lab, "events", world, TUNING_HORIZON, TUNING_RUNS)
     simulated, replayed = fitted.photo_worlds(photos)
     photo_tuned = tuned_settings(lab, "photos", simulated, PHOTO_TUNING_HORIZON, PHOTO_TUNING_RUNS)
-    plan: dict[str, tuple[Environment, dict[str, CompiledPolicy], int, int]] = {
+    plan: dict[str, tuple[Environment, dict[str, NativePolicy], int, int]] = {
         "events, as published": (world, {n: publish(n, published[n], world) for n in ALL_POLICIES}, HORIZON, RUNS),
         "events, fairly tuned": (world, tuned(HORIZON), HORIZON, RUNS),
         "photos, simulated": (simulated, photo_tuned(PHOTO_HORIZON), PHOTO_HORIZON, PHOTO_RUNS),
@@ -120,7 +120,7 @@ def smallest_slope(arms: Floats) -> float:
     return float(get_link("logistic").slope(np.array([2.0 * reach]))[0])
 
 
-def publish(name: str, settings: Mapping[str, Any], world: FixedArms, horizon: int | None = None) -> CompiledPolicy:
+def publish(name: str, settings: Mapping[str, Any], world: FixedArms, horizon: int | None = None) -> NativePolicy:
     """A policy as published; the scale of VACDB is in multiples of kappa."""
     unit = smallest_slope(world.arms) if name == "VACDB" else 1.0
     scaled = {key: value * unit if key == "scale" else value for key, value in settings.items()}
@@ -142,7 +142,7 @@ def published_settings(lab: Lab, world: FixedArms) -> Settings:
 
 def tuned_settings(
     lab: Lab, label: str, world: Environment, horizon: int, first_runs: int
-) -> Callable[[int], dict[str, CompiledPolicy]]:
+) -> Callable[[int], dict[str, NativePolicy]]:
     """Every policy tuned with the same budget; what comes back makes them for a horizon."""
     tuned = {
         name: tune(lab, name, [world], horizon, first_runs=first_runs, label=f"{name}, {label}")
@@ -152,7 +152,7 @@ def tuned_settings(
 
 
 def other_worlds(
-    lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, CompiledPolicy]
+    lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, NativePolicy]
 ) -> dict[tuple[str, str], dict[str, Result]]:
     """The two rivals in worlds that fit the votes as well as ours, with the settings found in ours."""
     worlds = {

@@ -20,7 +20,7 @@ from duelist.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels
 from duelist.paper.figure_1b import SCALES
 from duelist.paper.fitted import event_world, fit_utilities, photo_worlds
 from duelist.paper.problems import ALL_POLICIES, DIM, HORIZON, RUNS
-from duelist.policies import VACDB, make_policy
+from duelist.policies import VACDB, builtin_policy
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def run(lab: Lab) -> Outcome:
     grid = problems()
     results: dict[str, dict[str, Result]] = {}
     for title, problem in grid.items():
-        policies = {name: make_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED}
+        policies = {name: builtin_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED}
         policies[FROM_ABOVE] = VACDB(horizon=problem.horizon, first_layer=0, **problem.settings)
         policies |= {f"{n}{TUNED}": make(problem.horizon, **problem.settings) for n, make in tuned.items()}
         cells = [Cell(p, problem.environment, problem.horizon, problem.runs, SEED) for p in policies.values()]

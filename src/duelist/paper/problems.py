@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.environments import Environment, Hypercube, RandomArms
-from duelist.policies import CompiledPolicy, make_policy
+from duelist.policies import NativePolicy, builtin_policy
 
 DIM: Final = 5
 N_ARMS: Final = 32
@@ -54,7 +54,7 @@ def families() -> dict[str, Family]:
     }
 
 
-def as_published(name: str, horizon: int, **settings: Any) -> CompiledPolicy:
+def as_published(name: str, horizon: int, **settings: Any) -> NativePolicy:
     """A policy with the settings of the paper's experiments; layered ones take the scale found for them.
 
     The comparators have the radius 2 sqrt(d log T) and the ridge 0.001. VACDB has its published radius and
@@ -62,7 +62,7 @@ def as_published(name: str, horizon: int, **settings: Any) -> CompiledPolicy:
     Sta'D and SupCoLSTIM; they get the paper's ridge and a scaled radius.
     """
     if name == "VACDB":
-        return make_policy(name, horizon=horizon, radius="theory", **settings)
+        return builtin_policy(name, horizon=horizon, radius="theory", **settings)
     if name in LAYERED:
-        return make_policy(name, horizon=horizon, ridge=PAPER_RIDGE, **settings)
-    return make_policy(name, horizon=horizon, radius="experiment", ridge=PAPER_RIDGE, **settings)
+        return builtin_policy(name, horizon=horizon, ridge=PAPER_RIDGE, **settings)
+    return builtin_policy(name, horizon=horizon, radius="experiment", ridge=PAPER_RIDGE, **settings)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from duelist.identification import announced
 from duelist.links import get_link
 from duelist.paper.fitted import fit_theta, pairs_of
-from duelist.policies import CompiledPolicy
+from duelist.policies import NativePolicy
 from duelist.simulation import policy_seed
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Race:
 
 
 def race(
-    policies: Mapping[str, CompiledPolicy], runs: int, delta: float, seed: int, report: Callable[[int, int], None]
+    policies: Mapping[str, NativePolicy], runs: int, delta: float, seed: int, report: Callable[[int, int], None]
 ) -> dict[str, Race]:
     """Every policy until it announces, on the same worlds: random arms, random theta*."""
     votes = {name: np.empty(runs) for name in policies}
@@ -55,7 +55,7 @@ def race(
     return {name: Race(votes[name], wrong[name], undecided[name]) for name in policies}
 
 
-def _one(policy: CompiledPolicy, rng: np.random.Generator, delta: float) -> tuple[int, bool | None]:
+def _one(policy: NativePolicy, rng: np.random.Generator, delta: float) -> tuple[int, bool | None]:
     """Votes of one run, and whether the announced arm was the best; None: it never announced."""
     arms = rng.standard_normal((N_ARMS, DIM))
     theta = rng.standard_normal(DIM)

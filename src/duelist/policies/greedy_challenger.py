@@ -5,30 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.kernels.all_pairs import argmax
-from duelist.kernels.pairs import challenger
-from duelist.kernels.scratch import Scratch, last_decision, recall, remember
-from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
-from duelist.policies._state import Floats, State
-
-
-class GreedyChallengerConfig(RadiusConfig):
-    """Settings of the GreedyChallenger rule."""
-
-
-@rule(GreedyChallengerConfig)
-def decide_greedy_challenger(config: GreedyChallengerConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """First the arm with the largest utility, then the best arm with a bonus of 2 beta |x - y|."""
-    radius = flat_radius(config, state, arms.shape[1])
-    if recall(scratch, arms, radius):
-        return last_decision(scratch)
-    if outdated(state, 0):
-        return estimate_first(0)
-    u, v = look_at_all(state, scratch, arms)
-    i = argmax(u)
-    j = challenger(u, v, i, 2.0 * radius, scratch.line)
-    return remember(scratch, i, j, 0, 1.0)
+from duelist.engine import RadiusPolicy
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,4 +32,3 @@ class GreedyChallenger(RadiusPolicy):
     """
 
     practical_multiplier: ClassVar[float] = 0.5
-    config_class: ClassVar[type[RadiusConfig]] = GreedyChallengerConfig

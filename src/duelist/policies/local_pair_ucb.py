@@ -2,55 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from duelist.engine import Beginning, LocalCurvature, RadiusPolicy
 
-from duelist import radius as radii
-from duelist.compiled import compiled
-from duelist.errors import InvalidInput
-from duelist.kernels.local_pairs import best_local_pair
-from duelist.kernels.pairs import best_pair
-from duelist.kernels.scratch import Scratch, last_decision, recall, remember
-from duelist.policies._curvature import look_locally
-from duelist.policies._local import LocalCurvature
-from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy
-from duelist.policies._rule import Decision, estimate_first, outdated, rule
-from duelist.policies._state import Floats, Memory, State
-
-
-class LocalPairUCBConfig(RadiusConfig):
-    """Settings of the LocalPairUCB rule."""
-
-
-@compiled
-def log_loss_radius(config: LocalPairUCBConfig, state: State, dim: int) -> float:
-    """The published radius of this round: see `radius.log_loss`."""
-    reach = math.sqrt(state.units[0])
-    return radii.log_loss(dim, state.rounds[0], state.bound[0], reach, state.ridge[0], config.delta)
-
-
-@rule(LocalPairUCBConfig)
-def decide_local_pair_ucb(config: LocalPairUCBConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """argmax over pairs of (x + y) . theta + bonus(x, y)."""
-    horizon = radii.effective_horizon(config.horizon, state.rounds[0])
-    radius = config.factor
-    if config.kind == radii.THEORY:
-        radius *= log_loss_radius(config, state, arms.shape[1])
-    key = horizon if config.kind == radii.SHAPE else radius
-    if recall(scratch, arms, key):
-        return last_decision(scratch)
-    if outdated(state, 0):
-        return estimate_first(0)
-    u, v = look_locally(config, state, scratch, arms)
-    if config.kind == radii.SHAPE:
-        i, j = best_local_pair(u, v, config.link, 2.0 * config.factor, horizon, scratch)
-    else:
-        i, j, _ = best_pair(u, v, radius, scratch)
-    return remember(scratch, i, j, 0, 1.0)
+_SMALLEST_UNITS: Final = 1e-300
+"""Of a single arm, or equal ones, which have no difference at all."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -87,7 +45,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge,
       whose bias sqrt(ridge) S is added.
     - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
-      and the winners for several single radii (`kernels.local_pairs`).
+      and the winners for several single radii (`native/local_pairs.cpp`).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
     - An arm may meet itself, as the argmax allows, and then nothing is learned.
 
@@ -101,19 +59,8 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     """
 
     practical_multiplier: ClassVar[float] = 1.4
-    config_class: ClassVar[type[RadiusConfig]] = LocalPairUCBConfig
+    takes_experiment: ClassVar[str] = "belongs to the comparators"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius == "experiment":
-            raise InvalidInput(
-                "radius 'experiment' belongs to the comparators; LocalPairUCB takes 'practical', 'theory', or a number"
-            )
-
-    def make_memory(self, words: NDArray[np.uint64], arms: Floats) -> Memory:
-        """One estimator a run; for the published radius, also the largest difference that its first arms allow."""
-        memory = super().make_memory(words, arms)
-        reach = np.linalg.norm(arms - arms.mean(axis=1, keepdims=True), axis=2).max(axis=1)
-        for run in range(len(memory.core)):
-            memory.state(run).units[0] = (2.0 * reach[run]) ** 2
-        return memory
+    def beginning(self, variance: float, reach: float) -> Beginning:
+        """For the published radius, also the largest difference that the first arms allow."""
+        return super().beginning(variance, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))

@@ -3,33 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from duelist.kernels.pairs import columns, undominated, widest_pair
-from duelist.kernels.scratch import Scratch, last_decision, recall, remember
-from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
-from duelist.policies._state import Floats, State
-
-
-class MaxInPConfig(RadiusConfig):
-    """Settings of the MaxInP rule."""
-
-
-@rule(MaxInPConfig)
-def decide_max_in_p(config: MaxInPConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """The widest pair of the promising set."""
-    radius = flat_radius(config, state, arms.shape[1])
-    if recall(scratch, arms, radius):
-        return last_decision(scratch)
-    if outdated(state, 0):
-        return estimate_first(0)
-    u, v = look_at_all(state, scratch, arms)
-    promising = scratch.remaining
-    count = undominated(u, v, radius, promising, scratch)
-    kept = columns(v, promising, count, scratch.near)
-    i, j, _ = widest_pair(kept, scratch.v, scratch)  # v is no longer needed
-    return remember(scratch, promising[i], promising[j], 0, 1.0)
+from duelist.engine import RadiusPolicy
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,5 +32,3 @@ class MaxInP(RadiusPolicy):
     >>> i != j
     True
     """
-
-    config_class: ClassVar[type[RadiusConfig]] = MaxInPConfig

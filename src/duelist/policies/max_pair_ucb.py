@@ -3,30 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from duelist.kernels.pairs import best_pair
-from duelist.kernels.scratch import Scratch, last_decision, recall, remember
-from duelist.policies._radius_policy import RadiusConfig, RadiusPolicy, flat_radius
-from duelist.policies._rule import Decision, estimate_first, look_at_all, outdated, rule
-from duelist.policies._state import Floats, State
-
-
-class MaxPairUCBConfig(RadiusConfig):
-    """Settings of the MaxPairUCB rule."""
-
-
-@rule(MaxPairUCBConfig)
-def decide_max_pair_ucb(config: MaxPairUCBConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """argmax over pairs of (x + y) . theta + beta |x - y|."""
-    radius = flat_radius(config, state, arms.shape[1])
-    if recall(scratch, arms, radius):
-        return last_decision(scratch)
-    if outdated(state, 0):
-        return estimate_first(0)
-    u, v = look_at_all(state, scratch, arms)
-    i, j, _ = best_pair(u, v, radius, scratch)
-    return remember(scratch, i, j, 0, 1.0)
+from duelist.engine import RadiusPolicy
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,5 +34,3 @@ class MaxPairUCB(RadiusPolicy):
     >>> policy.theta_.shape
     (3,)
     """
-
-    config_class: ClassVar[type[RadiusConfig]] = MaxPairUCBConfig

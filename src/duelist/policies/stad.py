@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from duelist.kernels.all_pairs import argmax
-from duelist.kernels.pairs import challenger
-from duelist.kernels.scratch import Scratch
-from duelist.policies._radius_policy import RadiusConfig
-from duelist.policies._rule import Decision, estimate_first, rule
-from duelist.policies._stagewise import EXPLORE, WAIT, StagewisePolicy, walk
-from duelist.policies._state import Floats, State
-
-
-class StaDConfig(RadiusConfig):
-    """Settings of the Sta'D rule."""
-
-
-@rule(StaDConfig)
-def decide_stad(config: StaDConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """Explore in some layer, or play the best arm against its challenger and store nothing."""
-    end = walk(config, state, scratch, arms)
-    if end.end == WAIT:
-        return estimate_first(end.layer)
-    if end.end == EXPLORE:
-        return end.first, end.second, end.layer, 1.0
-    i = argmax(end.u)
-    j = challenger(end.u, end.v, i, end.eta, scratch.line)
-    return end.remaining[i], end.remaining[j], -1, 0.0
+from duelist.engine import LayeredPolicy
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StaD(StagewisePolicy):
+class StaD(LayeredPolicy):
     """Stagewise adaptive duel, Sta'D (Saha 2021).
 
     With p_s(x, y) = eta |x - y|_{Sigma_s^-1} in layer s, start with all arms and s = 1 and repeat:
@@ -55,5 +31,3 @@ class StaD(StagewisePolicy):
     >>> policy.layer_counts_[0]
     1
     """
-
-    config_class: ClassVar[type[RadiusConfig]] = StaDConfig

@@ -2,117 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from duelist.compiled import compiled
+from duelist.arrays import check_flag, check_positive, is_number
+from duelist.engine import LocalCurvature
 from duelist.errors import InvalidInput
-from duelist.kernels.all_pairs import argmax
-from duelist.kernels.random import normal, uniform
-from duelist.kernels.scratch import Scratch
-from duelist.links import get_link
-from duelist.policies._checks import check_positive, is_number
-from duelist.policies._curvature import look_locally
-from duelist.policies._local import LocalCurvature
-from duelist.policies._rule import Decision, estimate_first, outdated, rule
-from duelist.policies._state import Floats, State
-
-
-class ThompsonPairConfig(NamedTuple):
-    """Settings of the ThompsonPair rule."""
-
-    link: int
-    online: bool
-    spread: float
-    feel_good: float
-    allow_self_duel: bool
-
-
-@compiled
-def draw_utilities(
-    words: NDArray[np.uint64], u: Floats, v: Floats, spread: float, noise: Floats, drawn: Floats
-) -> None:
-    """drawn_a = x_a . theta~ with theta~ = theta_hat + spread R^-1 eps, R'R = H: x . R^-1 eps = (R'^-1 x) . eps."""
-    for k in range(noise.size):
-        noise[k] = spread * normal(words)
-    for a in range(u.size):
-        drawn[a] = u[a]
-    for k in range(noise.size):
-        row = v[k]
-        for a in range(u.size):
-            drawn[a] += noise[k] * row[a]
-
-
-@compiled
-def promised(drawn: Floats) -> float:
-    """How far the best arm is above the mean: a constant added to all arms changes nothing."""
-    total = 0.0
-    for a in range(drawn.size):
-        total += drawn[a]
-    return drawn[argmax(drawn)] - total / drawn.size
-
-
-@compiled
-def draw_feeling_good(config: ThompsonPairConfig, state: State, u: Floats, v: Floats, scratch: Scratch) -> None:
-    """Utilities of one draw, into scratch.line; draws that promise a better best arm are likelier.
-
-    The promise of a draw is how far its best arm is above the mean of the arms. Of eight draws one is taken, with chance
-    proportional to exp(feel_good promise).
-    """
-    n = u.size
-    drawn, best = scratch.line[:n], scratch.near_u[:n]
-    draw_utilities(state.words, u, v, config.spread, scratch.step, drawn)
-    if config.feel_good == 0.0:
-        return
-    promise = promised(drawn)
-    for a in range(n):
-        best[a] = drawn[a]
-    for _ in range(7):
-        draw_utilities(state.words, u, v, config.spread, scratch.step, drawn)
-        other = promised(drawn)
-        # One of two draws by their weights, and so on: each of the eight is left with chance by its weight.
-        total = max(promise, other) + math.log1p(math.exp(-config.feel_good * abs(promise - other))) / config.feel_good
-        if math.log(1.0 - uniform(state.words)) < config.feel_good * (other - total):
-            for a in range(n):
-                best[a] = drawn[a]
-        promise = total
-    for a in range(n):
-        drawn[a] = best[a]
-
-
-@rule(ThompsonPairConfig)
-def decide_thompson_pair(config: ThompsonPairConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """The best arm of one draw against the best arm of another."""
-    if outdated(state, 0):
-        return estimate_first(0)
-    u, v = look_locally(config, state, scratch, arms)
-    drawn = scratch.line[: u.size]
-    draw_feeling_good(config, state, u, v, scratch)
-    first = argmax(drawn)
-    draw_feeling_good(config, state, u, v, scratch)
-    if not config.allow_self_duel:
-        drop_equals(arms, first, drawn)
-    second = argmax(drawn)
-    if drawn[second] == -math.inf:  # all arms are equal
-        second = (first + 1) % u.size
-    return first, second, 0, 1.0
-
-
-@compiled
-def drop_equals(arms: Floats, first: int, drawn: Floats) -> None:
-    """Take the first arm, and arms with the same features, out of the running."""
-    for a in range(drawn.size):
-        same = True
-        for k in range(arms.shape[1]):
-            if arms[a, k] != arms[first, k]:
-                same = False
-                break
-        if same:
-            drawn[a] = -math.inf
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,8 +30,8 @@ class ThompsonPair(LocalCurvature):
     feel_good
         Weight of the feel-good term; 0: none.
     allow_self_duel
-        False: the second arm is the best of its draw among arms whose features differ from the first's. A single
-        arm, or equal arms, still have nobody else to meet.
+        False: the second arm is the best of its draw among arms whose features differ from the first's, also where
+        `distinct=False` is asked for. A single arm, or equal arms, still have nobody else to meet.
 
     Deviations
     ----------
@@ -154,19 +50,14 @@ class ThompsonPair(LocalCurvature):
     feel_good: float = 0.0
     allow_self_duel: bool = True
 
-    uses_randomness: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check_settings(self) -> None:
+        """The spread of the draws, and what they favour."""
+        super().check_settings()
         check_positive("scale", self.scale)
         if not is_number(self.feel_good) or not 0.0 <= self.feel_good < np.inf:
             raise InvalidInput(f"feel_good is {self.feel_good!r}; give a finite number of at least 0")
-        if not isinstance(self.allow_self_duel, (bool, np.bool_)):
-            raise InvalidInput(f"allow_self_duel is {self.allow_self_duel!r}; give True or False")
+        check_flag("allow_self_duel", self.allow_self_duel)
 
-    def make_config(self) -> Any:
+    def rule_settings(self) -> dict[str, float]:
         """The settings of the rule as numbers."""
-        code = get_link(self.link).code
-        return ThompsonPairConfig(
-            code, self.online_, float(self.scale), float(self.feel_good), bool(self.allow_self_duel)
-        )
+        return {"spread": self.scale, "feel_good": self.feel_good, "allow_self_duel": self.allow_self_duel}

@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from duelist.kernels.random import below
-from duelist.kernels.scratch import Scratch
-from duelist.policies._base import CompiledConfig, CompiledPolicy
-from duelist.policies._rule import Decision, rule
-from duelist.policies._state import Floats, State
-
-
-class UniformPairConfig(CompiledConfig):
-    """Settings of the UniformPair rule."""
-
-
-@rule(UniformPairConfig)
-def decide_uniform_pair(config: UniformPairConfig, state: State, scratch: Scratch, arms: Floats) -> Decision:
-    """An ordered pair of different arms, each with the same chance."""
-    n = arms.shape[0]
-    if n == 1:
-        return 0, 0, 0, 1.0
-    i = below(state.words, n)
-    j = below(state.words, n - 1)
-    return i, j + 1 if j >= i else j, 0, 1.0
+from duelist.engine import NativePolicy
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class UniformPair(CompiledPolicy):
+class UniformPair(NativePolicy):
     """Uniformly random pairs: the baseline that only explores.
 
     Plays (x, y) uniform over ordered pairs of different arms; a single arm meets itself. It
@@ -41,6 +21,3 @@ class UniformPair(CompiledPolicy):
     >>> i != j
     True
     """
-
-    config_class: ClassVar[type[CompiledConfig]] = UniformPairConfig
-    uses_randomness: ClassVar[bool] = True

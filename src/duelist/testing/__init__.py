@@ -14,7 +14,7 @@ import pytest
 # before their imports, so that failures show values
 pytest.register_assert_rewrite("duelist.testing.policies", "duelist.testing.storages")
 
-from duelist.testing.policies import CompiledPolicyContract, PolicyContract  # noqa: E402
+from duelist.testing.policies import NativePolicyContract, PolicyContract  # noqa: E402
 from duelist.testing.storages import StorageContract  # noqa: E402
 
-__all__ = ["CompiledPolicyContract", "PolicyContract", "StorageContract"]
+__all__ = ["NativePolicyContract", "PolicyContract", "StorageContract"]

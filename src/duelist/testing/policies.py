@@ -1,6 +1,6 @@
 """The contract of a policy: subclass it in your tests, fill in `make`, run pytest.
 
-`PolicyContract` holds for anything with `ask` and `tell`; `CompiledPolicyContract` adds what compiled
+`PolicyContract` holds for anything with `ask` and `tell`; `NativePolicyContract` adds what compiled
 policies promise on top: memory of their duels, estimates, snapshots, and symmetries of the rule.
 Every test is one rule, told by its docstring.
 
@@ -26,7 +26,7 @@ from duelist.domain import Duel
 from duelist.environments import FixedArms, RandomArms
 from duelist.errors import UnknownDuel
 from duelist.links import LINKS
-from duelist.policies import CompiledPolicy, Policy
+from duelist.policies import NativePolicy, Policy
 from duelist.runs import Runs
 from duelist.simulation import policy_seed, simulate
 
@@ -229,34 +229,34 @@ class PolicyContract(ABC):
         return simulate(self.new(0), environment, horizon=25, runs=runs, seed=SEED)
 
 
-def restored(policy: CompiledPolicy) -> CompiledPolicy:
+def restored(policy: NativePolicy) -> NativePolicy:
     """The policy of a snapshot that went through JSON text."""
     return type(policy).restore(json.loads(json.dumps(policy.snapshot())))
 
 
-def knowledge(policy: CompiledPolicy) -> dict[str, Any]:
+def knowledge(policy: NativePolicy) -> dict[str, Any]:
     """Every bit of the state but the random generator."""
     return {name: array for name, array in policy.snapshot()["state"].items() if name != "words"}
 
 
-def _asked(policy: CompiledPolicy) -> None:
+def _asked(policy: NativePolicy) -> None:
     policy.ask(draw_arms(1)[0])
 
 
-def _in_the_middle(policy: CompiledPolicy) -> None:
+def _in_the_middle(policy: NativePolicy) -> None:
     play(policy, draw_arms(40))
     for arms in draw_arms(4, seed=1):
         policy.ask(arms)
 
 
-MOMENTS: Final[dict[str, Callable[[CompiledPolicy], None]]] = {
+MOMENTS: Final[dict[str, Callable[[NativePolicy], None]]] = {
     "before the first ask": lambda policy: None,
     "after an ask": _asked,
     "in the middle, four pending": _in_the_middle,
 }
 
 
-class CompiledPolicyContract(PolicyContract):
+class NativePolicyContract(PolicyContract):
     """What compiled policies promise on top; every rule is checked with every link.
 
     Two symmetries do not hold for all rules. A subclass says so by setting
@@ -272,14 +272,14 @@ class CompiledPolicyContract(PolicyContract):
     link_name: str = "logistic"
 
     @abstractmethod
-    def make(self, random_state: int) -> CompiledPolicy:
+    def make(self, random_state: int) -> NativePolicy:
         """A new policy with that random state, the same hyperparameters every time; any link."""
 
     @pytest.fixture(autouse=True, params=list(LINKS))
     def _every_link(self, request: pytest.FixtureRequest) -> None:
         self.link_name = request.param
 
-    def new(self, random_state: int) -> CompiledPolicy:
+    def new(self, random_state: int) -> NativePolicy:
         """The policy that a test plays with, with the link of that test."""
         policy = self.make(random_state)
         return type(policy)(**{**policy.params, "link": self.link_name})
@@ -354,7 +354,7 @@ class CompiledPolicyContract(PolicyContract):
         policy.tell(kept, 1.0)
         assert policy.pending_ == []
 
-    def _refused(self, policy: CompiledPolicy, verb: Callable[..., None], duel: Duel, *args: float) -> None:
+    def _refused(self, policy: NativePolicy, verb: Callable[..., None], duel: Duel, *args: float) -> None:
         before = policy.snapshot()
         with pytest.raises(UnknownDuel, match=f"duel {duel.id} .*; "):
             verb(duel, *args)

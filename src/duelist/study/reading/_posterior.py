@@ -12,9 +12,9 @@ from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from duelist.arrays import finite_floats
 from duelist.errors import InvalidInput
 from duelist.estimation import fit_mle
-from duelist.inputs import finite_floats
 from duelist.study.reading._battles import Pairs
 
 Floats = NDArray[np.float64]

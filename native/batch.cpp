@@ -1,0 +1,102 @@
+#include "batch.hpp"
+
+#include <thread>
+
+namespace duelist {
+
+namespace {
+
+constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
+
+void decide_some(const Rule& rule, State& state, const double* arms, i64 start, i64 stop, i64 candidates, bool distinct,
+                 Batch& batch) {
+    Scratch scratch;
+    i64 dim = state.dim;
+    for (i64 c = start; c < stop; c++) {
+        Table table{arms + c * candidates * dim, candidates, dim, distinct};
+        Decision duel = rule.decide(state, scratch, table);
+        batch.duels[static_cast<std::size_t>(c)] = duel;
+        double* z = batch.lifted.data() + c * dim;
+        if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
+        double root = std::sqrt(duel.share);
+        for (i64 k = 0; k < dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
+        kernels->solve_lower(state.layer(duel.layer).factor.data(), dim, z);
+    }
+}
+
+i64 best_of_group(const std::vector<double>& worth, i64 group) {
+    auto from = worth.begin() + group * GROUP;
+    auto to = worth.begin() + std::min<i64>((group + 1) * GROUP, static_cast<i64>(worth.size()));
+    return std::max_element(from, to) - worth.begin();
+}
+
+// The lifted difference a under the precision that p has raised; `square` is |p|^2.
+void discount(double* a, const double* p, double square, i64 dim) {
+    if (square == 0.0) return;
+    double size = (1.0 - 1.0 / std::sqrt(1.0 + square)) * kernels->dot(a, p, dim) / square;
+    for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
+}
+
+}  // namespace
+
+Batch decide_all(const Rule& rule, State& state, const double* arms, i64 contexts, i64 candidates, bool distinct,
+                 i64 threads) {
+    Batch batch;
+    batch.duels.resize(static_cast<std::size_t>(contexts));
+    batch.lifted.fit(contexts * state.dim);
+    Scratch scratch;
+    rule.prepare(state, scratch);
+    threads = rule.draws() ? 1 : std::max<i64>(1, std::min(threads, contexts));
+    std::vector<std::thread> helpers;
+    for (i64 k = 0; k < threads; k++) {
+        auto part = [&, k] {
+            decide_some(rule, state, arms, contexts * k / threads, contexts * (k + 1) / threads, candidates, distinct,
+                        batch);
+        };
+        if (k + 1 < threads)
+            helpers.emplace_back(part);
+        else
+            part();
+    }
+    for (std::thread& helper : helpers) helper.join();
+    for (const Decision& duel : batch.duels) batch.complete = batch.complete && duel.first >= 0;
+    return batch;
+}
+
+// After a duel with lifted difference p is chosen, every other a of its layer becomes
+// a - (1 - 1/sqrt(1 + |p|^2)) (a.p / |p|^2) p. This is done only to a context that would be chosen next, for all duels chosen
+// since it was last looked at.
+void choose_contexts(Batch& batch, i64 dim, i64 k, i64* chosen, double* information) {
+    i64 n = static_cast<i64>(batch.duels.size());
+    auto lifted = [&](i64 c) { return batch.lifted.data() + c * dim; };
+    auto layer = [&](i64 c) { return batch.duels[static_cast<std::size_t>(c)].layer; };
+    std::vector<double> worth(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
+    std::vector<i64> seen(static_cast<std::size_t>(n), 0), best(static_cast<std::size_t>((n + GROUP - 1) / GROUP));
+    for (i64 c = 0; c < n; c++) worth[c] = kernels->dot(lifted(c), lifted(c), dim);
+    for (i64 group = 0; group < static_cast<i64>(best.size()); group++) best[group] = best_of_group(worth, group);
+    auto most = [&] {
+        i64 top = best[0];
+        for (i64 candidate : best)
+            if (worth[candidate] > worth[top]) top = candidate;
+        return top;
+    };
+    for (i64 done = 0; done < k; done++) {
+        i64 c = most();
+        while (seen[c] != done) {
+            for (i64 past = seen[c]; past < done; past++)
+                if (layer(chosen[past]) == layer(c)) discount(lifted(c), lifted(chosen[past]), square[past], dim);
+            seen[c] = done;
+            worth[c] = kernels->dot(lifted(c), lifted(c), dim);
+            best[c / GROUP] = best_of_group(worth, c / GROUP);
+            c = most();
+        }
+        chosen[done] = c;
+        square[done] = worth[c];
+        information[done] = log1p(worth[c]);
+        worth[c] = -1.0;
+        seen[c] = k;
+        best[c / GROUP] = best_of_group(worth, c / GROUP);
+    }
+}
+
+}  // namespace duelist

@@ -1,0 +1,127 @@
+// Simulated runs, a stretch of rounds at a time; threads of Python share the runs out, and none of them holds the others up.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "simulation.hpp"
+
+namespace duelist {
+
+namespace {
+
+template <class T>
+using Cells = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Arms = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using Counts = nb::ndarray<const i64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void check(bool good, const char* what) {
+    if (!good) throw std::invalid_argument(what);
+}
+
+// The runs of one policy: a rule and a state each.
+struct Runs {
+    std::shared_ptr<Rule> rule;
+    std::vector<State> states;
+};
+
+void play_runs(Runs& runs, i64 start, i64 stop, const Truth& truth, Arms arms, Counts counts, Cube utilities,
+               Matrix luck, bool distinct, i64 from, Cells<std::int32_t> first, Cells<std::int32_t> second,
+               Cells<std::int8_t> layer, Cells<std::uint8_t> outcome, Cells<double> first_gap,
+               Cells<double> second_gap) {
+    i64 n_runs = static_cast<i64>(runs.states.size());
+    Rounds rounds{arms.data(), counts.data(), utilities.data(), static_cast<i64>(arms.shape(0)),
+                  static_cast<i64>(arms.shape(1)), static_cast<i64>(utilities.shape(0)),
+                  static_cast<i64>(arms.shape(2)), static_cast<i64>(arms.shape(3))};
+    i64 length = static_cast<i64>(luck.shape(1)), horizon = static_cast<i64>(first.shape(1));
+    auto one_or = [](i64 size, i64 all) { return size == 1 || size == all; };
+    check(0 <= start && start <= stop && stop <= n_runs && static_cast<i64>(luck.shape(0)) == n_runs, "runs do not fit");
+    check(one_or(rounds.arm_runs, n_runs) && one_or(rounds.utility_runs, n_runs) && one_or(rounds.arm_rounds, length),
+          "arms do not fit the runs");
+    check(counts.shape(0) == arms.shape(0) && counts.shape(1) == arms.shape(1) && utilities.shape(1) == arms.shape(1) &&
+              utilities.shape(2) == arms.shape(2),
+          "utilities do not fit the arms");
+    for (std::size_t k = 0; k < counts.size(); k++)
+        check(counts.data()[k] >= 1 && counts.data()[k] <= rounds.n_arms, "a round has no arms");
+    check(!truth.table || truth.table_size == rounds.n_arms, "the table of chances does not fit the arms");
+    check(from >= 0 && from + length <= horizon, "rounds do not fit the log");
+    auto fits = [&](const auto& cells) {
+        return static_cast<i64>(cells.shape(0)) == n_runs && static_cast<i64>(cells.shape(1)) == horizon;
+    };
+    check(fits(first) && fits(second) && fits(layer) && fits(outcome) && fits(first_gap) && fits(second_gap),
+          "the log does not fit the runs");
+    for (i64 run = start; run < stop; run++) check(runs.states[run].dim == rounds.dim, "arms do not fit the policy");
+    Log log{first.data(),     second.data(),     layer.data(), outcome.data(),
+            first_gap.data(), second_gap.data(), horizon,      from};
+    Stretch stretch{truth, rounds, luck.data(), length, distinct, log};
+    bool complete = true;
+    {
+        nb::gil_scoped_release others_go_on;
+        Scratch scratch;
+        for (i64 run = start; run < stop && complete; run++)
+            complete = play(*runs.rule, runs.states[static_cast<std::size_t>(run)], scratch, stretch, run);
+    }
+    check(complete, "a round had no pair to ask");
+}
+
+// A truth, and the table it reads.
+struct OwnedTruth {
+    Truth truth;
+    std::vector<double> table;
+};
+
+}  // namespace
+
+void bind_simulation(nb::module_& m) {
+    nb::class_<OwnedTruth>(m, "Truth")
+        .def(
+            "__init__",
+            [](OwnedTruth* self, const std::string& link, bool noiseless, Matrix table, i64 flipped_first,
+               double flip_chance) {
+                new (self) OwnedTruth{{link_named(link), noiseless, nullptr, 0, flipped_first, flip_chance}, {}};
+                if (table.size() == 0) return;
+                check(table.shape(0) == table.shape(1), "the table of chances is not square");
+                self->table.assign(table.data(), table.data() + table.size());
+                self->truth.table = self->table.data();
+                self->truth.table_size = static_cast<i64>(table.shape(0));
+            },
+            "link"_a, "noiseless"_a, "table"_a, "flipped_first"_a, "flip_chance"_a)
+        .def("vote_chance",
+             [](const OwnedTruth& self, Vector utilities, i64 first, i64 second, i64 t) {
+                 i64 n = static_cast<i64>(utilities.shape(0));
+                 check(first >= 0 && first < n && second >= 0 && second < n, "the duel is not on the table");
+                 check(!self.truth.table || self.truth.table_size == n, "the table of chances does not fit the arms");
+                 return self.truth.vote_chance(utilities.data(), first, second, t);
+             },
+             "utilities"_a, "first"_a, "second"_a, "t"_a);
+    nb::class_<Runs>(m, "Runs")
+        .def(
+            "__init__",
+            [](Runs* self, std::shared_ptr<Rule> rule, const std::vector<const State*>& states) {
+                new (self) Runs{std::move(rule), {}};
+                for (const State* state : states) self->states.push_back(*state);
+            },
+            "rule"_a, "states"_a)
+        .def(
+            "play",
+            [](Runs& runs, i64 start, i64 stop, const OwnedTruth& truth, Arms arms, Counts counts, Cube utilities,
+               Matrix luck, bool distinct, i64 from, Cells<std::int32_t> first, Cells<std::int32_t> second,
+               Cells<std::int8_t> layer, Cells<std::uint8_t> outcome, Cells<double> first_gap, Cells<double> second_gap) {
+                play_runs(runs, start, stop, truth.truth, arms, counts, utilities, luck, distinct, from, first, second,
+                          layer, outcome, first_gap, second_gap);
+            },
+            "start"_a, "stop"_a, "truth"_a, "arms"_a, "counts"_a, "utilities"_a, "luck"_a, "distinct"_a, "from_round"_a,
+            "first"_a, "second"_a, "layer"_a, "outcome"_a, "first_gap"_a, "second_gap"_a);
+    m.def(
+        "utilities",
+        [](Matrix arms, Vector theta) {
+            i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
+            check(static_cast<i64>(theta.shape(0)) == dim, "theta does not fit the arms");
+            Numbers u(padded(n));
+            if (n > 0) kernels->look(arms.data(), nullptr, n, dim, theta.data(), nullptr, u.data(), nullptr, 0);
+            return copied(u.data(), {n});
+        },
+        "arms"_a, "theta"_a);
+}
+
+}  // namespace duelist

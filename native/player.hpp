@@ -1,0 +1,103 @@
+// A live policy: a rule, what it knows, and the duels that are out.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "batch.hpp"
+#include "round.hpp"
+
+namespace duelist {
+
+// What was decided at ask and is needed at tell.
+struct Pending {
+    Decision duel;
+    std::vector<double> difference;
+};
+
+// A duel that is out with somebody, as a log remembers it.
+struct Out {
+    const double* difference;
+    i64 layer;
+    double share;
+};
+
+class Player {
+public:
+    std::shared_ptr<const Rule> rule;
+    std::optional<State> state;  // nothing before the first arms
+    std::unordered_map<i64, Pending> pending;
+    i64 next_id = 0;
+
+    explicit Player(std::shared_ptr<const Rule> rule) : rule(std::move(rule)) {}
+
+    void begin(const State& first) {
+        state = first;
+        rule->grow(*state);
+    }
+
+    // The number of a new duel, now pending; -1: no pair may be asked, and nothing has changed.
+    i64 ask(const Table& table) {
+        Decision duel = next_duel(*rule, *state, scratch_, table);
+        if (duel.first < 0 || duel.second < 0) {
+            state->rounds--;
+            return -1;
+        }
+        return hand_out(duel, table);
+    }
+
+    i64 hand_out(const Decision& duel, const Table& table) {
+        std::vector<double> difference(static_cast<std::size_t>(table.dim));
+        subtract(table.arm(duel.first), table.arm(duel.second), table.dim, difference.data());
+        pending.emplace(next_id, Pending{duel, std::move(difference)});
+        return next_id++;
+    }
+
+    // The outcome of a pending duel, which must be there.
+    void tell(i64 number, double outcome, double weight) {
+        auto found = pending.find(number);
+        const Pending& out = found->second;
+        take_in(*state, scratch_, out.duel, {out.difference.data(), outcome}, weight);
+        pending.erase(found);
+    }
+
+    // What it would ask now, with duels out elsewhere counted as if they were answered; nothing changes.
+    Decision consider(const Table& table, const std::vector<Out>& out, const u64* words, i64 rounds) {
+        State copy = *state;
+        if (words) std::copy(words, words + 4, copy.random.words.begin());
+        if (rounds >= 0) copy.rounds = rounds;
+        rule->grow(copy);
+        aside_.memo.forget();
+        if (rule->local() && !out.empty())  // a solve makes the curvature anew: before what is out is counted
+            copy.local_curvature(0, aside_.solver);
+        for (const Out& duel : out)
+            if (duel.share > 0.0 && duel.layer >= 0 && duel.layer < copy.n_layers())
+                copy.expect(duel.layer, duel.difference, duel.share, aside_.solver);
+        return next_duel(*rule, copy, aside_, table);
+    }
+
+    // One outcome of a duel that whoever asked; what is known afterwards is a function of the outcomes in their order.
+    void learn(const double* difference, double outcome, double weight, i64 layer, double share) {
+        next_id++;
+        state->rounds++;
+        rule->grow(*state);
+        if (take_in(*state, scratch_, {0, 0, layer, share}, {difference, outcome}, weight))
+            state->theta(layer, scratch_.solver);  // now and not when next read, so that reading leaves no trace in the last bits
+    }
+
+    Batch ask_batch(const double* arms, i64 contexts, i64 candidates, bool distinct, i64 threads) {
+        State copy = *state;  // solves leave no trace in what it knows
+        copy.rounds++;        // all contexts are decided in the same round
+        rule->grow(copy);
+        Batch batch = decide_all(*rule, copy, arms, contexts, candidates, distinct, threads);
+        state->random = copy.random;
+        return batch;
+    }
+
+    Scratch& scratch() { return scratch_; }
+
+private:
+    Scratch scratch_, aside_;
+};
+
+}  // namespace duelist

@@ -1,0 +1,111 @@
+// BestArmPair (LinGapE, GLGapE): the comparison that tells most about the leader and the arm that comes closest to it.
+#pragma once
+
+#include <numeric>
+
+#include "../rule.hpp"
+
+namespace duelist {
+
+class BestArmPair : public Rule {
+public:
+    explicit BestArmPair(const Settings&) {}
+
+    bool local() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
+        View view = look_at_all(state, scratch, table, true);
+        FoundPair pair = choose(state.link, view, scratch, table);
+        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    }
+
+private:
+    static constexpr i64 ENDS = 64;
+
+    static FoundPair choose(Link link, const View& view, Scratch& scratch, const Table& table) {
+        if (table.n == 1) return {0, 0, 0.0};
+        Limits different = table.limits();
+        different.distinct = true;  // an arm against itself tells nothing
+        i64 leader = kernels->argmax(view.u, view.n);
+        i64 rival = closest_rival(view, leader, scratch.line.data());
+        if (rival < 0) return first_pair(view.n, different);  // all arms are equal
+        if (nobody_leads(view, leader)) return widest_pair(view, different, scratch);
+        double* along = scratch.near_u.data();
+        project(view, leader, rival, along);
+        if (view.n >= MANY_ARMS && !table.out) return most_telling_of_the_ends(link, view, along);
+        return most_telling_pair(link, view, along, different, scratch.line.data());
+    }
+
+    // Whether all utilities are equal, as they are before the first vote.
+    static bool nobody_leads(const View& view, i64 leader) {
+        return std::all_of(view.u, view.u + view.n, [&](double u) { return u == view.u[leader]; });
+    }
+
+    // The arm whose gap to the leader is the fewest standard deviations; -1: no arm differs from it.
+    static i64 closest_rival(const View& view, i64 leader, double* line) {
+        kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
+        i64 rival = -1;
+        double least = INF;
+        for (i64 j = 0; j < view.n; j++) {
+            if (!(line[j] > 0.0)) continue;
+            double distance = (view.u[leader] - view.u[j]) / std::sqrt(line[j]);
+            if (distance < least) {
+                rival = j;
+                least = distance;
+            }
+        }
+        return rival;
+    }
+
+    // out_a = (x_leader - x_rival)' H^-1 x_a.
+    static void project(const View& view, i64 leader, i64 rival, double* out) {
+        for (i64 a = 0; a < view.n; a++) out[a] = 0.0;
+        for (i64 k = 0; k < view.dim; k++) {
+            const double* row = view.v + k * view.stride;
+            double part = row[leader] - row[rival];
+            for (i64 a = 0; a < view.n; a++) out[a] += part * row[a];
+        }
+    }
+
+    // By how much one more outcome of a pair shrinks the squared width of the leader and its rival.
+    static double lesson(double slope, double along, double square) {
+        return slope * along * along / (1.0 + slope * square);
+    }
+
+    // argmax over i < j of the lesson; equal ones: the first.
+    static FoundPair most_telling_pair(Link link, const View& view, const double* along, const Limits& limits,
+                                       double* line) {
+        FoundPair found = NO_PAIR;
+        with_link(link, [&](auto l) {
+            for (i64 i = 0; i + 1 < view.n; i++) {
+                kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
+                for (i64 j = i + 1; j < view.n; j++) {
+                    double apart = along[i] - along[j], square = line[j - i - 1];
+                    // The lesson is at most that of the largest slope; most pairs need no exponential.
+                    if (found.first >= 0 && lesson(l.max_slope, apart, square) < found.value) continue;
+                    double value = lesson(l.slope(view.u[i] - view.u[j]), apart, square);
+                    if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+                }
+            }
+        });
+        return found;
+    }
+
+    // The same between the arms that lie farthest along, on either side.
+    static FoundPair most_telling_of_the_ends(Link link, const View& view, const double* along) {
+        std::vector<i64> order(static_cast<std::size_t>(view.n));
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return along[a] < along[b]; });
+        FoundPair found{order.front(), order.back(), -1.0};
+        for (i64 low = 0; low < ENDS; low++)
+            for (i64 high = view.n - ENDS; high < view.n; high++) {
+                i64 i = order[low], j = order[high];
+                double value = lesson(slope(link, view.u[i] - view.u[j]), along[i] - along[j], view.square(i, j));
+                if (value > found.value) found = {i, j, value};
+            }
+        return {std::min(found.first, found.second), std::max(found.first, found.second), found.value};
+    }
+};
+
+}  // namespace duelist

@@ -1,0 +1,38 @@
+// CoLSTIM (Bengs, Saha, Huellermeier 2022): imitate the feedback to choose the first arm, challenge it with the second.
+#pragma once
+
+#include "perturbation.hpp"
+#include "radius_rule.hpp"
+
+namespace duelist {
+
+class CoLSTIM : public Rule {
+public:
+    explicit CoLSTIM(const Settings& s) : radius_(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
+
+    bool draws() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        i64 t = state.rounds;
+        i64 warmup = warmup_ >= 0 ? warmup_ : table.dim * table.n;
+        if (t <= warmup && table.n > 1) {
+            FoundPair pair = uniform_pair(state.random, table);
+            return {pair.first, pair.second, 0, 1.0};
+        }
+        View view = look_at_all(state, scratch, table);
+        double horizon = radius_.horizon_in(state);
+        double clip = clip_ > 0.0 ? clip_ : practical_radius(table.dim, horizon);
+        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip};
+        Listed everyone{nullptr, table.n};
+        i64 first = best_first(noise.perturbed(state, view, scratch), everyone, table, everyone);
+        if (first < 0) return {-1, -1, 0, 0.0};
+        return {first, challenger(view, first, radius_.flat(state), table.limits(), scratch), 0, 1.0};
+    }
+
+private:
+    RadiusSettings radius_;
+    double clip_;  // 0: sqrt(d log T)
+    i64 warmup_;   // -1: d K
+};
+
+}  // namespace duelist

@@ -1,0 +1,39 @@
+// CoLSTIM's randomised pair, which SupCoLSTIM plays too.
+#pragma once
+
+#include "../radius.hpp"
+#include "../rule.hpp"
+
+namespace duelist {
+
+struct Perturbation {
+    double chance;  // that every arm gets a perturbation of its own, otherwise all share one
+    double clip;
+
+    // p_t = min(1, sqrt(d log(dT) / t))
+    static double coin_chance(i64 dim, double horizon, i64 t) {
+        double d = static_cast<double>(dim);
+        return std::min(1.0, std::sqrt(d * log(d * horizon) / static_cast<double>(t)));
+    }
+
+    // One draw of the noise that imitates the link: normal for probit, Gumbel otherwise; clipped.
+    double draw(State& state) const {
+        double noise = state.link == Link::probit ? state.random.normal() : state.random.gumbel();
+        return std::max(-clip, std::min(clip, noise));
+    }
+
+    // u_i + eps_i |v_i| of every arm, into scratch.reach.
+    double* perturbed(State& state, const View& view, Scratch& scratch) const {
+        bool separate = state.random.uniform() < chance;
+        double shared = separate ? 0.0 : draw(state);
+        double* score = scratch.reach.data();
+        double* origin = scratch.noise.data();
+        for (i64 k = 0; k < view.dim; k++) origin[k] = 0.0;
+        kernels->squared_distances(view.v, view.stride, view.dim, origin, view.n, score);
+        for (i64 a = 0; a < view.n; a++)
+            score[a] = view.u[a] + (separate ? draw(state) : shared) * std::sqrt(score[a]);
+        return score;
+    }
+};
+
+}  // namespace duelist

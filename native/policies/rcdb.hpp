@@ -1,0 +1,42 @@
+// RCDB (Di, He, Gu 2024): MaxPairUCB's pair; votes count for less the less was known about them.
+#pragma once
+
+#include "radius_rule.hpp"
+
+namespace duelist {
+
+class RCDB : public Rule {
+public:
+    explicit RCDB(const Settings& s) : radius_(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        double beta = radius_.flat(state), trust = trusted_width(state);
+        // Where the radius is a constant, only the trust tells that a guessed horizon has moved on.
+        if (scratch.memo.recall(table, radius_.kind == RadiusKind::constant ? trust : beta)) return scratch.memo.last;
+        View view = look_at_all(state, scratch, table);
+        FoundPair pair = best_pair(view, beta, table.limits(), scratch);
+        if (pair.first < 0) return {-1, -1, 0, 0.0};
+        double square = view.square(pair.second, pair.first);
+        double weight = square <= trust * trust ? 1.0 : trust / std::sqrt(square);
+        return scratch.memo.remember({pair.first, pair.second, 0, weight});
+    }
+
+    Place place(State& state, const double* z, Scratch& scratch) const override {
+        double trust = trusted_width(state), width = state.width(0, z, scratch.solver);
+        return {0, width <= trust ? 1.0 : trust / width};
+    }
+
+private:
+    RadiusSettings radius_;
+    double trust_;       // 0: sqrt(d) / corruption
+    double corruption_;  // 0: sqrt(T)
+
+    // The width up to which a vote of this round counts in full.
+    double trusted_width(const State& state) const {
+        if (trust_ > 0.0) return trust_;
+        double corruption = corruption_ > 0.0 ? corruption_ : std::sqrt(radius_.horizon_in(state));
+        return std::sqrt(static_cast<double>(state.dim)) / corruption;
+    }
+};
+
+}  // namespace duelist

@@ -1,0 +1,16 @@
+// Sta'D (Saha 2021): stagewise elimination, then the best arm and its challenger.
+#pragma once
+
+#include "stagewise.hpp"
+
+namespace duelist {
+
+class StaD : public Stagewise {
+public:
+    using Stagewise::Stagewise;
+
+protected:
+    const double* scores(State&, Scratch&, const Table&, const View& view) const override { return view.u; }
+};
+
+}  // namespace duelist

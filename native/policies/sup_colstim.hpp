@@ -1,0 +1,24 @@
+// SupCoLSTIM (Bengs, Saha, Huellermeier 2022): Sta'D's layers with CoLSTIM's randomised pair at the end.
+#pragma once
+
+#include "perturbation.hpp"
+#include "stagewise.hpp"
+
+namespace duelist {
+
+class SupCoLSTIM : public Stagewise {
+public:
+    using Stagewise::Stagewise;
+
+    bool draws() const override { return true; }
+
+protected:
+    const double* scores(State& state, Scratch& scratch, const Table& table, const View& view) const override {
+        double horizon = radius_.horizon_in(state);
+        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, state.rounds),
+                           practical_radius(table.dim, horizon)};
+        return noise.perturbed(state, view, scratch);
+    }
+};
+
+}  // namespace duelist

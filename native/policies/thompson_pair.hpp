@@ -1,0 +1,88 @@
+// ThompsonPair: two draws from the posterior, and the best arm of each.
+#pragma once
+
+#include "../rule.hpp"
+
+namespace duelist {
+
+class ThompsonPair : public Rule {
+public:
+    explicit ThompsonPair(const Settings& s)
+        : spread_(s.number("spread")), feel_good_(s.number("feel_good")), allow_self_duel_(s.flag("allow_self_duel")) {}
+
+    bool local() const override { return true; }
+    bool draws() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        View view = look_at_all(state, scratch, table, true);
+        double* drawn = scratch.line.data();
+        draw_feeling_good(state, view, scratch);
+        Listed everyone{nullptr, table.n};
+        i64 first = best_first(drawn, everyone, table, everyone);
+        if (first < 0) return {-1, -1, 0, 0.0};
+        draw_feeling_good(state, view, scratch);
+        return {first, second_arm(table, first, drawn), 0, 1.0};
+    }
+
+private:
+    static constexpr int DRAWS = 8;
+    double spread_, feel_good_;
+    bool allow_self_duel_;
+
+    // drawn_a = x_a . theta~ with theta~ = theta_hat + spread R^-1 eps, R'R = H: x . R^-1 eps = (R'^-1 x) . eps.
+    void draw_utilities(State& state, const View& view, Scratch& scratch) const {
+        double *noise = scratch.noise.data(), *drawn = scratch.line.data();
+        for (i64 k = 0; k < view.dim; k++) noise[k] = spread_ * state.random.normal();
+        for (i64 a = 0; a < view.n; a++) drawn[a] = view.u[a];
+        for (i64 k = 0; k < view.dim; k++)
+            for (i64 a = 0; a < view.n; a++) drawn[a] += noise[k] * view.v[k * view.stride + a];
+    }
+
+    // How far the best arm is above the mean: a constant added to all arms changes nothing.
+    static double promised(const double* drawn, i64 n) {
+        double total = 0.0;
+        for (i64 a = 0; a < n; a++) total += drawn[a];
+        return drawn[kernels->argmax(drawn, n)] - total / static_cast<double>(n);
+    }
+
+    // Utilities of one draw, into scratch.line; of eight draws one is taken, with chance proportional to exp(feel_good promise).
+    void draw_feeling_good(State& state, const View& view, Scratch& scratch) const {
+        double *drawn = scratch.line.data(), *best = scratch.near_u.data();
+        draw_utilities(state, view, scratch);
+        if (feel_good_ == 0.0) return;
+        double promise = promised(drawn, view.n);
+        std::copy(drawn, drawn + view.n, best);
+        for (int draw = 1; draw < DRAWS; draw++) {
+            draw_utilities(state, view, scratch);
+            double other = promised(drawn, view.n);
+            // One of two draws by their weights, and so on: each of the eight is left with chance by its weight.
+            double total = std::max(promise, other) +
+                           log1p(exp_of_minus_abs(feel_good_ * (promise - other))) / feel_good_;
+            if (log(1.0 - state.random.uniform()) < feel_good_ * (other - total))
+                std::copy(drawn, drawn + view.n, best);
+            promise = total;
+        }
+        std::copy(best, best + view.n, drawn);
+    }
+
+    i64 second_arm(const Table& table, i64 first, const double* drawn) const {
+        Limits limits = table.limits();
+        i64 second = -1;
+        for (i64 a = 0; a < table.n; a++) {
+            if (second >= 0 && !(drawn[a] > drawn[second])) continue;
+            if (limits.allows(first, a) && (allow_self_duel_ || !equal(table, first, a))) second = a;
+        }
+        if (second >= 0) return second;
+        for (i64 step = 1; step <= table.n; step++) {  // all partners are equal: the next one
+            i64 a = (first + step) % table.n;
+            if (a == first || limits.allows(first, a)) return a;
+        }
+        return first;
+    }
+
+    static bool equal(const Table& table, i64 i, i64 j) {
+        return std::equal(table.arm(i), table.arm(i) + table.dim, table.arm(j));
+    }
+};
+
+}  // namespace duelist

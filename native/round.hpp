@@ -1,0 +1,23 @@
+// One round, written once: for a live policy, for a batch of contexts and for simulated runs.
+#pragma once
+
+#include "rule.hpp"
+
+namespace duelist {
+
+// Count the round and decide its duel; first == -1: no pair may be asked.
+inline Decision next_duel(const Rule& rule, State& state, Scratch& scratch, const Table& table) {
+    state.rounds++;
+    rule.grow(state);
+    return rule.decide(state, scratch, table);
+}
+
+// The outcome of a decided duel; whether it taught anything.
+inline bool take_in(State& state, Scratch& scratch, const Decision& decided, const Observation& seen, double weight) {
+    if (!(decided.share > 0.0) || decided.layer < 0) return false;
+    if (!state.learn(decided.layer, seen, decided.share, weight, scratch.solver)) return false;
+    scratch.memo.learned_in(decided.layer);
+    return true;
+}
+
+}  // namespace duelist

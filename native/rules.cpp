@@ -1,0 +1,58 @@
+// All rules by the names of their policies.
+#include <functional>
+
+#include "policies/best_arm_pair.hpp"
+#include "policies/colstim.hpp"
+#include "policies/greedy_challenger.hpp"
+#include "policies/greedy_uniform.hpp"
+#include "policies/local_pair_ucb.hpp"
+#include "policies/max_in_p.hpp"
+#include "policies/max_pair_ucb.hpp"
+#include "policies/rcdb.hpp"
+#include "policies/stad.hpp"
+#include "policies/sup_colstim.hpp"
+#include "policies/thompson_pair.hpp"
+#include "policies/uniform_pair.hpp"
+#include "policies/vacdb.hpp"
+
+namespace duelist {
+
+namespace {
+
+using Maker = std::function<std::unique_ptr<Rule>(const Settings&)>;
+
+template <class R>
+Maker maker() {
+    return [](const Settings& settings) { return std::make_unique<R>(settings); };
+}
+
+const std::map<std::string, Maker>& makers() {
+    static const std::map<std::string, Maker> all = {
+        {"BestArmPair", maker<BestArmPair>()},
+        {"CoLSTIM", maker<CoLSTIM>()},
+        {"GreedyChallenger", maker<GreedyChallenger>()},
+        {"GreedyUniform", maker<GreedyUniform>()},
+        {"LocalPairUCB", maker<LocalPairUCB>()},
+        {"MaxInP", maker<MaxInP>()},
+        {"MaxPairUCB", maker<MaxPairUCB>()},
+        {"RCDB", maker<RCDB>()},
+        {"StaD", maker<StaD>()},
+        {"SupCoLSTIM", maker<SupCoLSTIM>()},
+        {"ThompsonPair", maker<ThompsonPair>()},
+        {"UniformPair", maker<UniformPair>()},
+        {"VACDB", maker<VACDB>()},
+    };
+    return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Rule> make_rule(const std::string& policy, const Settings& settings) {
+    auto found = makers().find(policy);
+    if (found == makers().end()) throw std::invalid_argument("the engine has no rule '" + policy + "'");
+    std::unique_ptr<Rule> rule = found->second(settings);
+    settings.check_all_read();
+    return rule;
+}
+
+}  // namespace duelist

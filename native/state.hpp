@@ -1,0 +1,72 @@
+// What a policy knows: estimators in layers, a generator, counts. Python holds it as one opaque object.
+//
+// Policies without layers have one estimator. Each keeps the upper factor R of its precision Sigma = R'R, its estimate theta, the
+// upper factor of the curvature H that theta was found with (`tracking.hpp`), and its data, which the one-pass
+// estimator forgets.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "observation.hpp"
+#include "rows.hpp"
+#include "tracking.hpp"
+
+namespace duelist {
+
+enum class Solved : i64 { yes, outdated, unfinished };  // unfinished: the solver gave up, and goes on with the next outcome
+
+struct Layer {
+    double ridge = 1.0;     // of the estimate
+    double radius = 0.0;    // for policies whose radius belongs to the estimate
+    double learned = 0.0;   // duels learned from, each counted with its weight
+    double residual = 0.0;  // sum of w^2 (o - mu)^2 as the one-pass estimator met them
+    Solved solved = Solved::yes;
+    bool stale = false;  // the data have moved on since the radius, or the local curvature, was computed
+    i64 stamp = 0;       // round of the last update
+    Numbers theta, factor, curvature;
+    std::shared_ptr<Rows> rows;  // shared by copies of a state until one of them learns
+
+    Layer(i64 dim, double ridge, double prior, double radius);
+};
+
+struct State {
+    i64 dim;
+    Link link;
+    bool online;
+    Random random;
+    i64 rounds = 0;      // duels asked
+    double kappa = 1.0;  // smallest slope of the link
+    double units = 1.0;  // squared size of a feature, which practical priors are multiples of
+    double bound = INF;  // what |theta| is kept within by the one-pass estimator
+    double base_ridge = 1.0, base_prior = 1.0;  // what the ridge and the prior precision of every layer are multiples of
+    std::vector<Layer> layers;
+
+    State(i64 dim, Link link, bool online) : dim(dim), link(link), online(online) {}
+
+    i64 n_layers() const { return static_cast<i64>(layers.size()); }
+    Layer& layer(i64 number) { return layers[static_cast<std::size_t>(number)]; }
+    const Layer& layer(i64 number) const { return layers[static_cast<std::size_t>(number)]; }
+    void add_layer(double ridge, double prior, double radius) { layers.emplace_back(dim, ridge, prior, radius); }
+
+    // One outcome into one estimator; whether it taught anything. `share` is the policy's w^2, `weight` the caller's.
+    // A self-duel carries no information and changes nothing.
+    bool learn(i64 layer, const Observation& seen, double share, double weight, SolverRoom& room);
+
+    // A duel that is out counts in the precision and the curvature, at the present estimate, as if it were answered.
+    void expect(i64 layer, const double* difference, double share, SolverRoom& room);
+
+    // The up-to-date estimate of a layer.
+    const double* theta(i64 layer, SolverRoom& room);
+
+    // The upper factor of the curvature at the present estimate, made anew where data came in since.
+    //
+    // The one-pass estimator keeps its own. Above DIRECT dimensions, where a factorisation is too dear for a round, it stays
+    // the one kept by rank-one updates, each with the slope at the estimate of its round.
+    const double* local_curvature(i64 layer, SolverRoom& room);
+
+    double width(i64 layer, const double* z, SolverRoom& room) const;
+    Problem problem(i64 layer) const;
+};
+
+}  // namespace duelist

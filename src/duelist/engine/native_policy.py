@@ -1,0 +1,463 @@
+"""What all policies share whose rule is native: settings, ask and tell, a log in the place of pending duels, snapshots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist import native
+from duelist.arrays import (
+    Floats,
+    Ints,
+    Words,
+    check_arms,
+    check_choice,
+    check_contexts,
+    check_difference,
+    check_horizon,
+    check_pairs,
+    check_positive,
+    check_threads,
+    check_whole,
+    is_number,
+    is_whole,
+)
+from duelist.domain import Duel, check_outcome, check_weight
+from duelist.engine import snapshots
+from duelist.engine.seeds import check_random_state, seed_words
+from duelist.errors import InvalidInput, UnknownDuel
+from duelist.links import get_link
+from duelist.policy import Choice, Policy
+
+if TYPE_CHECKING:
+    from duelist.identification import Recommendation
+
+ESTIMATORS: Final = ("exact", "online")
+
+
+class Beginning(NamedTuple):
+    """What a state starts from, learned from the first arms."""
+
+    ridge: float
+    """Of the estimate."""
+    prior: float
+    """Precision before the first duel."""
+    kappa: float = 1.0
+    """Smallest slope of the link."""
+    units: float = 1.0
+    """Squared size of a feature."""
+    bound: float = np.inf
+    """What |theta| is kept within by the one-pass estimator."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Duels in contexts, as pairs (context, duel).
+
+    `contexts` are positions in the arms that were given: all in order, or the k chosen ones, the first
+    chosen first. `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it where k was
+    given, on its own otherwise; 0 where the policy would learn nothing.
+    """
+
+    contexts: Ints
+    duels: list[Duel]
+    information: Floats
+
+    def __iter__(self) -> Iterator[tuple[int, Duel]]:
+        return iter(zip(self.contexts.tolist(), self.duels, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.duels)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NativePolicy(Policy):
+    """A policy whose rule runs in the engine: one live run, or many at once in a simulation.
+
+    Parameters
+    ----------
+    horizon
+        Number of rounds T, or None if it is not known; a policy that does not use it ignores it.
+    link
+        "logistic", "probit" or "exponential".
+    ridge
+        Ridge of the estimate, in the units of the features. None: `practical_ridge` times the mean variance of a
+        feature over the first arms shown, so that the rule does not depend on the units.
+    estimator
+        "exact" (default): the root of the estimating equation over all duels. With arms that never change a
+        round costs the same however long the run; with changing arms the cost and the memory of a
+        round grow with the distinct differences seen. "online": one pass, an approximation; each outcome
+        is taken in once, in O(dim^2) time and memory, and forgotten.
+    random_state
+        Seed of the policy's own randomness; None takes one from the operating system.
+    """
+
+    horizon: int | None = None
+    link: str = "logistic"
+    ridge: float | None = None
+    estimator: str = "exact"
+    random_state: int | None = None
+
+    practical_ridge: ClassVar[float] = 1.0
+    """The default ridge for features of unit variance."""
+    local_curvature: ClassVar[bool] = False
+    """Whether widths are those of the curvature at the estimate, not of the precision."""
+    _player: Any = field(init=False, default=None)
+    _words: Any = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        check_horizon(self.horizon)
+        get_link(self.link)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
+        check_choice("estimator", self.estimator, ESTIMATORS)
+        self._words = seed_words(check_random_state(self.random_state))
+        self.check_settings()
+        self._player = native.Player(self.make_rule())
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        """Names of the settings the constructor takes."""
+        return [f.name for f in fields(cls) if f.init]
+
+    # -- hooks a policy fills in ---------------------------------------------------------
+
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense; those of this class are checked already."""
+
+    def rule_settings(self) -> dict[str, float]:
+        """The numbers that the rule reads, by name."""
+        return {}
+
+    def beginning(self, variance: float, reach: float) -> Beginning:
+        """What to start from, given the mean variance of a feature and the largest distance of an arm from the centre."""
+        ridge = self._ridge(variance)
+        return Beginning(ridge, ridge)
+
+    def _ridge(self, variance: float) -> float:
+        """As given, or in proportion to the variance of the features."""
+        # A single arm, or equal arms, say nothing about units: fall back on one.
+        return self.practical_ridge * (variance if variance > 0.0 else 1.0) if self.ridge is None else float(self.ridge)
+
+    def make_rule(self) -> Any:
+        """The rule in the engine, which has the name of the policy."""
+        return native.make_rule(type(self).__name__, self.rule_settings())
+
+    def first_state(self, words: Words, arms: Floats) -> Any:
+        """A state that has seen nothing but these arms (n_arms, dim)."""
+        start = self.beginning(*native.spread(arms))
+        return native.new_state(
+            dim=arms.shape[1], link=self.link, online=self.online_, words=words,
+            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior,
+        )  # fmt: skip
+
+    # -- the contract --------------------------------------------------------------------
+
+    def ask(self, arms: ArrayLike, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
+        """Two arms to compare, by their position in `arms` (n_arms, dim).
+
+        Parameters
+        ----------
+        arms
+            What is on the table: a row of features an arm.
+        distinct
+            True (default): two different arms, which people can compare. Arms with the same features count as
+            different; a single arm can only meet itself. False: the published rule, under which an arm may meet
+            itself. Such a duel means that the policy would show this arm and has nothing to learn here.
+        exclude
+            Pairs of positions that may not be asked, because they are out with somebody.
+        """
+        if len(exclude) == 0:
+            duel = self._player.ask(arms, distinct)
+            if duel is not None:
+                return duel
+        shown = check_arms(arms, self.dim_)
+        if self._player.dim == 0:
+            self.begin(shown)
+        duel = self._player.ask_limited(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
+        if duel is None:
+            raise InvalidInput(_nothing_left(len(shown)))
+        return duel
+
+    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+        """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
+        if not self._player.tell(duel, outcome, weight):
+            value, times = check_outcome(outcome), check_weight(weight)
+            self._player.tell(self._number(duel), value, times)
+
+    def ask_batch(
+        self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True
+    ) -> Batch:
+        """A duel in each of many contexts, or in the k contexts that would teach most.
+
+        Parameters
+        ----------
+        arms
+            (contexts, candidates, dim): the candidates of every context.
+        k
+            How many contexts to ask in; None: all of them. The k contexts are chosen one after the other, each
+            for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen.
+        threads
+            How many to use; None: all cores. The result does not depend on it.
+        distinct
+            As for `ask`.
+
+        Every context is decided by the policy's own rule from what it knows now; nothing is learned in
+        between. Tell each duel of the result like any other.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy = dl.MaxPairUCB(random_state=0)
+        >>> batch = policy.ask_batch(np.random.default_rng(0).normal(size=(100, 4, 8)), k=3)
+        >>> for context, duel in batch:
+        ...     policy.tell(duel, 1)
+        """
+        shown = check_contexts(arms, self.dim_)
+        n = len(shown)
+        if k is not None and not (is_whole(k) and 1 <= k <= n):
+            raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them")
+        many = check_threads(threads) or os.cpu_count() or 1
+        if self._player.dim == 0:
+            self.begin(shown[0])
+        return Batch(*self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct)))
+
+    def forget(self, duel: Duel | int) -> None:
+        """Give up on a duel that will never be told, and free its memory."""
+        self._player.forget(self._number(duel))
+
+    def _number(self, duel: Any) -> int:
+        """The number of a pending duel, or an error that says what is wrong with it."""
+        key = duel.id if isinstance(duel, Duel) else duel
+        number = int(key) if is_whole(key) else -1
+        asked = self._player.asked_as(number) if 0 <= number < 2**63 else None
+        if asked is None:
+            known = 0 <= number < self._player.next_id
+            why = "was told or forgotten already" if known else "was never asked of this policy"
+            raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
+        if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
+            raise UnknownDuel(
+                f"duel {key} was asked as {asked}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
+            )
+        return number
+
+    # -- a log in the place of pending duels ---------------------------------------------
+
+    def begin(self, arms: ArrayLike) -> None:
+        """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
+        shown = check_arms(arms, self.dim_)
+        if self._player.dim == 0:
+            self._player.begin(self.first_state(self._words, shown))
+
+    def consider(
+        self,
+        arms: ArrayLike,
+        pending: Sequence[tuple[ArrayLike, int, float]] = (),
+        *,
+        seed: int | None = None,
+        rounds: int | None = None,
+        distinct: bool = True,
+        exclude: Collection[tuple[int, int]] = (),
+    ) -> Choice:
+        """What it would ask now; nothing changes, neither what it knows nor its random numbers.
+
+        (A policy that has seen no arms begins with these.)
+
+        Parameters
+        ----------
+        arms
+            (n_arms, dim), as for `ask`.
+        pending
+            (difference, layer, share) of duels that are out with somebody else. They count in the precision as
+            if they were answered, so that the next duel is about something else.
+        seed
+            Of the random numbers of this decision; None: those that `ask` would use.
+        rounds
+            Duels asked before this one; None: as many as it has asked and learned itself.
+        distinct, exclude
+            As for `ask`.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy, arms = dl.MaxPairUCB(), np.eye(3)
+        >>> policy.begin(arms)
+        >>> choice = policy.consider(arms)
+        >>> policy.learn(arms[choice.first] - arms[choice.second], 1, layer=choice.layer, share=choice.share)
+        """
+        for name, value in (("seed", seed), ("rounds", rounds)):
+            if value is not None:
+                check_whole(name, value, 0, "a whole number of at least 0, or None")
+        shown = check_arms(arms, self.dim_)
+        self.begin(shown)
+        differences, layers, shares = self._checked_pending(pending)
+        words = None if seed is None else seed_words(seed)
+        rounds_before = -1 if rounds is None else int(rounds)
+        pairs = check_pairs("exclude", exclude, len(shown))
+        choice = Choice(
+            *self._player.consider(shown, differences, layers, shares, words, rounds_before, bool(distinct), pairs)
+        )
+        if choice.first < 0:
+            raise InvalidInput(_nothing_left(len(shown)))
+        return choice
+
+    def learn(
+        self,
+        seen: ArrayLike,
+        outcome: float,
+        weight: float = 1.0,
+        *,
+        layer: int | None = None,
+        share: float = 1.0,
+    ) -> None:
+        """One outcome of a duel, asked by whomever.
+
+        `seen` is the features of the two arms (2, dim), or their difference, first minus second. `layer` and `share` are those
+        of the `Choice`; without a layer, `place` finds them. What the policy knows
+        afterwards is a function of the outcomes it has learned, in their order, to the bit.
+        """
+        value, weight = check_outcome(outcome), check_weight(weight)
+        if np.ndim(seen) == 2:
+            rows = check_arms(seen, self._fitted().dim)
+            if len(rows) != 2:
+                raise InvalidInput(f"seen has shape {rows.shape}; give the features of the two arms, or their difference")
+            seen = rows[0] - rows[1]
+        z = check_difference(seen, self._fitted().dim)
+        if layer is None:
+            layer, share = self.place(z)
+        self._player.learn(z, value, weight, *self._checked_place(layer, share))
+
+    def place(self, difference: ArrayLike) -> tuple[int, float]:
+        """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
+        return self._player.place(check_difference(difference, self._fitted().dim))
+
+    def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
+        """A layer that the policy has (-1: none) and the share of an outcome in it."""
+        known = is_whole(layer) and -1 <= layer < len(self._fitted().learned)
+        if not known or not is_number(share) or not 0.0 <= share < np.inf:
+            raise InvalidInput(f"layer is {layer!r}, share {share!r}; give those of the `Choice`, or no layer")
+        return int(layer), float(share)
+
+    def _checked_pending(self, pending: Sequence[tuple[ArrayLike, int, float]]) -> tuple[Floats, Ints, Floats]:
+        dim = self._fitted().dim
+        differences = [check_difference(z, dim) for z, _, _ in pending]
+        places = [self._checked_place(layer, share) for _, layer, share in pending]
+        return (
+            np.array(differences).reshape(len(places), dim),
+            np.array([layer for layer, _ in places], np.int64),
+            np.array([share for _, share in places], np.float64),
+        )
+
+    # -- what it has learned -------------------------------------------------------------
+
+    @property
+    def dim_(self) -> int | None:
+        """Number of features, learned from the first arms; None before."""
+        return self._player.dim or None
+
+    @property
+    def online_(self) -> bool:
+        """Whether the one-pass estimator is used."""
+        return self.estimator == "online"
+
+    @property
+    def rounds_(self) -> int:
+        """Duels asked so far."""
+        return int(self._player.next_id)
+
+    @property
+    def pending_(self) -> list[int]:
+        """Ids of duels asked and not yet told."""
+        return list(self._player.pending_ids())
+
+    @property
+    def theta_(self) -> Floats:
+        """The estimate of theta; see `main_layer_` for policies with several."""
+        return self.estimate(self.main_layer_)
+
+    @property
+    def precision_(self) -> Floats:
+        """The precision Sigma that belongs to `theta_`."""
+        return self.layer_precision(self.main_layer_)
+
+    @property
+    def main_layer_(self) -> int:
+        """Position of the estimator with the most data (the deepest of equals)."""
+        counts = self._fitted().learned
+        return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
+
+    @property
+    def pooled_ridge_(self) -> float:
+        """The ridge under the votes of all layers together."""
+        return float(self._fitted().state.arrays()["ridge"][0])
+
+    def recommend(self, arms: ArrayLike, delta: float = 0.05) -> Recommendation:
+        """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
+
+        Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with
+        probability at most `delta` (see `duelist.identification` for what is behind that). Nothing changes.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
+        >>> for _ in range(200):
+        ...     duel = policy.ask(arms)
+        ...     policy.tell(duel, float(duel.first < duel.second))
+        >>> policy.recommend(arms).best
+        0
+        """
+        # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
+        from duelist.engine.pooling import pooled
+        from duelist.identification import recommend
+
+        return recommend(check_arms(arms, self.dim_), *pooled(self), delta)
+
+    def estimate(self, layer: int) -> Floats:
+        """The up-to-date estimate of one estimator."""
+        return self._player.estimate(self._checked_layer(layer))
+
+    def layer_precision(self, layer: int) -> Floats:
+        """The precision Sigma of one estimator."""
+        factor = np.triu(self._player.factor(self._checked_layer(layer)))
+        return np.asarray(factor.T @ factor)
+
+    def _checked_layer(self, layer: int) -> int:
+        layers = len(self._fitted().learned)
+        if not is_whole(layer) or not -layers <= layer < layers:
+            raise InvalidInput(f"layer is {layer}; this policy has layers 0 to {layers - 1}")
+        return int(layer) % layers
+
+    def _fitted(self) -> Any:
+        if self._player.dim == 0:
+            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+        return self._player
+
+    # -- snapshots -----------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything, as plain data that JSON can hold; see `restore`."""
+        return snapshots.pack(self)
+
+    @classmethod
+    def restore(cls, snapshot: dict[str, Any]) -> Self:
+        """The policy of a snapshot; it goes on with the same duels, bit for bit."""
+        return snapshots.unpack(cls, snapshot)
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        return type(self).restore(self.snapshot())
+
+
+class LocalCurvature(NativePolicy):
+    """A policy with one estimator and widths in the curvature at its estimate."""
+
+    local_curvature: ClassVar[bool] = True
+
+    @property
+    def curvature_(self) -> Floats:
+        """H at `theta_`."""
+        factor = np.triu(self._fitted().local_curvature(0))
+        return np.asarray(factor.T @ factor)
+
+
+def _nothing_left(n_arms: int) -> str:
+    return f"no pair of the {n_arms} arms is left to ask; exclude fewer, or wait for an outcome"

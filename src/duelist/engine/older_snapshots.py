@@ -1,0 +1,46 @@
+"""Snapshots of version 2, which the releases with Numba made: the same knowledge, laid out for other code.
+
+There, the rows of all layers lay in one pool, chained by layer. A policy that is restored from one goes on with the duels it would
+have asked, up to rounding: exponentials had other last bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from duelist.engine.native_policy import NativePolicy
+
+OLDER_VERSION: Final = 2
+
+
+def converted(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of the engine's state from those of a snapshot of version 2."""
+    layers, dim = old["theta"].shape
+    count = int(old["n_rows"][0])
+    if not 0 <= count <= old["mass"].size or old["z"].shape != (dim, old["mass"].size):
+        raise ValueError(f"there are {count} rows with room for {old['mass'].size}")
+    layer, place = old["layer"][:count], old["place"][:count]
+    if ((layer < 0) | (layer >= layers)).any():
+        raise ValueError("layer points outside the layers")
+    order = np.lexsort((place, layer))  # the rows of every layer, oldest first
+    first = float(getattr(policy, "first_layer", 0))
+    ridge = float(old["ridge"][0]) * 4.0**first  # layer l of VACDB has 4^-l of it
+    kappa, units, bound = (float(old[name][0]) for name in ("kappa", "units", "bound"))
+    prior = units if hasattr(policy, "first_layer") else ridge
+    return {
+        "words": old["words"],
+        "scalars": np.array([kappa, units, bound, ridge, prior]),
+        "rounds": old["rounds"],
+        **{name: old[name] for name in ("ridge", "radius", "learned", "residual", "theta", "factor", "curvature")},
+        "solved": np.zeros_like(old["dirty"]) if policy.online_ else old["dirty"],
+        "stale": old["stale"],
+        "stamp": old["stamp"],
+        "n_rows": np.bincount(layer, minlength=layers).astype(np.int64),
+        "z": np.ascontiguousarray(old["z"][:, order].T),
+        "mass": old["mass"][order],
+        "wins": old["wins"][order],
+    }

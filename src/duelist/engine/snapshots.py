@@ -1,0 +1,149 @@
+"""Snapshots: a policy as plain data, never pickle.
+
+Format (version 3), every value plain JSON:
+
+    {"format": "duelist.policy", "version": 3, "policy": "VACDB",
+     "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
+     "pending": [[id, first, second, layer, share, array]],
+     "checksum": crc32 of all the rest}
+
+An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
+back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
+it. Snapshots of version 2, whose arithmetic had other last bits, are read too (`older_snapshots`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist import native
+from duelist.arrays import Floats
+from duelist.engine.older_snapshots import OLDER_VERSION, converted
+from duelist.errors import DuelistError, InvalidSnapshot
+
+if TYPE_CHECKING:
+    from duelist.engine.native_policy import NativePolicy
+
+FORMAT: Final = "duelist.policy"
+VERSION: Final = 3
+
+P = TypeVar("P", bound="NativePolicy")
+
+
+def pack(policy: NativePolicy) -> dict[str, Any]:
+    """The snapshot of a policy."""
+    player = policy._player
+    arrays = None if player.dim == 0 else player.state.arrays()
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": type(policy).__name__,
+        "params": {name: _plain(value) for name, value in policy.params.items()},
+        "next_id": player.next_id,
+        "words": encode(policy._words),
+        "state": None if arrays is None else {name: encode(array) for name, array in arrays.items()},
+        "pending": [[*duel, encode(difference)] for *duel, difference in player.pending()],
+    }
+    return {**body, "checksum": _checksum(body)}
+
+
+def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
+    """The policy of a snapshot, or InvalidSnapshot with the reason."""
+    _check_header(policy_class, snapshot)
+    try:
+        policy = policy_class(**_known_params(policy_class, snapshot))
+        policy._words = _checked_words(decode(snapshot["words"]))
+        player = policy._player
+        if snapshot["state"] is not None:
+            arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
+            if snapshot["version"] == OLDER_VERSION:
+                arrays = converted(policy, arrays)
+            layers, dim = arrays["theta"].shape
+            player.begin(native.restore_state(dim, layers, policy.link, policy.online_, arrays))
+        player.next_id = int(snapshot["next_id"])
+        for number, first, second, layer, share, difference in snapshot["pending"]:
+            player.put_pending(
+                int(number), int(first), int(second), int(layer), float(share), _checked_floats(decode(difference))
+            )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
+        raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
+    return policy
+
+
+def _known_params(policy_class: type[NativePolicy], snapshot: dict[str, Any]) -> dict[str, Any]:
+    params = dict(snapshot["params"])
+    unknown = sorted(set(params) - set(policy_class.setting_names()))
+    if unknown:
+        raise ValueError(f"{policy_class.__name__} has no setting {unknown[0]!r}")
+    return params
+
+
+def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
+    if words.dtype != np.uint64 or words.shape != (4,):
+        raise ValueError(f"words have shape {words.shape} and type {words.dtype}")
+    return words
+
+
+def _checked_floats(numbers: NDArray[Any]) -> Floats:
+    if numbers.dtype != np.float64:
+        raise ValueError(f"a difference has type {numbers.dtype}")
+    return numbers
+
+
+def _check_header(policy_class: type, snapshot: Any) -> None:
+    if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
+        raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
+    if snapshot.get("version") not in (OLDER_VERSION, VERSION):
+        raise InvalidSnapshot(
+            f"snapshot has version {snapshot.get('version')!r}, this release reads versions {OLDER_VERSION} and {VERSION}; "
+            "restore it with the release of duelist that made it"
+        )
+    if snapshot.get("policy") != policy_class.__name__:
+        raise InvalidSnapshot(
+            f"snapshot is of {snapshot.get('policy')!r}, not {policy_class.__name__}; "
+            "restore it with its own class, or with `duelist.restore_policy`"
+        )
+    body = {key: value for key, value in snapshot.items() if key != "checksum"}
+    try:
+        expected = _checksum(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSnapshot(f"snapshot holds what JSON cannot ({error}); give what `snapshot()` returned") from None
+    if snapshot.get("checksum") != expected:
+        raise InvalidSnapshot(
+            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match); use an older copy"
+        )
+
+
+def _checksum(body: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(body, sort_keys=True).encode())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def encode(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as plain data."""
+    ordered = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    data = base64.b64encode(ordered.tobytes()).decode("ascii")
+    return {"dtype": ordered.dtype.str, "shape": list(array.shape), "data": data}
+
+
+def decode(entry: dict[str, Any]) -> NDArray[Any]:
+    """The array of plain data."""
+    try:
+        data = base64.b64decode(entry["data"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"an array is not base64: {error}") from None
+    kind = np.dtype(entry["dtype"])
+    if kind.kind not in "fiu":
+        raise ValueError(f"an array is of type {kind}")
+    array = np.frombuffer(data, dtype=kind).reshape(entry["shape"])
+    return array.astype(array.dtype.newbyteorder("=")).copy()

@@ -1,1 +1,0 @@
-"""Compiled numerics: plain functions on arrays, no classes."""

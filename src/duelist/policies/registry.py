@@ -1,0 +1,185 @@
+"""Policies by name: the built-in ones, those that other packages bring, and any class that can be imported.
+
+    VACDB                                 its defaults
+    VACDB:explore=widest,scale=2          with settings
+    my_package.policies:EpsilonGreedy     a class of your own
+    my_package.policies:EpsilonGreedy:epsilon=0.2
+
+Case, dashes and underscores in names do not matter. A package makes its policies known under a name by an entry point:
+
+    [project.entry-points."duelist.policies"]
+    EpsilonGreedy = "my_package.policies:EpsilonGreedy"
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from duelist.engine import NativePolicy
+from duelist.errors import InvalidInput, InvalidSnapshot
+from duelist.policies.best_arm_pair import BestArmPair
+from duelist.policies.colstim import CoLSTIM
+from duelist.policies.greedy_challenger import GreedyChallenger
+from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.local_pair_ucb import LocalPairUCB
+from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_pair_ucb import MaxPairUCB
+from duelist.policies.rcdb import RCDB
+from duelist.policies.stad import StaD
+from duelist.policies.sup_colstim import SupCoLSTIM
+from duelist.policies.thompson_pair import ThompsonPair
+from duelist.policies.uniform_pair import UniformPair
+from duelist.policies.vacdb import VACDB
+from duelist.policy import Policy
+from duelist.spelling import read_settings, squeezed
+
+ENTRY_POINTS: Final = "duelist.policies"
+"""The group of entry points under which other packages make their policies known."""
+
+POLICIES: Final[dict[str, type[NativePolicy]]] = {
+    cls.__name__: cls
+    for cls in (
+        LocalPairUCB,
+        ThompsonPair,
+        VACDB,
+        MaxInP,
+        MaxPairUCB,
+        CoLSTIM,
+        StaD,
+        SupCoLSTIM,
+        RCDB,
+        BestArmPair,
+        UniformPair,
+        GreedyUniform,
+        GreedyChallenger,
+    )
+}
+"""The built-in policies."""
+
+
+def other_policies() -> dict[str, EntryPoint]:
+    """Policies that other packages bring, by name; the built-in ones keep theirs."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in POLICIES}
+
+
+def policy_class(name: str) -> type[Policy]:
+    """The class of that name: built in, brought by another package, or `module:Class`.
+
+    >>> policy_class("max-in-p").__name__
+    'MaxInP'
+    """
+    builtin = {squeezed(known): cls for known, cls in POLICIES.items()}.get(squeezed(name))
+    if builtin is not None:
+        return builtin
+    brought = {squeezed(known): point for known, point in other_policies().items()}.get(squeezed(name))
+    if brought is not None:
+        return _checked_class(name, _loaded(brought))
+    if ":" in name:
+        return _checked_class(name, _imported(name))
+    known = ", ".join([*POLICIES, *other_policies()])
+    raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
+
+
+def policy_name(policy: Policy) -> str:
+    """The name under which `policy_class` finds the class of a policy again."""
+    cls = type(policy)
+    for known, point in other_policies().items():
+        if point.value == f"{cls.__module__}:{cls.__qualname__}":
+            return known
+    if POLICIES.get(cls.__name__) is cls:
+        return cls.__name__
+    if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":
+        raise InvalidInput(
+            f"{cls.__name__} cannot be found again by name: it is defined in "
+            f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}; put it at the top of a module of its own"
+        )
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:
+    """The policy of that name and these settings; the horizon if it takes one and none is among the settings.
+
+    >>> make_policy("vacdb", horizon=100)
+    VACDB(horizon=100)
+    >>> make_policy("MaxInP:scale=0.5")
+    MaxInP(scale=0.5)
+    """
+    if isinstance(policy, Policy):
+        if settings:
+            raise InvalidInput(f"{policy!r} has its settings already; leave out {sorted(settings)[0]!r}")
+        return policy
+    if not isinstance(policy, str):
+        raise InvalidInput(f"policy is {policy!r}; give a policy, or the name of one")
+    name, text = _split(policy)
+    cls = policy_class(name)
+    settings = {**read_settings(policy, text), **settings}
+    known = list(inspect.signature(cls).parameters)
+    if "horizon" in known and horizon is not None:
+        settings.setdefault("horizon", horizon)
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(known)}")
+    return cls(**settings)
+
+
+def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) -> NativePolicy:
+    """`make_policy` of one of `POLICIES`."""
+    policy = make_policy(name, horizon=horizon, **settings)
+    if not isinstance(policy, NativePolicy):
+        raise InvalidInput(f"policy is {name!r}; choose one of {', '.join(POLICIES)}")
+    return policy
+
+
+def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
+    """The policy of a snapshot, whichever it is of."""
+    name = snapshot.get("policy") if isinstance(snapshot, dict) else None
+    if not isinstance(name, str):
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(POLICIES)}")
+    try:
+        cls = policy_class(name)
+    except InvalidInput as error:
+        raise InvalidSnapshot(f"snapshot is of a policy that is not here: {error}") from error
+    return cls.restore(dict(snapshot))
+
+
+def _split(spec: str) -> tuple[str, str]:
+    """Name and settings of a spec; the name of a class of your own has a colon in it."""
+    name, _, rest = spec.partition(":")
+    own, _, text = rest.partition(":")
+    if rest and "=" not in own:
+        return f"{name}:{own}", text
+    return name, rest
+
+
+def _imported(name: str) -> Any:
+    module, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and something that it imports is not
+        raise InvalidInput(
+            f"policy is {name!r}, but there is no module {error.name!r}; install it, or put its folder on the path"
+        ) from None
+    except (AttributeError, ValueError) as error:
+        raise InvalidInput(f"policy is {name!r}, but {error}; write module:Class") from None
+    return found
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}") from error
+
+
+def _checked_class(name: str, found: Any) -> type[Policy]:
+    if not (isinstance(found, type) and issubclass(found, Policy)):
+        raise InvalidInput(f"policy is {name!r}, which is {found!r}; give a subclass of duelist.Policy")
+    return found
