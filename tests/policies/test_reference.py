@@ -15,16 +15,16 @@ import pytest
 import duelist
 from duelist.domain import Duel
 from duelist.policies import POLICIES, CompiledPolicy
-from reference.baselines import GreedyChallenger, GreedyUniform, UniformPair
-from reference.colstim import CoLSTIM
-from reference.common import Floats, Pair, Reference, Row, link_slope
-from reference.layers import Events
-from reference.max_in_p import MaxInP
-from reference.max_pair_ucb import MaxPairUCB
-from reference.stad import StaD
-from reference.sup_colstim import SupCoLSTIM
-from reference.vacdb import VACDB
-from reference.worlds import World
+from duelist.reference.baselines import GreedyChallenger, GreedyUniform, UniformPair
+from duelist.reference.colstim import CoLSTIM
+from duelist.reference.estimation import Floats, Pair, Reference, Row, link_slope
+from duelist.reference.layers import Events
+from duelist.reference.max_in_p import MaxInP
+from duelist.reference.max_pair_ucb import MaxPairUCB
+from duelist.reference.stad import StaD
+from duelist.reference.sup_colstim import SupCoLSTIM
+from duelist.reference.vacdb import VACDB
+from tests.reference.worlds import World
 
 REFERENCES: dict[str, type[Reference]] = {
     cls.__name__: cls

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from reference.common import mean_variance
-from reference.vacdb import VACDB as Reference
+from duelist.reference.estimation import mean_variance
+from duelist.reference.vacdb import VACDB as Reference
 
 DIM = 2
 FIRST = [1, 0, -2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reference.common import Floats, Pair, link_mean
+from duelist.reference.estimation import Floats, Pair, link_mean
 
 
 class World:

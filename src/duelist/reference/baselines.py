@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .common import Choice, Draws, FlatReference, Floats, RadiusReference, champion_choice, first_best, width
+from .estimation import Choice, Draws, FlatReference, Floats, RadiusReference, champion_choice, first_best, width
 
 
 def only(i: int, j: int) -> Choice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .common import Choice, Floats, RadiusReference, best_pair_choice, self_pairs_and_pairs_of, width
+from .estimation import Choice, Floats, RadiusReference, best_pair_choice, self_pairs_and_pairs_of, width
 
 
 class MaxPairUCB(RadiusReference):

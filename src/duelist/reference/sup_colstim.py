@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .colstim import coin_chance, imitating_pair, perturbations
-from .common import Choice, Floats, champion_choice, horizon_in
+from .estimation import Choice, Floats, champion_choice, horizon_in
 from .stad import StaD
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .baselines import uniform_pair
-from .common import Choice, Draws, Floats, RadiusReference, champion_choice, horizon_in, width
+from .estimation import Choice, Draws, Floats, RadiusReference, champion_choice, horizon_in, width
 
 
 def perturbations(draws: Draws, link: str, n_arms: int, chance: float, clip: float) -> list[float]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from .common import Floats, Row, estimate, precision
+from .estimation import Floats, Row, estimate, precision
 
 
 class Layer:
