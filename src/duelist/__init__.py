@@ -69,6 +69,7 @@ __all__ = [
     "load_study",
     "make_policy",
     "policies",
+    "reference",
     "restore_policy",
     "simulate",
     "widest_pair",
@@ -78,7 +79,9 @@ _OF_STUDIES = ("create_study", "delete_study", "list_studies", "load_study")
 
 
 def __getattr__(name: str) -> Any:
-    """Studies bring a database library along; who only simulates does not wait for it."""
+    """Studies bring a database library along, the references SciPy; who does not use them does not wait for them."""
+    if name == "reference":
+        return import_module("duelist.reference")
     if name in _OF_STUDIES:
         return getattr(import_module("duelist.study"), name)
     raise AttributeError(f"module 'duelist' has no attribute {name!r}")

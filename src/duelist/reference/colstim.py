@@ -1,58 +1,54 @@
-"""CoLSTIM (Bengs, Saha, Huellermeier 2022)."""
+"""CoLSTIM: imitate the feedback to choose the first arm, challenge it with the second (Bengs, Saha, Huellermeier 2022)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
-from .baselines import uniform_pair
-from .estimation import Choice, Draws, Floats, RadiusReference, champion_choice, horizon_in, width
+import numpy as np
 
-
-def perturbations(draws: Draws, link: str, n_arms: int, chance: float, clip: float) -> list[float]:
-    """eps of every arm: independent ones with the given chance, otherwise one for all; clipped to [-C, C]."""
-    separate = draws.uniform() < chance
-
-    def draw() -> float:
-        noise = draws.normal() if link == "probit" else draws.gumbel()
-        return min(max(noise, -clip), clip)
-
-    return [draw() for _ in range(n_arms)] if separate else [draw()] * n_arms
+from duelist.reference.choosing import Allowed, Choice, Draws, champion_pair, only
+from duelist.reference.estimation import Floats, horizon_in
+from duelist.reference.policy import RadiusReference, root_d_log
+from duelist.reference.uniform_pair import uniform_pair
 
 
-def coin_chance(dim: int, horizon: float, t: int) -> float:
-    """p_t = min(1, sqrt(d log(dT) / t))"""
-    return min(1.0, math.sqrt(dim * math.log(dim * horizon) / t))
-
-
-def imitating_pair(
-    arms: Floats, remaining: list[int], theta: Floats, inverse: Floats, eps: list[float], bonus: float
-) -> dict[str, Any]:
-    """Scores of the first arm, x . theta + eps |x|, and of the second, y . theta + bonus |y - x|."""
-    return {
-        "first": {
-            i: float(arms[i] @ theta) + eps[a] * width(arms[i], 0.0 * arms[i], inverse) for a, i in enumerate(remaining)
-        },
-        "second": lambda i: {j: float(arms[j] @ theta) + bonus * width(arms[j], arms[i], inverse) for j in remaining},
-    }
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoLSTIM(RadiusReference):
-    """Imitate the feedback to choose the first arm, challenge it with the second."""
+    """i = argmax x_i . theta + eps_i |x_i|, then j = argmax x_j . theta + c |x_j - x_i|; c = C = sqrt(d log T)."""
 
-    def __init__(self, *, clip: float | None = None, warmup: int | None = 0, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.clip, self.warmup = clip, warmup
-        self.clipped = self.shared = 0
+    clip: float | None = None
+    warmup: int | None = 0
 
-    def choose(self, arms: Floats) -> Choice:
-        n, dim = arms.shape
-        warmup = self.warmup if self.warmup is not None else dim * n
-        if self.rounds <= warmup:
-            return uniform_pair(self.draws, n)
-        T = horizon_in(self.horizon, self.rounds)
-        clip = self.clip if self.clip is not None else math.sqrt(dim * math.log(T))
-        eps = perturbations(self.draws, self.link, n, coin_chance(dim, T, self.rounds), clip)
-        self.clipped += any(abs(e) == clip for e in eps)
-        self.shared += len(set(eps)) == 1
-        return champion_choice(**imitating_pair(arms, list(range(n)), self.theta, self.inverse(), eps, self.beta()))
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Uniform pairs in the warm-up, d K rounds as published; then the pair above."""
+        n, d = arms.shape
+        if self.t <= (self.warmup if self.warmup is not None else d * n):
+            return only(uniform_pair(self.draws, allowed))
+        u, width = self.look(arms)
+        T = horizon_in(self.horizon, self.t)
+        clip = self.clip if self.clip is not None else root_d_log(d, T)
+        eps = perturbations(self.draws, self.link, n, coin_chance(d, T, self.t), clip)
+        first = u + eps * sizes(arms, self.layer(1).precision)
+        return champion_pair(first, u + self.beta() * width, allowed.partners(allowed.arms, allowed.arms))
+
+
+def coin_chance(d: int, T: float, t: int) -> float:  # noqa: N803  (the paper's letter)
+    """p_t = min(1, sqrt(d log(dT) / t))"""
+    return min(1.0, math.sqrt(d * math.log(d * T) / t))
+
+
+def perturbations(draws: Draws, link: str, n: int, chance: float, clip: float) -> Floats:
+    """eps of n arms: independent ones with the given chance, otherwise one for all; clipped to [-C, C].
+
+    Gumbel imitates the logistic link, the normal probit; for the exponential link, which the paper leaves open, Gumbel.
+    """
+    separate = draws.uniform() < chance
+    draw = draws.normal if link == "probit" else draws.gumbel
+    eps = [draw() for _ in range(n)] if separate else [draw()] * n
+    return np.clip(eps, -clip, clip)
+
+
+def sizes(arms: Floats, precision: Floats) -> Floats:
+    """|x|_{Sigma^-1} of every arm."""
+    return np.sqrt(np.einsum("ik,kl,il->i", arms, np.linalg.inv(precision), arms))

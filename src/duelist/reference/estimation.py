@@ -1,22 +1,32 @@
-"""What every reference needs: links, the estimating equation, widths, horizons and random draws."""
+"""What is known after some votes: links, the exact estimate, the one-pass estimate, widths.
+
+A vote about the pair (x, y) is a row (z, o, W): the difference z = x - y, the outcome o (1 the first won, 0 the second,
+1/2 a tie), and the mass W with which it counts, the policy's w^2 times the weight it was told with. With mu the link, the exact
+estimate is the root of the papers' equation
+
+    ridge theta + sum W (mu(z . theta) - o) z = 0,
+
+which is where the convex function  ridge/2 |theta|^2 + sum W (M(z . theta) - o z . theta)  with M' = mu is least.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
 Floats = NDArray[np.float64]
-Pair = tuple[int, int]
+
+# -- links -------------------------------------------------------------------------------
 
 
 def link_mean(link: str, v: Any) -> Any:
-    """mu(v), the chance that the first arm wins."""
+    """mu(v), the chance that the first arm wins if its utility is larger by v."""
     if link == "logistic":
         return special.expit(v)
     if link == "probit":
@@ -34,277 +44,240 @@ def link_slope(link: str, v: Any) -> Any:
     return 0.5 * np.exp(-np.abs(v))
 
 
-class Row(NamedTuple):
-    """One told outcome: difference, outcome, and w^2 times the weight it was told with."""
+def link_potential(link: str, v: Any) -> Any:
+    """M(v) with M' = mu"""
+    if link == "logistic":
+        return np.logaddexp(0.0, v)
+    if link == "probit":
+        return v * special.ndtr(v) + link_slope(link, v)
+    return np.maximum(v, 0.0) + 0.5 * np.exp(-np.abs(v))
+
+
+# -- the exact estimate ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One vote: difference, outcome, and the mass with which it counts."""
 
     z: Floats
     outcome: float
     mass: float
 
 
-def precision(prior: float, rows: list[Row], dim: int) -> Floats:
-    """Sigma = prior I + sum w^2 zz'"""
-    sigma = prior * np.eye(dim)
-    for row in rows:
-        sigma = sigma + row.mass * np.outer(row.z, row.z)
-    return sigma
-
-
-def estimate(link: str, ridge: float, rows: list[Row], dim: int) -> Floats:
-    """The root of ridge theta + sum w^2 (mu(z . theta) - o) z = 0."""
+def estimate(link: str, ridge: float, rows: list[Row], dim: int, start: Floats | None = None) -> Floats:
+    """The root of ridge theta + sum W (mu(z . theta) - o) z = 0, by Newton's method with a line search."""
+    theta = np.zeros(dim) if start is None else start
     if not rows:
-        return np.zeros(dim)
+        return theta
     z = np.array([row.z for row in rows])
     outcome = np.array([row.outcome for row in rows])
     mass = np.array([row.mass for row in rows])
 
-    # Divided by the ridge, so that a solver's tolerance means the same in every layer.
-    def equation(theta: Floats) -> Floats:
-        return theta + z.T @ (mass / ridge * (link_mean(link, z @ theta) - outcome))
+    def loss(theta: Floats) -> float:
+        v = z @ theta
+        return float(0.5 * ridge * theta @ theta + mass @ (link_potential(link, v) - outcome * v))
 
-    def jacobian(theta: Floats) -> Floats:
-        return np.eye(dim) + (z.T * (mass / ridge * link_slope(link, z @ theta))) @ z
+    def newton(theta: Floats) -> tuple[Floats, float]:
+        """The step to subtract, and by twice how much a quadratic would fall along it."""
+        gradient = ridge * theta + z.T @ (mass * (link_mean(link, z @ theta) - outcome))
+        step = np.linalg.solve(_curvature(link, ridge, z, mass, theta), gradient)
+        return step, float(gradient @ step)
 
-    def error(theta: Floats) -> float:
-        return float(np.abs(np.linalg.solve(jacobian(theta), equation(theta))).max())
-
-    theta = optimize.root(equation, np.zeros(dim), jac=jacobian, tol=1e-13).x
-    if error(theta) > 1e-8:
-        theta = optimize.least_squares(equation, np.zeros(dim), jac=jacobian, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
-    for _ in range(3):  # the solvers stop near the root; three Newton steps bring it to rounding
-        theta = theta - np.linalg.solve(jacobian(theta), equation(theta))
-    if not error(theta) < 1e-10 * (1.0 + np.abs(theta).max()):
-        raise ArithmeticError(f"the estimating equation is solved only to {error(theta)}")
+    unit = min(1.0, float(mass.sum()))  # weights have no natural size
+    step, decrement = newton(theta)
+    while decrement > 1e-8 * unit:
+        size = 1.0
+        while loss(theta - size * step) > loss(theta) - 0.25 * size * decrement:
+            size /= 2.0
+        theta = theta - size * step
+        step, decrement = newton(theta)
+    for _ in range(4):  # this near, each step squares the error: rounding is reached
+        theta = theta - step
+        step, decrement = newton(theta)
+    if not decrement <= 1e-18 * unit:
+        raise ArithmeticError(f"the estimating equation is solved only to {decrement}, with ridge {ridge}")
     return theta
-
-
-def width(x: Floats, y: Floats, inverse: Floats) -> float:
-    """|x - y|_{Sigma^-1}"""
-    return math.sqrt(max(float((x - y) @ inverse @ (x - y)), 0.0))
-
-
-def horizon_in(horizon: int | None, t: int) -> float:
-    """T, or, where it is not known, the smallest power of two above round t."""
-    if horizon is not None:
-        return float(horizon)
-    guess = 2
-    while guess <= t:
-        guess *= 2
-    return float(guess)
 
 
 def curvature(link: str, ridge: float, rows: list[Row], theta: Floats) -> Floats:
     """H = ridge I + sum W mu'(z . theta) zz'"""
-    h = ridge * np.eye(len(theta))
-    for row in rows:
-        h += row.mass * link_slope(link, row.z @ theta) * np.outer(row.z, row.z)
-    return h
+    z = np.array([row.z for row in rows]).reshape(len(rows), len(theta))
+    return _curvature(link, ridge, z, np.array([row.mass for row in rows]), theta)
 
 
-def squared_widths(arms: Floats, h: Floats) -> Floats:
-    """|x - y|^2 in h^-1 for all pairs."""
-    gaps = arms[:, None] - arms[None]
-    return np.asarray(np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(h), gaps), 0.0))
+def _curvature(link: str, ridge: float, z: Floats, mass: Floats, theta: Floats) -> Floats:
+    return np.asarray(ridge * np.eye(len(theta)) + (z.T * (mass * link_slope(link, z @ theta))) @ z)
 
 
-def mean_variance(arms: Floats) -> float:
-    """The mean variance of a feature; one where the arms say nothing about units."""
-    spread = float(np.mean([np.mean((column - np.mean(column)) ** 2) for column in arms.T]))
-    return spread if spread > 0.0 else 1.0
+def squared_residual(link: str, row: Row, theta: Floats) -> float:
+    """W (o - mu(z . theta))^2; a tie is half a win and half a loss."""
+    p = float(link_mean(link, row.z @ theta))
+    return row.mass * (row.outcome * (1.0 - p) ** 2 + (1.0 - row.outcome) * p**2)
 
 
-def smallest_slope(link: str, arms: Floats, theta_bound: float) -> float:
-    """kappa: mu' at 2 A S, with A the largest distance of an arm from the centre of the arms."""
-    reach = max(float(np.linalg.norm(x - arms.mean(axis=0))) for x in arms)
-    return float(link_slope(link, 2.0 * reach * theta_bound))
+# -- estimators --------------------------------------------------------------------------
 
 
-def first_best(scores: dict[Any, Any]) -> Any:
-    """The key of the largest score; of equal ones the first."""
-    best = None
-    for key, score in scores.items():
-        if best is None or score > scores[best]:
-            best = key
-    return best
+class Estimator(ABC):
+    """The estimate from some votes, with its precision Sigma = prior I + sum W zz' and its curvature H."""
 
+    def __init__(self, link: str, dim: int, ridge: float, prior: float, bound: float = math.inf) -> None:
+        self.link, self.dim, self.ridge, self.bound = link, dim, ridge, bound
+        self.precision = prior * np.eye(dim)
+        self.count = 0.0
+        """The votes learned, each counted with the weight it was told with."""
 
-def pairs_of(arms: list[int]) -> list[Pair]:
-    """All pairs of different arms, row by row."""
-    return [(i, j) for a, i in enumerate(arms) for j in arms[a + 1 :]]
-
-
-def self_pairs_and_pairs_of(arms: list[int]) -> list[Pair]:
-    """An arm may meet itself: those duels first, then all pairs of different arms."""
-    return [(i, i) for i in arms] + pairs_of(arms)
-
-
-class Draws:
-    """The random numbers of a policy, in the order in which it consumes them."""
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.SFC64(seed))
-
-    def uniform(self) -> float:
-        return float(self._generator.random())
-
-    def below(self, n: int) -> int:
-        return min(int(self.uniform() * n), n - 1)
-
-    def other_than(self, i: int, n: int) -> int:
-        """One of the n - 1 other arms."""
-        return [j for j in range(n) if j != i][self.below(n - 1)]
-
-    def gumbel(self) -> float:
-        return -math.log(-math.log(self.uniform()))
-
-    def normal(self) -> float:
-        """Box-Muller, the cosine half."""
-        u = 1.0 - self.uniform()
-        return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * self.uniform())
-
-
-class Choice(NamedTuple):
-    """A decision, and what has to be known about any other pair that a tie might allow."""
-
-    pair: Pair
-    shortfall: Callable[[int, int], float]
-    """How far a pair stays below the maximum of the rule: 0 for a pair that the rule allows."""
-    layer: int = 1
-    """The layer that learns the outcome, from 1; 0 where nothing is learned."""
-    share: Callable[[int, int], float] = lambda i, j: 1.0
-    """w^2 of a pair."""
-
-
-def best_pair_choice(scores: dict[Pair, Any], **learning: Any) -> Choice:
-    """The pair with the largest score."""
-    best = first_best(scores)
-
-    def shortfall(i: int, j: int) -> float:
-        if (i, j) not in scores:
-            return math.inf
-        # Of a score that is a tuple, the later entries only break ties.
-        top, score = (np.ravel(scores[pair])[0] for pair in (best, (i, j)))
-        return float(top - score)
-
-    return Choice(best, shortfall, **learning)
-
-
-def champion_choice(first: dict[int, float], second: Callable[[int], dict[int, float]], **learning: Any) -> Choice:
-    """The arm with the largest first score, then the arm with the largest score against it."""
-
-    def against(i: int) -> dict[int, float]:
-        scores = second(i)
-        return {i: scores[i], **scores}  # equal scores: the champion meets itself
-
-    champion = first_best(first)
-
-    def shortfall(i: int, j: int) -> float:
-        if i not in first or j not in first:
-            return math.inf
-        return max(first[champion] - first[i], max(against(i).values()) - against(i)[j])
-
-    return Choice((champion, first_best(against(champion))), shortfall, **learning)
-
-
-class Reference(ABC):
-    """Asked and told like a policy; the subclass says how to start and how to choose."""
-
-    def __init__(self, *, link: str = "logistic", ridge: float | None = None, random_state: int = 0) -> None:
-        self.link = link
-        self.ridge = ridge
-        self.draws = Draws(random_state)
-        self.rounds = 0
-        self._pending: dict[int, tuple[Floats, int, float]] = {}
-
-    @abstractmethod
-    def start(self, arms: Floats) -> None:
-        """Settings that depend on the first arms."""
-
-    @abstractmethod
-    def choose(self, arms: Floats) -> Choice:
-        """The decision of round `self.rounds`."""
-
-    @abstractmethod
-    def learn(self, layer: int, row: Row, weight: float) -> None:
-        """One told outcome."""
+    def learn(self, row: Row, weight: float) -> None:
+        """Take in one vote."""
+        self.precision = self.precision + row.mass * np.outer(row.z, row.z)
+        self.count += weight
 
     @property
     @abstractmethod
     def theta(self) -> Floats:
         """The estimate."""
 
-    def ask(self, arms: Floats, played: Pair | None = None) -> Choice:
-        """The reference's decision; `played` is the duel that is really fought, where that differs."""
-        if self.rounds == 0:
-            self.start(arms)
-        self.rounds += 1
-        choice = self.choose(arms)
-        i, j = played or choice.pair
-        self._pending[self.rounds - 1] = (arms[i] - arms[j], choice.layer, choice.share(i, j) if choice.layer else 0.0)
-        return choice
+    @property
+    @abstractmethod
+    def curvature(self) -> Floats:
+        """H = ridge I + sum W mu'(z . theta) zz'"""
 
-    def tell(self, number: int, outcome: float, weight: float = 1.0) -> None:
-        """The outcome of duel `number`, counted from 0; a weight of 2 is the same as telling it twice."""
-        z, layer, share = self._pending.pop(number)
-        if layer and z.any():
-            self.learn(layer, Row(z, outcome, share * weight), weight)
+    @property
+    @abstractmethod
+    def residuals(self) -> float:
+        """sum W (o - mu(z . theta))^2, the variance that the votes have shown."""
 
 
-class FlatReference(Reference):
-    """One estimate from all data, Sigma and estimate with the same ridge."""
+class Exact(Estimator):
+    """Keeps all votes and solves the equation when the estimate is read."""
 
-    def start(self, arms: Floats) -> None:
-        self.dim = arms.shape[1]
+    def __init__(self, *settings: Any, **more: Any) -> None:
+        super().__init__(*settings, **more)
         self.rows: list[Row] = []
-        self.lam = self.ridge if self.ridge is not None else mean_variance(arms)
-        self._theta = np.zeros(self.dim)
+        self._theta, self._solved = np.zeros(self.dim), True
 
-    def learn(self, layer: int, row: Row, weight: float) -> None:
+    def learn(self, row: Row, weight: float) -> None:
+        """Take in one vote."""
+        super().learn(row, weight)
         self.rows.append(row)
-        self._theta = estimate(self.link, self.lam, self.rows, self.dim)
+        self._solved = False
 
     @property
     def theta(self) -> Floats:
+        """The root of the equation over all votes."""
+        if not self._solved:
+            self._theta = estimate(self.link, self.ridge, self.rows, self.dim, start=self._theta)
+            self._solved = True
         return self._theta
 
-    def inverse(self) -> Floats:
-        return np.linalg.inv(precision(self.lam, self.rows, self.dim))
+    @property
+    def curvature(self) -> Floats:
+        """H at the estimate."""
+        return curvature(self.link, self.ridge, self.rows, self.theta)
+
+    @property
+    def residuals(self) -> float:
+        """The sum over all votes, at the estimate."""
+        return sum(squared_residual(self.link, row, self.theta) for row in self.rows)
 
 
-class RadiusReference(FlatReference):
-    """A flat policy with a radius beta."""
+class Online(Estimator):
+    """Takes in each vote once, in O(dim^2), and keeps none.
 
-    practical_multiplier = 1.0
+    theta moves to where the new loss plus the quadratic that stands for the old ones is least,
 
-    def __init__(
-        self,
-        *,
-        horizon: int | None = None,
-        radius: str | float = "practical",
-        scale: float = 1.0,
-        delta: float = 0.05,
-        kappa: float | None = None,
-        theta_bound: float = 1.0,
-        **settings: Any,
-    ) -> None:
-        super().__init__(**settings)
-        self.horizon, self.radius, self.scale, self.delta = horizon, radius, scale, delta
-        self.kappa, self.theta_bound = kappa, theta_bound
+        theta <- argmin_x  W (M(z . x) - o z . x) + 1/2 |x - theta|_H^2,    H <- H + W mu'(z . theta) zz',
 
-    def start(self, arms: Floats) -> None:
-        super().start(arms)
-        if self.radius == "theory" and self.kappa is None:
-            self.kappa = smallest_slope(self.link, arms, self.theta_bound)
+    and, where there is a bound, back to |theta| <= bound by the shortest way in the norm of H.
+    """
 
-    def beta(self) -> float:
-        """The radius of the present round."""
-        d, T = self.dim, horizon_in(self.horizon, self.rounds)
-        if self.radius == "theory":
-            # Li, Lu and Zhou 2017, Theorem 1, with sigma = 1/2.
-            inside = d / 2.0 * math.log(1.0 + 2.0 * T / d) + math.log(1.0 / self.delta)
-            return self.scale * math.sqrt(inside) / (2.0 * self.kappa)
-        if self.radius == "practical":
-            return self.scale * self.practical_multiplier * math.sqrt(d * math.log(T))
-        if self.radius == "experiment":
-            return self.scale * 2.0 * math.sqrt(d * math.log(T))
-        return self.scale * float(self.radius)
+    def __init__(self, *settings: Any, **more: Any) -> None:
+        super().__init__(*settings, **more)
+        self._theta, self._curvature, self._residuals = np.zeros(self.dim), self.ridge * np.eye(self.dim), 0.0
+
+    def learn(self, row: Row, weight: float) -> None:
+        """Take in one vote."""
+        super().learn(row, weight)
+        z, v = row.z, float(row.z @ self._theta)
+        along = np.linalg.solve(self._curvature, z)
+        q = float(z @ along)
+
+        # The minimum lies on the line theta + a H^-1 z, where a = W (o - mu(v + a q)): between 0 and the right side at 0.
+        def excess(a: float) -> float:
+            return a - row.mass * (row.outcome - float(link_mean(self.link, v + a * q)))
+
+        a = _root(excess, 0.0, -excess(0.0))
+        self._theta = self._theta + a * along
+        self._curvature = self._curvature + row.mass * link_slope(self.link, v + a * q) * np.outer(z, z)
+        if np.linalg.norm(self._theta) > self.bound:
+            self._theta = projected(self._theta, self._curvature, self.bound)
+        self._residuals += squared_residual(self.link, row, self._theta)
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate after the last vote."""
+        return self._theta
+
+    @property
+    def curvature(self) -> Floats:
+        """H, in which every vote has the slope of its round."""
+        return self._curvature
+
+    @property
+    def residuals(self) -> float:
+        """The sum over all votes, each at the estimate of its round."""
+        return self._residuals
+
+
+def projected(theta: Floats, h: Floats, bound: float) -> Floats:
+    """argmin |x - theta|_h over |x| <= bound for theta outside: x = (h + s I)^-1 h theta with the s > 0 of |x| = bound."""
+    target, identity = h @ theta, np.eye(len(theta))
+
+    def at(s: float) -> Floats:
+        return np.asarray(np.linalg.solve(h + s * identity, target), np.float64)
+
+    s = _root(lambda s: float(np.linalg.norm(at(s))) - bound, 0.0, float(np.linalg.norm(target)) / bound)
+    return at(s) * (bound / np.linalg.norm(at(s)))
+
+
+def _root(function: Any, one_end: float, other_end: float) -> float:
+    """The root between two ends, to rounding."""
+    return float(optimize.brentq(function, one_end, other_end, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
+
+
+ESTIMATORS: dict[str, type[Exact | Online]] = {"exact": Exact, "online": Online}
+
+# -- arms --------------------------------------------------------------------------------
+
+
+def utilities(arms: Floats, theta: Floats) -> Floats:
+    """x . theta of every arm; equal arms get equal numbers, which a matrix product does not promise."""
+    return np.asarray((arms * theta).sum(axis=1))
+
+
+def squared_widths(arms: Floats, precision: Floats) -> Floats:
+    """|x - y|^2_{Sigma^-1} of all pairs, (n_arms, n_arms)."""
+    gaps = arms[:, None] - arms[None]
+    return np.asarray(np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(precision), gaps), 0.0))
+
+
+def widths(arms: Floats, precision: Floats) -> Floats:
+    """|x - y|_{Sigma^-1} of all pairs, (n_arms, n_arms)."""
+    return np.sqrt(squared_widths(arms, precision))
+
+
+def mean_variance(arms: Floats) -> float:
+    """The mean variance of a feature; one where the arms say nothing about units."""
+    spread = float(arms.var(axis=0).mean())
+    return spread if spread > 0.0 else 1.0
+
+
+def reach(arms: Floats) -> float:
+    """A: the largest distance of an arm from the centre of the arms."""
+    return float(np.linalg.norm(arms - arms.mean(axis=0), axis=1).max())
+
+
+def horizon_in(horizon: int | None, t: int) -> float:
+    """T, or, where it is not known, the smallest power of two above round t."""
+    return float(horizon if horizon is not None else 1 << t.bit_length())

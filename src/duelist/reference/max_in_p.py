@@ -1,27 +1,22 @@
-"""MaxInP (Saha 2021; Di et al. 2024, section 4.4 and appendix C, method 1)."""
+"""MaxInP: the most informative pair of the arms that may still be best (Saha 2021; Di et al. 2024, section 4.4)."""
 
 from __future__ import annotations
 
-from .estimation import Choice, Floats, RadiusReference, best_pair_choice, self_pairs_and_pairs_of, width
+from dataclasses import dataclass
+
+import numpy as np
+
+from duelist.reference.choosing import Allowed, Choice, best_pair
+from duelist.reference.estimation import Floats
+from duelist.reference.policy import RadiusReference
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MaxInP(RadiusReference):
-    """The widest pair of the arms that may still be best."""
+    """The widest pair of C = {x : (x - y) . theta + beta |x - y| >= 0 for all y}"""
 
-    sizes: list[int]
-    """How many arms were promising in each round."""
-
-    def start(self, arms: Floats) -> None:
-        super().start(arms)
-        self.sizes = []
-
-    def choose(self, arms: Floats) -> Choice:
-        inverse, theta, beta = self.inverse(), self.theta, self.beta()
-        promising = [
-            i
-            for i, x in enumerate(arms)
-            if all((x - y) @ theta + beta * width(x, y, inverse) >= 0.0 for j, y in enumerate(arms) if j != i)
-        ]
-        self.sizes.append(len(promising))
-        scores = {(i, j): width(arms[i], arms[j], inverse) for i, j in self_pairs_and_pairs_of(promising)}
-        return best_pair_choice(scores)
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Rule arms out, then ask about what is known least."""
+        u, width = self.look(arms)
+        promising = np.flatnonzero((u[:, None] - u + self.beta() * width >= 0.0).all(axis=1)).tolist()
+        return best_pair(width, allowed.pairs_near(promising), remaining=promising)

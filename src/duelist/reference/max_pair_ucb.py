@@ -1,17 +1,19 @@
-"""MaxPairUCB (Di et al. 2024, equation max_pair_ucb)."""
+"""MaxPairUCB: the pair with the largest optimistic total (Di et al. 2024, equation max_pair_ucb)."""
 
 from __future__ import annotations
 
-from .estimation import Choice, Floats, RadiusReference, best_pair_choice, self_pairs_and_pairs_of, width
+from dataclasses import dataclass
+
+from duelist.reference.choosing import Allowed, Choice, best_pair
+from duelist.reference.estimation import Floats
+from duelist.reference.policy import RadiusReference
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MaxPairUCB(RadiusReference):
     """argmax over pairs of (x + y) . theta + beta |x - y|"""
 
-    def choose(self, arms: Floats) -> Choice:
-        inverse, theta, beta = self.inverse(), self.theta, self.beta()
-        scores = {
-            (i, j): (arms[i] + arms[j]) @ theta + beta * width(arms[i], arms[j], inverse)
-            for i, j in self_pairs_and_pairs_of(list(range(len(arms))))
-        }
-        return best_pair_choice(scores)
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """The best of all pairs."""
+        u, width = self.look(arms)
+        return best_pair(u[:, None] + u + self.beta() * width, allowed.pairs(allowed.arms))

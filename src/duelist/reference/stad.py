@@ -1,101 +1,56 @@
-"""Sta'D (Saha 2021)."""
+"""StaD: stagewise adaptive duel, Sta'D (Saha 2021), with a ridge in the place of its warm-up."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
-from .estimation import (
-    Choice,
-    Floats,
-    Reference,
-    Row,
-    best_pair_choice,
-    champion_choice,
-    horizon_in,
-    mean_variance,
-    pairs_of,
-    smallest_slope,
-    width,
-)
-from .layers import Events, Layer, main_theta
+from duelist.reference.choosing import Allowed, Choice, best_pair, champion_pair, nothing
+from duelist.reference.estimation import Floats, horizon_in, utilities, widths
+from duelist.reference.policy import RadiusReference, root_d_log
 
 
-class StaD(Reference):
-    """Stagewise elimination, then the best arm and its challenger."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class StaD(RadiusReference):
+    """Layers s = 1, 2, ..., each with votes of its own, and p(x, y) = eta |x - y|_{Sigma_s^-1}."""
 
-    def __init__(
-        self,
-        *,
-        practical_multiplier: float,
-        horizon: int | None = None,
-        radius: str | float = "practical",
-        scale: float = 1.0,
-        delta: float = 0.05,
-        kappa: float | None = None,
-        theta_bound: float = 1.0,
-        **settings: Any,
-    ) -> None:
-        super().__init__(**settings)
-        self.horizon, self.radius, self.scale, self.delta = horizon, radius, scale, delta
-        self.kappa, self.theta_bound, self.practical_multiplier = kappa, theta_bound, practical_multiplier
-        self.events = Events()
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Down the layers, until a pair is unsure enough to be explored or all pairs are known well."""
+        eta = self.eta(len(arms))
+        finest = 1.0 / math.sqrt(horizon_in(self.horizon, self.t))
+        remaining, s = allowed.arms, 1
+        while True:
+            known = self.layer(s)
+            u, p = utilities(arms, known.theta), eta * widths(arms, known.precision)
+            pairs = allowed.different(remaining)
+            if all(p[pair] <= finest for pair in pairs):
+                return self.final_pair(arms, allowed, remaining, s, u, p)
+            if all(p[pair] <= 2.0**-s for pair in pairs):
+                best = u[remaining].max()
+                remaining = [i for i in remaining if not u[i] + 2.0**-s < best]
+                s += 1
+            else:  # the paper leaves open which pair with p > 2^-s is played: here the widest
+                return best_pair(p, pairs, layer=s, remaining=remaining)
 
-    def start(self, arms: Floats) -> None:
-        self.dim = arms.shape[1]
-        self.layers: dict[int, Layer] = {}
-        self.lam = self.ridge if self.ridge is not None else mean_variance(arms)
-        if self.radius == "theory" and self.kappa is None:
-            self.kappa = smallest_slope(self.link, arms, self.theta_bound)
-
-    def layer(self, s: int) -> Layer:
-        if s not in self.layers:
-            self.layers[s] = Layer(self.link, self.lam, self.lam, 0.0, self.dim)
-        return self.layers[s]
+    def final_pair(self, arms: Floats, allowed: Allowed, remaining: list[int], s: int, u: Floats, p: Floats) -> Choice:
+        """argmax x . theta, then argmax y . theta + p(x, y); nothing is stored."""
+        partners = final_partners(allowed, remaining)
+        return champion_pair(u, u + p, partners, layer=s, share=nothing, remaining=remaining)
 
     def eta(self, n_arms: int) -> float:
-        """The stretch of widths in the present round."""
-        T = horizon_in(self.horizon, self.rounds)
-        if self.radius == "theory":
-            # Li, Lu and Zhou 2017, SupCB-GLM.
-            return self.scale * 1.5 / self.kappa * math.sqrt(2.0 * math.log(3.0 * T * n_arms / self.delta))
+        """The stretch of widths in round t."""
+        T = horizon_in(self.horizon, self.t)
+        if self.radius == "theory":  # Li, Lu and Zhou 2017, SupCB-GLM
+            return self.scale * 1.5 / self.kappa_ * math.sqrt(2.0 * math.log(3.0 * T * n_arms / self.delta))
         if self.radius == "practical":
-            return self.scale * self.practical_multiplier * math.sqrt(math.log(T))
+            return self.scale * self.practical_multiplier * root_d_log(1, T)
         return self.scale * float(self.radius)
 
-    def choose(self, arms: Floats) -> Choice:
-        finest = 1.0 / math.sqrt(horizon_in(self.horizon, self.rounds))
-        eta = self.eta(len(arms))
-        remaining = list(range(len(arms)))
-        s = 1
-        while True:
-            layer = self.layer(s)
-            inverse = layer.inverse()
-            p = {(i, j): eta * width(arms[i], arms[j], inverse) for i, j in pairs_of(remaining)}
-            if all(value <= finest for value in p.values()):
-                self.events.exploited_by(s, len(remaining))
-                return self.final_pair(arms, remaining, layer.theta, inverse, eta)
-            if all(value <= 2.0**-s for value in p.values()):
-                u = {i: float(arms[i] @ layer.theta) for i in remaining}
-                kept = [i for i in remaining if not u[i] + 2.0**-s < max(u.values())]
-                self.events.dropped_by(s, len(remaining) - len(kept))
-                remaining = kept
-                s += 1
-                continue
-            self.events.explored[s] += 1
-            return best_pair_choice(p, layer=s)
 
-    def final_pair(self, arms: Floats, remaining: list[int], theta: Floats, inverse: Floats, eta: float) -> Choice:
-        """argmax x . theta, then argmax y . theta + p(x, y); nothing is stored."""
-        return champion_choice(
-            {i: float(arms[i] @ theta) for i in remaining},
-            lambda i: {j: float(arms[j] @ theta) + eta * width(arms[i], arms[j], inverse) for j in remaining},
-            layer=0,
-        )
-
-    def learn(self, layer: int, row: Row, weight: float) -> None:
-        self.layer(layer).learn(row, weight)
-
-    @property
-    def theta(self) -> Floats:
-        return main_theta(self.layers)
+def final_partners(allowed: Allowed, remaining: list[int]) -> dict[int, list[int]]:
+    """Who may meet whom at the end: remaining arms each other; if they may not, anybody else; if not even that, all arms."""
+    return (
+        allowed.partners(remaining, remaining)
+        or allowed.partners(remaining, allowed.arms)
+        or allowed.partners(allowed.arms, allowed.arms)
+    )
