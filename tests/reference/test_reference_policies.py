@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
+import re
 from itertools import product
+from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -139,6 +143,25 @@ def test_a_simulation_plays_the_reference_beside_the_fast_policy(name: str, worl
     runs = dl.simulate(pair, WORLDS[world], horizon=30, runs=2, seed=1)
     for fast, plain in zip(runs.duels("fast"), runs.duels("plain"), strict=True):
         np.testing.assert_array_equal(fast, plain)
+
+
+# -- the page ----------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+
+
+def test_the_excerpt_on_the_page_is_the_code() -> None:
+    (excerpt,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    assert "# line 11" in excerpt
+    assert indent(excerpt, 8 * " ") in inspect.getsource(REFERENCES["VACDB"].choose)
+
+
+def test_the_example_on_the_page_runs() -> None:
+    (example,) = re.findall(r"```pycon\n(.*?)```", PAGE, flags=re.DOTALL)
+    test = doctest.DocTestParser().get_doctest(example, {}, "docs/reference.md", None, 0)
+    assert len(test.examples) >= 6
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0
 
 
 # -- the machinery, against computations of another kind ---------------------------------

@@ -2,7 +2,7 @@
 
 What it is for. To be read: one file a policy, as short as the papers' pseudo-code, with the paper's line numbers beside the
 lines of `vacdb.py`. To be compared with: the tests play each fast policy against the one of the same name here, duel for duel.
-To be played: each is a `Policy` with the settings of the fast one, for `simulate` or live, some hundred times slower.
+To be played: each is a `Policy` with the settings of the fast one, for `simulate` or live, only far slower.
 
 How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
 known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random
