@@ -352,6 +352,13 @@ def test_of_equal_arms_the_first_one_meets_itself_or_the_next(name: str) -> None
     assert tuple(REFERENCES[name](random_state=0).ask(equal, distinct=False, exclude=out)) == (0, 0)
 
 
+@pytest.mark.parametrize("name", ["CoLSTIM", "SupCoLSTIM"])
+def test_a_champion_of_equal_arms_meets_itself(name: str) -> None:
+    duels = [REFERENCES[name](random_state=seed).ask(np.ones((4, 2)), distinct=False) for seed in range(20)]
+    assert all(duel.is_self_duel for duel in duels)
+    assert len({duel.first for duel in duels}) > 1
+
+
 def test_best_arm_pair_of_equal_arms_asks_the_first_allowed_pair() -> None:
     for distinct in (True, False):
         policy = REFERENCES["BestArmPair"](random_state=0)
