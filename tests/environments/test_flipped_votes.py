@@ -9,9 +9,9 @@ import pytest
 import duelist as dl
 from duelist.environments import FixedArms, FlippedVotes, Hypercube, Noiseless, PreferenceMatrix, RandomArms
 from duelist.environments._base import Truth
+from duelist.reference.estimation import link_mean
 from duelist.simulation import vote_chance
 from duelist.specs import parse_environment
-from reference.common import link_mean
 
 LINKS = ("logistic", "probit", "exponential")
 SIX_SIGMA = 6.0

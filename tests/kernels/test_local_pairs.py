@@ -7,7 +7,7 @@ from duelist.kernels.local_pairs import best_local_pair, radius_of
 from duelist.kernels.many import MANY_ARMS
 from duelist.kernels.scratch import Room, cut, scratch_block
 from duelist.links import get_link
-from reference.common import link_slope
+from duelist.reference.estimation import link_slope
 
 LINKS = ("logistic", "probit", "exponential")
 HORIZONS = (1.0, 50.0, 4000.0, 1e12)

@@ -9,7 +9,7 @@ from scipy import stats
 import duelist as dl
 from duelist.paper.stopping import race
 from duelist.policies.best_arm_pair import lesson
-from reference.common import Row, curvature, estimate, link_mean, link_slope, mean_variance, squared_widths
+from duelist.reference.estimation import Row, curvature, estimate, link_mean, link_slope, mean_variance, squared_widths
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3

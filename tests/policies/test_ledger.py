@@ -7,8 +7,8 @@ import pytest
 
 from duelist.kernels.random import seed_words
 from duelist.policies import POLICIES
-from reference.common import Row, link_mean
-from reference.common import estimate as reference_estimate
+from duelist.reference.estimation import Row, link_mean
+from duelist.reference.estimation import estimate as reference_estimate
 
 DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])

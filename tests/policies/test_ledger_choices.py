@@ -8,7 +8,7 @@ import pytest
 import duelist as dl
 from duelist.errors import InvalidInput
 from duelist.policies import POLICIES
-from reference.common import horizon_in, link_mean, link_slope
+from duelist.reference.estimation import horizon_in, link_mean, link_slope
 
 DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])

@@ -11,8 +11,8 @@ import duelist
 from duelist.domain import Duel
 from duelist.environments import FixedArms, Hypercube, RandomArms
 from duelist.policies import POLICIES, Policy
+from duelist.reference.estimation import Floats
 from duelist.simulation import policy_seed, simulate
-from reference.common import Floats
 
 
 class Spy(Policy):

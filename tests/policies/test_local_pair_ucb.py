@@ -8,7 +8,7 @@ from scipy import stats
 
 import duelist as dl
 from duelist import radius as radii
-from reference.common import (
+from duelist.reference.estimation import (
     Row,
     curvature,
     estimate,

@@ -8,8 +8,8 @@ from scipy import stats
 
 import duelist as dl
 from duelist.environments import FlippedVotes, Hypercube
+from duelist.reference.estimation import Row, estimate, horizon_in, link_mean, mean_variance
 from duelist.testing.policies import knowledge
-from reference.common import Row, estimate, horizon_in, link_mean, mean_variance
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3

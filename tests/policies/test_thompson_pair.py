@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import duelist as dl
-from reference.common import Row, estimate, link_mean, link_slope
+from duelist.reference.estimation import Row, estimate, link_mean, link_slope
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from reference.common import Floats, Pair, link_mean
+from duelist.reference.choosing import Pair
+from duelist.reference.estimation import Floats, link_mean
 
 
 class World:

@@ -1,0 +1,22 @@
+"""GreedyChallenger: the arm that looks best, and its strongest challenger (Di et al. 2024, equation colstim_sel)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from duelist.reference.choosing import Allowed, Choice, champion_pair
+from duelist.reference.estimation import Floats
+from duelist.reference.policy import RadiusReference
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GreedyChallenger(RadiusReference):
+    """x = argmax x . theta, then y = argmax y . theta + 2 beta |x - y|"""
+
+    practical_multiplier: ClassVar[float] = 0.5  # so that the bonus is sqrt(d log T)
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Greedy first, optimistic second."""
+        u, width = self.look(arms)
+        return champion_pair(u, u + 2.0 * self.beta() * width, allowed.partners(allowed.arms, allowed.arms))

@@ -1,0 +1,19 @@
+"""MaxPairUCB: the pair with the largest optimistic total (Di et al. 2024, equation max_pair_ucb)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelist.reference.choosing import Allowed, Choice, best_pair
+from duelist.reference.estimation import Floats
+from duelist.reference.policy import RadiusReference
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MaxPairUCB(RadiusReference):
+    """argmax over pairs of (x + y) . theta + beta |x - y|"""
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """The best of all pairs."""
+        u, width = self.look(arms)
+        return best_pair(u[:, None] + u + self.beta() * width, allowed.pairs(allowed.arms))

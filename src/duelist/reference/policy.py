@@ -1,0 +1,211 @@
+"""What every reference policy does alike: ask and tell, first arms, layers, radii. The rules are in the other files."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from duelist.domain import Duel, check_outcome, check_weight
+from duelist.errors import InvalidInput, UnknownDuel
+from duelist.policies import Policy
+from duelist.reference.choosing import Allowed, Choice, Draws, Pair
+from duelist.reference.estimation import (
+    ESTIMATORS,
+    Estimator,
+    Floats,
+    Row,
+    horizon_in,
+    link_slope,
+    mean_variance,
+    reach,
+    utilities,
+    widths,
+)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What was decided at ask and is needed at tell."""
+
+    pair: Pair
+    z: Floats
+    layer: int
+    share: float
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Reference(Policy):
+    """A policy in plain NumPy: a subclass says in `choose` which pair it plays.
+
+    The settings are those of the fast policy of the same name, and are explained there. Read `decide` for a round, `tell` for
+    what is learned from it.
+    """
+
+    horizon: int | None = None
+    link: str = "logistic"
+    ridge: float | None = None
+    estimator: str = "exact"
+    random_state: int | None = None
+
+    practical_ridge: ClassVar[float] = 1.0
+    """The default ridge for features of unit variance."""
+
+    def __post_init__(self) -> None:
+        self.draws = Draws(self.random_state)
+        self.rounds_ = 0
+        self.dim_: int | None = None
+        self.layers_: dict[int, Estimator] = {}
+        """Each layer's estimator, made when the layer is first visited; a policy without layers has number 1."""
+        self._pending: dict[int, Pending] = {}
+
+    # -- what a policy fills in ----------------------------------------------------------
+
+    @abstractmethod
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """The decision of round `t`."""
+
+    def start(self, arms: Floats) -> None:
+        """Settings that depend on the first arms."""
+        self.ridge_ = self.ridge if self.ridge is not None else self.practical_ridge * mean_variance(arms)
+
+    def new_layer(self, number: int) -> Estimator:
+        """An estimator that has learned nothing; Sigma and the estimate share one ridge."""
+        return self.new_estimator(ridge=self.ridge_, prior=self.ridge_)
+
+    def absorb(self, number: int, row: Row, weight: float) -> None:
+        """Let a layer take in a vote."""
+        self.layer(number).learn(row, weight)
+
+    # -- ask and tell --------------------------------------------------------------------
+
+    def ask(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Duel:
+        """Two arms to compare, by their position in `arms` (n_arms, dim).
+
+        `distinct`: two different ones; False: as published, where most rules let an arm meet itself. `exclude`: pairs
+        of positions, in any order, that may not be asked now.
+        """
+        return self.follow(arms, self.decide(arms, distinct=distinct, exclude=exclude))
+
+    def decide(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
+        """The decision of the next round. It uses up the round and its random numbers; `follow` makes it a duel."""
+        arms = self._checked(arms)
+        allowed = Allowed(len(arms), distinct=distinct, exclude=exclude)
+        if self.dim_ is None:
+            self.start(arms)
+            self.dim_ = arms.shape[1]
+        choice = self.choose(arms, allowed)
+        self.rounds_ += 1
+        return choice
+
+    def follow(self, arms: Any, choice: Choice, pair: Pair | None = None) -> Duel:
+        """The duel of a decision, or of another `pair` where rounding, not the rule, decides between the two."""
+        i, j = pair or choice.pair
+        arms = self._checked(arms)
+        number = self.rounds_ - 1
+        self._pending[number] = Pending((i, j), arms[i] - arms[j], choice.layer, choice.share(i, j))
+        return Duel(i, j, number)
+
+    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+        """The outcome of a duel, now, later or never; a weight of 2 is the same as telling it twice."""
+        outcome, weight = check_outcome(outcome), check_weight(weight)
+        told = self._take(duel)
+        if told.share > 0.0 and told.z.any():  # an arm that met itself teaches nothing
+            self.absorb(told.layer, Row(told.z, outcome, told.share * weight), weight)
+
+    def forget(self, duel: Duel | int) -> None:
+        """Give up on a duel that will never be told."""
+        self._take(duel)
+
+    def _take(self, duel: Duel | int) -> Pending:
+        number = duel.id if isinstance(duel, Duel) else duel
+        known = self._pending.get(number)
+        if known is None or (isinstance(duel, Duel) and tuple(duel) != known.pair):
+            raise UnknownDuel(f"{duel!r} is not waiting for an outcome; tell each duel that `ask` returned once")
+        return self._pending.pop(number)
+
+    def _checked(self, arms: Any) -> Floats:
+        arms = np.asarray(arms, np.float64)
+        if arms.ndim != 2 or 0 in arms.shape or arms.shape[1] != (self.dim_ or arms.shape[1]):
+            raise InvalidInput(f"arms have shape {arms.shape}; give (n_arms, dim), with the same dim in every round")
+        return arms
+
+    # -- what it knows -------------------------------------------------------------------
+
+    @property
+    def t(self) -> int:
+        """The round that comes next, from 1: in `choose` that of the decision, in `absorb` the first that can use the vote."""
+        return self.rounds_ + 1
+
+    @property
+    def theta_(self) -> Floats:
+        """The estimate; of several layers that of the one with the most votes, the deepest of equals."""
+        if self.dim_ is None:
+            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+        main = max(self.layers_, key=lambda number: (self.layers_[number].count, number), default=None)
+        return np.zeros(self.dim_) if main is None else self.layers_[main].theta.copy()
+
+    def layer(self, number: int) -> Estimator:
+        """The estimator of a layer."""
+        if number not in self.layers_:
+            self.layers_[number] = self.new_layer(number)
+        return self.layers_[number]
+
+    def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
+        """An estimator of the kind that the settings ask for."""
+        return ESTIMATORS[self.estimator](self.link, self.dim_, ridge, prior)
+
+    def look(self, arms: Floats) -> tuple[Floats, Floats]:
+        """Utilities and widths in Sigma^-1, for a policy without layers."""
+        known = self.layer(1)
+        return utilities(arms, known.theta), widths(arms, known.precision)
+
+    def look_locally(self, arms: Floats) -> tuple[Floats, Floats]:
+        """Utilities and widths in H^-1, the curvature at the estimate."""
+        known = self.layer(1)
+        return utilities(arms, known.theta), widths(arms, known.curvature)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RadiusReference(Reference):
+    """A policy with a confidence radius beta: |theta_hat - theta*|_Sigma <= beta."""
+
+    radius: str | float = "practical"
+    scale: float = 1.0
+    delta: float = 0.05
+    kappa: float | None = None
+    theta_bound: float = 1.0
+
+    practical_multiplier: ClassVar[float] = 1.0
+
+    def start(self, arms: Floats) -> None:
+        """kappa: the smallest slope of the link over |v| <= 2 A S, with A the reach of the first arms."""
+        super().start(arms)
+        self.kappa_ = self.kappa or float(link_slope(self.link, 2.0 * reach(arms) * self.theta_bound))
+
+    def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
+        """With the published radius, the one-pass estimate is kept within |theta| <= S, as its theory asks."""
+        known = super().new_estimator(ridge=ridge, prior=prior)
+        known.bound = self.theta_bound if self.radius == "theory" else math.inf
+        return known
+
+    def beta(self) -> float:
+        """The radius of round t for a policy without layers."""
+        d, T = self.layer(1).dim, horizon_in(self.horizon, self.t)
+        if self.radius == "theory":  # Li, Lu and Zhou 2017, Theorem 1, for outcomes in [0, 1]
+            inside = d / 2.0 * math.log(1.0 + 2.0 * T / d) + math.log(1.0 / self.delta)
+            return self.scale * math.sqrt(inside) / (2.0 * self.kappa_)
+        if self.radius == "practical":
+            return self.scale * self.practical_multiplier * root_d_log(d, T)
+        if self.radius == "experiment":  # the comparators in the experiments of Di et al. 2024
+            return self.scale * 2.0 * root_d_log(d, T)
+        return self.scale * float(self.radius)
+
+
+def root_d_log(d: int, T: float) -> float:  # noqa: N803  (the papers' letter)
+    """sqrt(d log T), the shape of every radius."""
+    return math.sqrt(d * math.log(max(T, 2.0)))

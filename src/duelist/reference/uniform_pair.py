@@ -1,0 +1,36 @@
+"""UniformPair: two different arms, uniformly at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelist.reference.choosing import Allowed, Choice, Draws, Pair, only
+from duelist.reference.estimation import Floats
+from duelist.reference.policy import Reference
+
+MOST_DRAWS = 64
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UniformPair(Reference):
+    """An ordered pair of different arms, each with the same chance; a single arm meets itself."""
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Any two."""
+        return only(uniform_pair(self.draws, allowed))
+
+
+def uniform_pair(draws: Draws, allowed: Allowed) -> Pair:
+    """Drawn until the pair is allowed; after 64 times, one of the allowed pairs i < j."""
+    if len(allowed.arms) == 1:
+        return 0, 0
+    pairs = allowed.different(allowed.arms)
+    if not pairs:
+        allowed.refuse()
+    for _ in range(MOST_DRAWS):
+        i = draws.one_of(allowed.arms)
+        j = draws.one_of([arm for arm in allowed.arms if arm != i])
+        if allowed(i, j):
+            return i, j
+    drawn: Pair = draws.one_of(pairs)
+    return drawn

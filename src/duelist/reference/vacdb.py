@@ -1,0 +1,113 @@
+"""VACDB (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024): Algorithm 1, line by line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, nothing, only
+from duelist.reference.estimation import (
+    Estimator,
+    Floats,
+    Row,
+    horizon_in,
+    link_slope,
+    mean_variance,
+    utilities,
+    widths,
+)
+from duelist.reference.policy import RadiusReference
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VACDB(RadiusReference):
+    """Variance-aware contextual dueling bandit.
+
+    With radius "theory", kappa given and `variance` left alone, this is the paper to the letter. The default, "practical",
+    has another constant in the radius, the variance estimate in all layers, and priors in the units of the features.
+    """
+
+    explore: str = "value"
+    variance: str | None = None
+    alpha: float | None = None
+    first_layer: int = 1
+
+    practical_multiplier: ClassVar[float] = 5e-4
+    practical_ridge: ClassVar[float] = 0.05
+
+    def start(self, arms: Floats) -> None:
+        """Line 1: kappa and L_mu. The published priors 4^-l have the units of no feature; others take them from the arms."""
+        super().start(arms)
+        self.largest_slope_ = float(link_slope(self.link, 0.0))
+        self.radii_: dict[int, float] = {}
+        if self.radius == "theory":
+            self.unit_, self.rho_ = 1.0, self.ridge or self.kappa_
+        else:
+            self.unit_, self.rho_ = mean_variance(arms), self.ridge_
+            self.kappa_ = self.kappa or self.largest_slope_
+
+    def new_layer(self, ell: int) -> Estimator:
+        """Line 2: Sigma = 4^-l I, theta = 0, Psi empty, beta = 2^-l (1 + 1/kappa)."""
+        self.radii_[ell] = self.scaled(2.0**-ell * (1.0 + 1.0 / self.kappa_))
+        return self.new_estimator(prior=4.0**-ell * self.unit_, ridge=4.0**-ell * self.rho_)
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """Lines 5 to 18."""
+        alpha = self.finest()
+        remaining, ell = allowed.arms, self.first_layer  # line 5
+        while True:  # line 6
+            layer = self.layer(ell)
+            u, width, beta = utilities(arms, layer.theta), widths(arms, layer.precision), self.radii_[ell]
+            pairs = allowed.different(remaining)
+            if all(width[pair] <= alpha for pair in pairs):  # line 7: exploitation
+                values = u[:, None] + u + beta * width  # line 8
+                near = allowed.pairs_near(remaining)
+                return best_pair(values, near, layer=ell, share=nothing, remaining=remaining)  # line 9
+            if all(width[pair] <= 2.0**-ell for pair in pairs):  # line 10: elimination
+                floor = u[remaining].max() - 2.0**-ell * beta
+                remaining = [i for i in remaining if u[i] >= floor]  # line 11
+                ell += 1  # line 12
+            else:  # line 13: exploration
+                wide = [pair for pair in pairs if width[pair] > 2.0**-ell]
+                return self.wide_pair(wide, ell, u, width, remaining)  # lines 14 to 16
+
+    def wide_pair(self, wide: list[Pair], ell: int, u: Floats, width: Floats, remaining: list[int]) -> Choice:
+        """Line 14, which leaves open which pair is played; line 15: w = 2^-l / |x - y|; line 16: Psi_l learns it."""
+
+        def share(i: int, j: int) -> float:
+            return float((2.0**-ell / width[i, j]) ** 2)
+
+        if self.explore == "random":
+            return only(self.draws.one_of(wide), layer=ell, share=share, remaining=remaining)
+        values = u[:, None] + u if self.explore == "value" else width
+        return best_pair(values, wide, then=width, layer=ell, share=share, remaining=remaining)
+
+    def absorb(self, ell: int, row: Row, weight: float) -> None:
+        """Lines 19 to 22: Sigma, the estimate and the radius of the layer that learned; the others stay as they are."""
+        super().absorb(ell, row, weight)  # lines 19 and 20
+        self.radii_[ell] = self.scaled(self.published_beta(ell))  # line 21
+
+    def published_beta(self, ell: int) -> float:
+        """The paper's equation for beta of layer l in round t."""
+        t, kappa, layer = self.t, self.kappa_, self.layer(ell)
+        L = max(1, math.ceil(round(math.log2(1.0 / self.finest()), 9))) + 1 - self.first_layer
+        log, log_next = math.log(4.0 * t**2 * L / self.delta), math.log(4.0 * (t + 1) ** 2 * L / self.delta)
+        high = 2.0**ell >= 64.0 * (self.largest_slope_ / kappa) * math.sqrt(log_next)
+        everywhere = self.variance == "all" or (self.variance is None and self.radius == "practical")
+        variance = layer.residuals if high or everywhere else layer.count
+        return (
+            16.0 * 2.0**-ell / kappa * math.sqrt((8.0 * variance + 18.0 * log_next) * log)
+            + 6.0 * 2.0**-ell / kappa * log
+            + 2.0 ** (1 - ell)
+        )
+
+    def scaled(self, published: float) -> float:
+        """The published radius, times what the settings say; a radius that is a number is the same in every layer."""
+        if not isinstance(self.radius, str):
+            return self.scale * self.radius
+        return self.scale * (self.practical_multiplier if self.radius == "practical" else 1.0) * published
+
+    def finest(self) -> float:
+        """alpha: the width at which to exploit, T^(-3/2)."""
+        return self.alpha if self.alpha is not None else horizon_in(self.horizon, self.t) ** -1.5

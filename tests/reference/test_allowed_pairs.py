@@ -1,0 +1,410 @@
+"""Which pairs a reference may ask: `distinct` and `exclude`, against brute force over all pairs of small tables.
+
+The rules are written once more here, in plain loops over what the policy knows (theta, Sigma or H of its layers).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist.reference import REFERENCES
+from duelist.reference.estimation import link_mean
+
+NEAR = 1e-10
+ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair")
+"""Rules that never let an arm meet itself, unless it is alone."""
+
+
+@dataclass
+class Table:
+    """Arms, who may meet whom, and what the policy knows before it is asked."""
+
+    policy: Any
+    arms: Any
+    distinct: bool
+    exclude: set[frozenset[int]]
+    draws: Any
+    """The random numbers that the policy is about to use."""
+
+    @property
+    def n(self) -> int:
+        return len(self.arms)
+
+    def legal(self, i: int, j: int) -> bool:
+        if i == j:
+            return self.n == 1 or not self.distinct
+        return frozenset({i, j}) not in self.exclude
+
+    def pairs(self, different: bool = False) -> list[tuple[int, int]]:
+        return [
+            (i, j)
+            for i, j in product(range(self.n), repeat=2)
+            if i <= j and self.legal(i, j) and not (different and i == j)
+        ]
+
+    def u(self, i: int, layer: int = 1) -> float:
+        return float(self.arms[i] @ self.policy.layer(layer).theta)
+
+    def width(self, i: int, j: int, matrix: Any = None) -> float:
+        sigma = self.policy.layer(1).precision if matrix is None else matrix
+        z = self.arms[i] - self.arms[j]
+        return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
+
+    def norm(self, i: int, matrix: Any) -> float:
+        return math.sqrt(float(self.arms[i] @ np.linalg.inv(matrix) @ self.arms[i]))
+
+
+def best(pairs: Sequence[tuple[int, int]], value: Callable[[int, int], float]) -> list[tuple[int, int]]:
+    """The pairs that attain the maximum, up to rounding."""
+    values = {pair: value(*pair) for pair in pairs}
+    return [pair for pair in pairs if values[pair] >= max(values.values()) - NEAR]
+
+
+def champions(
+    table: Table,
+    first: Callable[[int], float],
+    second: Callable[[int, int], float],
+    firsts: Sequence[int],
+    seconds: Sequence[int],
+    legal: Callable[[int, int], bool] | None = None,
+) -> list[tuple[int, int]]:
+    """The best first arm that has a legal partner, and its best partner."""
+    legal = legal or table.legal
+    eligible = [i for i in firsts if any(legal(i, j) for j in seconds)]
+    if not eligible:
+        return []
+    top = max(first(i) for i in eligible)
+    return [
+        pair
+        for i in eligible
+        if first(i) >= top - NEAR
+        for pair in best([(i, j) for j in seconds if legal(i, j)], second)
+    ]
+
+
+# -- the rules ---------------------------------------------------------------------------
+
+
+def max_pair(table: Table) -> list[tuple[int, int]]:
+    beta = table.policy.beta()
+    return best(table.pairs(), lambda i, j: table.u(i) + table.u(j) + beta * table.width(i, j))
+
+
+def local_pair(table: Table) -> list[tuple[int, int]]:
+    h, horizon = table.policy.layer(1).curvature, table.policy.horizon
+
+    def worth(i: int, j: int) -> float:
+        w, p = table.width(i, j, h), float(link_mean("logistic", table.u(i) - table.u(j)))
+        slope = p * (1.0 - p)
+        rounds = math.log1p(horizon * slope * w * w)
+        return (
+            table.u(i)
+            + table.u(j)
+            + w * math.sqrt(2.0 * 1.4 * (4.0 * slope) ** 0.2 * max(rounds - math.log1p(rounds), 0.0))
+        )
+
+    return best(table.pairs(), worth)
+
+
+def max_in_p(table: Table) -> list[tuple[int, int]]:
+    beta, everyone = table.policy.beta(), range(table.n)
+    promising = {i for i in everyone if all(table.u(i) - table.u(j) + beta * table.width(i, j) >= 0 for j in everyone)}
+    for least in (2, 1, 0):  # arms of a pair that must be promising; one that meets itself counts twice
+        pairs = [(i, j) for i, j in table.pairs() if (i in promising) + (j in promising) >= least]
+        if pairs:
+            return best(pairs, table.width)
+    raise AssertionError("no pair")
+
+
+def greedy_challenger(table: Table) -> list[tuple[int, int]]:
+    beta, everyone = table.policy.beta(), range(table.n)
+    return champions(table, table.u, lambda i, j: table.u(j) + 2.0 * beta * table.width(i, j), everyone, everyone)
+
+
+def perturbed(table: Table, arms: Sequence[int], matrix: Any, layer: int) -> dict[int, float]:
+    """CoLSTIM's first scores of these arms, from the random numbers to come."""
+    d, horizon, t = table.arms.shape[1], table.policy.horizon, table.policy.rounds_ + 1
+    chance = min(1.0, math.sqrt(d * math.log(d * horizon) / t))
+    clip = math.sqrt(d * math.log(horizon))
+    separate = table.draws.uniform() < chance
+    shared = None if separate else table.draws.gumbel()
+    noise = {i: table.draws.gumbel() if separate else shared for i in arms}
+    return {i: table.u(i, layer) + max(-clip, min(clip, noise[i])) * table.norm(i, matrix) for i in arms}
+
+
+def colstim(table: Table) -> list[tuple[int, int]]:
+    beta, everyone = table.policy.beta(), range(table.n)
+    first = perturbed(table, everyone, table.policy.layer(1).precision, 1)
+    return champions(table, lambda i: first[i], lambda i, j: table.u(j) + beta * table.width(i, j), everyone, everyone)
+
+
+def thompson(table: Table) -> list[tuple[int, int]]:
+    known, everyone = table.policy.layer(1), range(table.n)
+    root = np.linalg.inv(np.linalg.cholesky(known.curvature).T)  # H = R'R
+
+    def drawn() -> Any:
+        return table.arms @ (known.theta + root @ [table.draws.normal() for _ in range(known.dim)])
+
+    first, second = drawn(), drawn()
+    found = champions(table, lambda i: first[i], lambda i, j: second[j], everyone, everyone)
+    if table.policy.allow_self_duel:
+        return found
+    i = found[0][0]
+    strangers = [(i, j) for j in everyone if table.legal(i, j) and (table.arms[i] != table.arms[j]).any()]
+    if strangers:
+        return best(strangers, lambda _, j: second[j])
+    round_the_table = [(i + k) % table.n for k in range(1, table.n)]
+    return [*[(i, j) for j in round_the_table if table.legal(i, j)], (i, i)][:1]
+
+
+def uniform(table: Table) -> list[tuple[int, int]]:
+    n = table.n
+    if n == 1:
+        return [(0, 0)]
+    for _ in range(64):
+        i = int(table.draws.uniform() * n)
+        j = int(table.draws.uniform() * (n - 1))
+        j += j >= i
+        if table.legal(i, j):
+            return [(i, j)]
+    pairs = table.pairs(different=True)
+    return [pairs[int(table.draws.uniform() * len(pairs))]]
+
+
+def greedy_uniform(table: Table) -> list[tuple[int, int]]:
+    if table.n == 1:
+        return [(0, 0)]
+    partners = {i: [j for j in range(table.n) if j != i and table.legal(i, j)] for i in range(table.n)}
+    luck, top = table.draws.uniform(), max(table.u(i) for i, listed in partners.items() if listed)
+    return [(i, p[int(luck * len(p))]) for i, p in partners.items() if p and table.u(i) >= top - NEAR]
+
+
+def best_arm(table: Table) -> list[tuple[int, int]]:
+    if table.n == 1:
+        return [(0, 0)]
+    h, pairs, u = table.policy.layer(1).curvature, table.pairs(different=True), [table.u(i) for i in range(table.n)]
+    leader = u.index(max(u))
+    rivals = [j for j in range(table.n) if (table.arms[j] != table.arms[leader]).any()]
+    if not rivals:
+        return pairs[:1]
+    if max(u) == min(u):
+        return best(pairs, lambda i, j: table.width(i, j, h))
+    rival = min(rivals, key=lambda j: (u[leader] - u[j]) / table.width(leader, j, h))
+
+    def lesson(i: int, j: int) -> float:
+        p = float(link_mean("logistic", u[i] - u[j]))
+        along = (table.arms[leader] - table.arms[rival]) @ np.linalg.inv(h) @ (table.arms[i] - table.arms[j])
+        return float(p * (1.0 - p) * along**2 / (1.0 + p * (1.0 - p) * table.width(i, j, h) ** 2))
+
+    return best(pairs, lesson)
+
+
+def vacdb(table: Table) -> list[tuple[int, int]]:
+    policy, remaining, ell = table.policy, set(range(table.n)), 1
+    while True:
+        layer = policy.layer(ell)
+        wide = {
+            (i, j): table.width(i, j, layer.precision) for i, j in table.pairs(different=True) if {i, j} <= remaining
+        }
+        if all(w <= policy.alpha for w in wide.values()):
+            beta = policy.radii_[ell]
+            for least in (2, 1, 0):
+                pairs = [(i, j) for i, j in table.pairs() if (i in remaining) + (j in remaining) >= least]
+                if pairs:
+                    return best(
+                        pairs,
+                        lambda i, j, ell=ell, b=beta, m=layer.precision: (
+                            table.u(i, ell) + table.u(j, ell) + b * table.width(i, j, m)
+                        ),
+                    )
+        if all(w <= 2.0**-ell for w in wide.values()):
+            floor = max(table.u(i, ell) for i in remaining) - 2.0**-ell * policy.radii_[ell]
+            remaining = {i for i in remaining if table.u(i, ell) >= floor}
+            ell += 1
+            continue
+        wide = {pair: w for pair, w in wide.items() if w > 2.0**-ell}
+        if policy.explore == "random":
+            return [list(wide)[int(table.draws.uniform() * len(wide))]]
+        if policy.explore == "widest":
+            return best(list(wide), lambda i, j, wide=wide: wide[i, j])
+        return best(list(wide), lambda i, j, ell=ell: table.u(i, ell) + table.u(j, ell))
+
+
+def stagewise(table: Table) -> list[tuple[int, int]]:
+    policy, remaining, s = table.policy, list(range(table.n)), 1
+    eta, everyone = policy.eta(table.n), list(range(table.n))
+    while True:
+        sigma = policy.layer(s).precision
+        p = {
+            (i, j): eta * table.width(i, j, sigma)
+            for i, j in table.pairs(different=True)
+            if i in remaining and j in remaining
+        }
+        if all(value <= 1.0 / math.sqrt(policy.horizon) for value in p.values()):
+            break
+        if any(value > 2.0**-s for value in p.values()):
+            return best(list(p), lambda i, j, p=p: p[i, j])
+        top = max(table.u(i, s) for i in remaining)
+        remaining = [i for i in remaining if table.u(i, s) + 2.0**-s >= top]
+        s += 1
+    for firsts, seconds in ((remaining, remaining), (remaining, everyone), (everyone, everyone)):
+        if any(table.legal(i, j) for i in firsts for j in seconds):
+            break
+    plain = type(policy).__name__ == "StaD"
+    first = {i: table.u(i, s) for i in firsts} if plain else perturbed(table, firsts, sigma, s)
+    second = lambda i, j: table.u(j, s) + eta * table.width(i, j, sigma)  # noqa: E731
+    return champions(table, lambda i: first[i], second, firsts, seconds)
+
+
+CASES: list[tuple[str, dict[str, Any], Callable[[Table], list[tuple[int, int]]]]] = [
+    ("MaxPairUCB", {"radius": 0.7}, max_pair),
+    ("RCDB", {"radius": 0.7}, max_pair),
+    ("LocalPairUCB", {"horizon": 100}, local_pair),
+    ("MaxInP", {"radius": 0.5}, max_in_p),
+    ("GreedyChallenger", {"radius": 0.3}, greedy_challenger),
+    ("CoLSTIM", {"horizon": 100}, colstim),
+    ("CoLSTIM", {"horizon": 100, "warmup": 1000}, uniform),
+    ("ThompsonPair", {}, thompson),
+    ("ThompsonPair", {"allow_self_duel": False}, thompson),
+    ("UniformPair", {}, uniform),
+    ("GreedyUniform", {}, greedy_uniform),
+    ("BestArmPair", {}, best_arm),
+    ("VACDB", {"alpha": 0.4, "scale": 3.0}, vacdb),
+    ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}, vacdb),
+    ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}, vacdb),
+    ("StaD", {"horizon": 16, "scale": 0.3}, stagewise),
+    ("SupCoLSTIM", {"horizon": 16, "scale": 0.3}, stagewise),
+]
+
+
+def next_numbers(policy: Any) -> list[float]:
+    draws = copy.deepcopy(policy.draws)
+    return [draws.uniform() for _ in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "settings", "brute_force"), CASES)
+def test_the_pair_is_the_best_allowed_one(
+    name: str, settings: dict[str, Any], brute_force: Callable[[Table], list[tuple[int, int]]], seed: int
+) -> None:
+    rng = np.random.default_rng([seed, 15])
+    policy, truth = REFERENCES[name](random_state=seed, **settings), rng.normal(size=2)
+    policy.tell(policy.ask(rng.normal(size=(4, 2))), 1)
+    refused = constrained = 0
+    never_itself = name in ALWAYS_DIFFERENT or settings.get("warmup")
+    for _ in range(70):
+        arms = rng.normal(size=(int(rng.integers(1, 6)), 2)) * rng.choice([0.05, 0.5, 1.0])
+        if rng.random() < 0.2:
+            arms = np.repeat(arms, 2, axis=0)[:5]
+        chance, n = rng.choice([0.0, 0.3, 0.6, 0.9]), len(arms)
+        exclude = [(j, i) for i in range(n) for j in range(n) if i < j and rng.random() < chance]
+        table = Table(
+            policy, arms, bool(rng.random() < 0.5), {frozenset(p) for p in exclude}, copy.deepcopy(policy.draws)
+        )
+        asked = {"distinct": table.distinct, "exclude": exclude}
+        if not table.pairs(different=bool(never_itself and n > 1)):
+            before = policy.rounds_, next_numbers(policy)
+            with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
+                policy.ask(arms, **asked)
+            assert (policy.rounds_, next_numbers(policy)) == before
+            refused += 1
+            continue
+        expected = brute_force(table)
+        duel = policy.ask(arms, **asked)
+        assert table.legal(*duel)
+        assert tuple(duel) in expected
+        assert next_numbers(policy) == [table.draws.uniform() for _ in range(3)] or not uses_luck(name, settings)
+        constrained += bool(exclude)
+        policy.tell(duel, float(rng.random() < link_mean("logistic", (arms[duel.first] - arms[duel.second]) @ truth)))
+    assert refused > 0
+    assert constrained > 20
+
+
+def uses_luck(name: str, settings: dict[str, Any]) -> bool:
+    return name in ("UniformPair", "GreedyUniform", "CoLSTIM", "SupCoLSTIM", "ThompsonPair") or "random" in str(
+        settings
+    )
+
+
+# -- ties, and the corners ---------------------------------------------------------------
+
+PAIR_RULES = ("MaxPairUCB", "RCDB", "LocalPairUCB", "MaxInP", "VACDB")
+CHAMPION_RULES = ("GreedyChallenger", "StaD", "ThompsonPair")
+
+
+@pytest.mark.parametrize("name", [*PAIR_RULES, *CHAMPION_RULES])
+def test_of_equal_arms_the_first_one_meets_itself_or_the_next(name: str) -> None:
+    equal = np.ones((4, 2))
+    assert tuple(REFERENCES[name](random_state=0).ask(equal, distinct=False)) == (0, 0)
+    assert tuple(REFERENCES[name](random_state=0).ask(equal)) == (0, 1)
+    assert tuple(REFERENCES[name](random_state=0).ask(equal, exclude=[(1, 0)])) == (0, 2)
+    out = [(0, 1), (0, 2), (3, 0)]
+    assert tuple(REFERENCES[name](random_state=0).ask(equal, exclude=out)) == (1, 2)
+    assert tuple(REFERENCES[name](random_state=0).ask(equal, distinct=False, exclude=out)) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["CoLSTIM", "SupCoLSTIM"])
+def test_a_champion_of_equal_arms_meets_itself(name: str) -> None:
+    duels = [REFERENCES[name](random_state=seed).ask(np.ones((4, 2)), distinct=False) for seed in range(20)]
+    assert all(duel.is_self_duel for duel in duels)
+    assert len({duel.first for duel in duels}) > 1
+
+
+def test_best_arm_pair_of_equal_arms_asks_the_first_allowed_pair() -> None:
+    for distinct in (True, False):
+        policy = REFERENCES["BestArmPair"](random_state=0)
+        assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct)) == (0, 1)
+        assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct, exclude=[(0, 1), (0, 2)])) == (1, 2)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_single_arm_meets_itself(name: str) -> None:
+    for distinct in (True, False):
+        assert tuple(REFERENCES[name](random_state=0).ask(np.ones((1, 2)), distinct=distinct)) == (0, 0)
+        assert tuple(REFERENCES[name](random_state=0).ask(np.ones((1, 2)), distinct=distinct, exclude=[(0, 0)])) == (
+            0,
+            0,
+        )
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_nobody_is_left_to_ask(name: str) -> None:
+    policy = REFERENCES[name](random_state=0)
+    with pytest.raises(dl.InvalidInput, match="no pair is left to ask: 3 arms, 3 pairs excluded"):
+        policy.ask(np.eye(3), exclude=[(0, 1), (1, 2), (2, 0)])
+    assert policy.rounds_ == 0
+    policy.tell(policy.ask(np.ones((2, 5))), 1)  # not even the number of features was learned
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_every_pair_can_be_asked_until_none_is_left(name: str) -> None:
+    policy, arms = REFERENCES[name](random_state=0, horizon=64), np.random.default_rng(0).normal(size=(5, 3))
+    out: set[frozenset[int]] = set()
+    for _ in range(10):
+        duel = policy.ask(arms, exclude=out)
+        assert not duel.is_self_duel
+        assert frozenset(duel) not in out
+        out.add(frozenset(duel))
+    with pytest.raises(dl.InvalidInput, match="no pair is left"):
+        policy.ask(arms, exclude=out)
+
+
+def test_uniform_pair_gives_up_drawing_after_64_times() -> None:
+    # One pair of 600 arms is allowed: 64 draws miss it but for one in 2,800 seeds.
+    n = 600
+    exclude = [(i, j) for i in range(n) for j in range(i) if (j, i) != (3, 7)]
+    policy = REFERENCES["UniformPair"](random_state=0)
+    assert tuple(policy.ask(np.zeros((n, 1)), exclude=exclude)) == (3, 7)
+    same = REFERENCES["UniformPair"](random_state=0).draws
+    used = [same.uniform() for _ in range(129)]  # two numbers a draw, and one for the list
+    assert next_numbers(policy)[0] == same.uniform()
+    assert len(used) == 129
