@@ -38,9 +38,11 @@ public:
 
     // The number of a new duel, now pending; -1: no pair may be asked, and nothing has changed.
     i64 ask(const Table& table) {
+        Random before = state->random;
         Decision duel = next_duel(*rule, *state, scratch_, table);
         if (duel.first < 0 || duel.second < 0) {
             state->rounds--;
+            state->random = before;
             return -1;
         }
         return hand_out(duel, table);

@@ -15,7 +15,7 @@ public:
     Decision decide(State& state, Scratch& scratch, const Table& table) const override {
         i64 t = state.rounds;
         i64 warmup = warmup_ >= 0 ? warmup_ : table.dim * table.n;
-        if (t <= warmup && table.n > 1) {
+        if (t <= warmup) {
             FoundPair pair = uniform_pair(state.random, table);
             return {pair.first, pair.second, 0, 1.0};
         }

@@ -73,7 +73,7 @@ public:
         for (i64 layer = 0; layer < state.n_layers(); layer++) radius_of(state, scratch, layer);
     }
 
-    // Lines 23 and 24, done when first read: the radius of a layer whose data changed, after its estimate.
+    // lines 20 and 21, done when first read: the radius of a layer whose data changed, after its estimate.
     double radius_of(State& state, Scratch& scratch, i64 number) const {
         const double* theta = state.theta(number, scratch.solver);
         Layer& layer = state.layer(number);

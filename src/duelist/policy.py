@@ -165,7 +165,7 @@ def _among_others(policy: Policy, arms: Floats, first: int, distinct: bool, out:
             return Choice(champion, named[0])
     if not distinct:
         return Choice(first, first)
-    raise InvalidInput(f"no pair of the {len(arms)} arms is left to ask; exclude fewer, or wait for an outcome")
+    raise InvalidInput(f"no pair is left to ask among the {len(arms)} arms; exclude fewer, or wait for an outcome")
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -12,8 +12,6 @@ from duelist.reference import REFERENCES
 from tests.reference.playing import ESTIMATORS, LINKS, Game, assert_same_estimates, same_duel, twins
 from tests.reference.worlds import World
 
-pytestmark = pytest.mark.xfail(raises=TypeError, reason="the fast policies do not take `distinct` and `exclude` yet")
-
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in REFERENCES),
     ("MaxInP", {"radius": 0.5}),

@@ -460,4 +460,4 @@ class LocalCurvature(NativePolicy):
 
 
 def _nothing_left(n_arms: int) -> str:
-    return f"no pair of the {n_arms} arms is left to ask; exclude fewer, or wait for an outcome"
+    return f"no pair is left to ask among the {n_arms} arms; exclude fewer, or wait for an outcome"
