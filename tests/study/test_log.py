@@ -23,7 +23,7 @@ from duelist.study import (
 from duelist.study._arms import KnownArms
 from duelist.study._fold import SNAPSHOTS_KEPT, standing_lessons
 from duelist.study._fold import learn as _learn
-from duelist.study.storage._base import FeatureChunk, Lesson
+from duelist.study.storage import FeatureChunk, Lesson
 from tests.study.busy import rebuilt
 from tests.study.conftest import features, filled
 

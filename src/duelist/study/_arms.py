@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.study.records import Arm
-from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
+from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

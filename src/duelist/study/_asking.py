@@ -20,7 +20,7 @@ from duelist.study._arms import Features, KnownArms
 from duelist.study._choosing import Chooser, Pair, most_considered, out_among
 from duelist.study._fold import Fold
 from duelist.study.records import StudySettings
-from duelist.study.storage._base import DuelRow, LeaseRow, LeaseState, Transaction
+from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction
 
 Ints = NDArray[np.int64]
 Leased = tuple[LeaseRow, DuelRow]

@@ -18,7 +18,7 @@ from duelist.errors import NothingToAsk, StorageCorrupted, StorageWarning
 from duelist.policies import CompiledPolicy, make_policy, restore_policy
 from duelist.study._arms import KnownArms
 from duelist.study.records import WINS, StudySettings
-from duelist.study.storage._base import Lesson, Transaction
+from duelist.study.storage import Lesson, Transaction
 
 SNAPSHOT_EVERY: Final = 256
 """A snapshot is stored whenever the log has grown by this many rows."""

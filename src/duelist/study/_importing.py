@@ -18,7 +18,7 @@ from duelist.study._checks import checked_text
 from duelist.study._fold import learn
 from duelist.study.formats import Comparison
 from duelist.study.records import ChosenBy, Vote
-from duelist.study.storage._base import DuelRow, Lesson, Transaction, VoteRow
+from duelist.study.storage import DuelRow, Lesson, Transaction, VoteRow
 
 MOST_ONE_HOT: Final = 2000
 """Arms that a file may bring into an empty study without features: they get a feature each."""
@@ -67,7 +67,7 @@ def _said(vote: Vote) -> tuple[Any, ...]:
 
 def _imports(log: list[Vote]) -> list[list[tuple[Any, ...]]]:
     """What was imported at each moment."""
-    moments: dict[datetime, list[tuple[Any, ...]]] = {}
+    moments: dict[datetime | None, list[tuple[Any, ...]]] = {}
     for vote in log:
         if vote.chosen_by is ChosenBy.IMPORT:
             moments.setdefault(vote.told_at, []).append(_said(vote))
@@ -135,7 +135,7 @@ def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> 
         raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
     layer, share = policy.place(arms.difference(first, second))
-    time = microseconds(vote.told_at)
+    time = None if vote.told_at is None else microseconds(vote.told_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=first,
@@ -146,7 +146,7 @@ def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> 
         swapped=False,
         layer=int(layer),
         share=float(share),
-        asked_at=time,
+        asked_at=tx.counters.last_told_at if time is None else time,
         free=0,
     )
     sequence = tx.counters.n_votes + 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from duelist.errors import UnknownDuel, VoteRefused
 from duelist.study._asking import Known, holds, new_lease, pair_of, take_back
 from duelist.study.records import Outcome, Source
-from duelist.study.storage._base import DuelRow, LeaseRow, LeaseState, Transaction, VoteRow
+from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction, VoteRow
 
 
 class Told(NamedTuple):
@@ -123,7 +123,7 @@ def _append(tx: Transaction, known: Known, vote: VoteRow) -> None:
     tx.add_votes([vote])
     before = tx.counters.n_votes
     tx.counters.n_votes = vote.sequence
-    tx.counters.last_told_at = vote.told_at
+    tx.counters.last_told_at = vote.told_at or tx.counters.last_told_at
     outdated = [] if vote.revises is None else [s for s in tx.snapshot_sequences() if s >= vote.root]
     tx.drop_snapshots(outdated)
     known.fold.keep(tx, known.arms, before, anyway=bool(outdated))

@@ -13,8 +13,7 @@ from duelist.errors import InvalidInput, StudyExists, UnknownStudy
 from duelist.study._checks import checked_text
 from duelist.study._fold import new_policy
 from duelist.study.records import StudySettings
-from duelist.study.storage import Storage, open_storage
-from duelist.study.storage._base import StudyRow
+from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.study import Study
 
 DEFAULT_STORAGE: Final = "sqlite:///duelist.db"

@@ -32,11 +32,29 @@ class Source(StrEnum):
 
 
 class ChosenBy(StrEnum):
-    """Who chose the pair: the policy, a coin (for off-line evaluation), or the person who imported it."""
+    """Who chose the pair: the policy, a coin (for off-line evaluation), the person who imported it, or the study's owner."""
 
     POLICY = "policy"
     RANDOM = "random"
     IMPORT = "import"
+    OWNER = "owner"
+
+
+class DuelKind(StrEnum):
+    """What a duel is for: to learn about arms; or, with a pair whose answer is known or was given, about a rater."""
+
+    NORMAL = "normal"
+    GOLD = "gold"
+    REPEAT = "repeat"
+
+
+class StudyState(StrEnum):
+    """Whether a study asks (open), asks nothing new but takes answers (paused), takes none (closed), or is put away."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+    ARCHIVED = "archived"
 
 
 WINS: Final[dict[Outcome, float]] = {Outcome.FIRST: 1.0, Outcome.SECOND: 0.0, Outcome.TIE: 0.5, Outcome.BOTH_BAD: 0.5}
@@ -45,7 +63,7 @@ WINS: Final[dict[Outcome, float]] = {Outcome.FIRST: 1.0, Outcome.SECOND: 0.0, Ou
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """How a study asks; fixed when it is created."""
+    """How a study asks."""
 
     policy: str
     policy_settings: dict[str, Any] = field(default_factory=dict)
@@ -87,20 +105,23 @@ class StudyDuel:
     swapped: bool = False
     layer: int = 0
     share: float = 1.0
+    kind: DuelKind = DuelKind.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
     """One row of the log. `sequence` is dense from 1 within a study, in the order votes were accepted.
 
-    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone.
+    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone. `told_at` is
+    None for a vote from elsewhere whose time is not known. `criterion` is None where the study asks a single question.
+    `expected` is the known answer of a gold duel. A vote that is `left_out` is one of a rater whom the owner does not count.
     """
 
     sequence: int
     duel_id: int
     outcome: Outcome | None
     rater: str | None
-    told_at: datetime
+    told_at: datetime | None
     first: str
     second: str
     context: str | None = None
@@ -110,12 +131,17 @@ class Vote:
     revises: int | None = None
     chosen_by: ChosenBy = ChosenBy.POLICY
     chance: float | None = None
+    reason: str | None = None
+    criterion: str | None = None
+    kind: DuelKind = DuelKind.NORMAL
+    expected: Outcome | None = None
+    left_out: bool = False
 
 
 def standing(votes: list[Vote]) -> list[Vote]:
-    """The votes that count: revised ones replaced in place, undone ones left out, in the order first given.
+    """The votes that stand: revised ones replaced in place, undone ones left out, in the order first given.
 
-    A revision of a revision replaces the same original vote.
+    A revision of a revision replaces the same original vote. Of these, `counted` are what arms are judged by.
     """
     original: dict[int, int] = {}
     latest: dict[int, Vote] = {}
@@ -124,3 +150,11 @@ def standing(votes: list[Vote]) -> list[Vote]:
         original[vote.sequence] = root
         latest[root] = vote
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
+
+
+def counted(votes: list[Vote], criterion: str | None = None) -> list[Vote]:
+    """Of votes that stand, those that say which arm is better: not those of raters who are left out, nor on gold and repeated
+    duels, which are asked to learn about raters; on one criterion, where the study asks about several.
+    """
+    wanted = (None, criterion)
+    return [v for v in votes if not v.left_out and v.kind is DuelKind.NORMAL and v.criterion in wanted]

@@ -42,8 +42,7 @@ from duelist.study._readings import Readings
 from duelist.study._telling import Told, tell, undo
 from duelist.study.formats import read
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
-from duelist.study.storage import Storage, Transaction
-from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
+from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Described = tuple[str, Any, str | None]
@@ -376,6 +375,7 @@ class Study(Readings):
             swapped=duel.swapped,
             layer=duel.layer,
             share=duel.share,
+            kind=duel.kind,
         )
 
     def _vote_of(self, row: VoteRow, duel: DuelRow) -> Vote:
@@ -385,7 +385,7 @@ class Study(Readings):
             duel_id=row.duel,
             outcome=row.outcome,
             rater=row.rater,
-            told_at=_time(row.told_at),
+            told_at=None if row.told_at is None else _time(row.told_at),
             first=arms.id_of(arms.owner(duel.first_row)),
             second=arms.id_of(arms.owner(duel.second_row)),
             context=duel.context,
@@ -395,6 +395,10 @@ class Study(Readings):
             revises=row.revises,
             chosen_by=duel.chosen_by,
             chance=duel.chance,
+            reason=row.reason,
+            criterion=row.criterion,
+            kind=duel.kind,
+            expected=duel.expected,
         )
 
 

@@ -21,8 +21,17 @@ import pytest
 
 from duelist.errors import DuelistError, UnknownStudy
 from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
-from duelist.study.storage import Storage, Transaction
-from duelist.study.storage._base import ArmRow, DuelRow, FeatureChunk, LeaseRow, LeaseState, Lesson, VoteRow
+from duelist.study.storage import (
+    ArmRow,
+    DuelRow,
+    FeatureChunk,
+    LeaseRow,
+    LeaseState,
+    Lesson,
+    Storage,
+    Transaction,
+    VoteRow,
+)
 
 SETTINGS: Final = StudySettings(
     policy="VACDB",

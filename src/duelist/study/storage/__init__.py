@@ -5,18 +5,43 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from duelist.errors import InvalidInput
-from duelist.study.storage._base import Storage, Transaction
+from duelist.study.storage._base import (
+    ArmRow,
+    ContextRow,
+    Counters,
+    DuelRow,
+    FeatureChunk,
+    LeaseRow,
+    LeaseState,
+    Lesson,
+    RaterRow,
+    Storage,
+    StudyRow,
+    Transaction,
+    VoteRow,
+)
 from duelist.study.storage._postgres import PostgresStorage
 from duelist.study.storage._sql import SqlStorage
 from duelist.study.storage._sqlite import MemoryStorage, SqliteStorage
 
 __all__ = [
+    "ArmRow",
+    "ContextRow",
+    "Counters",
+    "DuelRow",
+    "FeatureChunk",
+    "LeaseRow",
+    "LeaseState",
+    "Lesson",
     "MemoryStorage",
     "PostgresStorage",
+    "RaterRow",
     "SqlStorage",
     "SqliteStorage",
     "Storage",
+    "StudyRow",
     "Transaction",
+    "VoteRow",
     "open_storage",
     "upgrade_storage",
     "without_password",

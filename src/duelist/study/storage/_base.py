@@ -19,12 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
+from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
 
 
 @dataclass(slots=True)
 class Counters:
-    """How far a study has come; a transaction may move it on, and it is written when the transaction ends."""
+    """How far a study has come; a transaction may move it on, and it is written when the transaction ends.
+
+    `revision` counts changes of what the owner sets (name, settings, state, raters), `counting_revision` those of which votes
+    count: whoever keeps a copy of such things looks at it again when the number has changed.
+    """
 
     n_arms: int = 0
     n_rows: int = 0
@@ -33,6 +37,8 @@ class Counters:
     arms_revision: int = 0
     dim: int | None = None
     last_told_at: int = 0
+    revision: int = 0
+    counting_revision: int = 0
 
 
 class StudyRow(NamedTuple):
@@ -42,6 +48,7 @@ class StudyRow(NamedTuple):
     name: str
     settings: StudySettings
     created_at: int
+    state: StudyState
     counters: Counters
 
 
@@ -53,6 +60,14 @@ class ArmRow(NamedTuple):
     payload: Any
     context: str | None
     retired: bool
+    revision: int
+
+
+class ContextRow(NamedTuple):
+    """What a context is: the text, the messages or anything else; `revision` is the `arms_revision` when it last changed."""
+
+    name: str
+    payload: Any
     revision: int
 
 
@@ -78,6 +93,8 @@ class DuelRow(NamedTuple):
     share: float
     asked_at: int
     free: int
+    kind: DuelKind = DuelKind.NORMAL
+    expected: Outcome | None = None
 
 
 class LeaseState(IntEnum):
@@ -105,12 +122,29 @@ class VoteRow(NamedTuple):
     duel: int
     rater: str | None
     outcome: Outcome | None
-    told_at: int
+    told_at: int | None
     source: Source
     response_seconds: float | None
     late: bool
     revises: int | None
     root: int
+    reason: str | None = None
+    criterion: str | None = None
+
+
+class RaterRow(NamedTuple):
+    """A rater of whom the owner has said something; of most raters there is no such row.
+
+    One who is `blocked` is asked no more, the votes of one who is `left_out` do not count, `erased` is who has a made-up name.
+    """
+
+    name: str
+    attributes: dict[str, Any]
+    blocked: bool
+    left_out: bool
+    erased: bool
+    blocked_at: int | None
+    created_at: int
 
 
 class Lesson(NamedTuple):
@@ -123,12 +157,71 @@ class Lesson(NamedTuple):
     second_row: int
     layer: int
     share: float
+    criterion: str | None = None
 
 
 class Transaction(ABC):
     """What can be read and written of one study, while nobody else writes to it."""
 
     counters: Counters
+
+    # -- what the owner says -------------------------------------------------------------
+
+    @abstractmethod
+    def study(self) -> StudyRow:
+        """The study itself, as it was when the transaction began."""
+
+    @abstractmethod
+    def put_study(self, name: str, settings: StudySettings, state: StudyState) -> None:
+        """Another name, other settings, another state; StudyExists if another study has that name."""
+
+    @abstractmethod
+    def raters(self) -> list[RaterRow]:
+        """The raters of whom the owner has said something, by name."""
+
+    @abstractmethod
+    def put_rater(self, row: RaterRow) -> None:
+        """Write what is said of a rater, new or not."""
+
+    @abstractmethod
+    def erase_rater(self, name: str, new_name: str) -> None:
+        """Call a rater something else wherever they are named, and forget the reasons they gave."""
+
+    @abstractmethod
+    def first_vote_of(self, rater: str) -> int | None:
+        """The first row of the log that is of this rater."""
+
+    @abstractmethod
+    def leases_of(self, rater: str) -> list[LeaseRow]:
+        """Every lease of a rater, whatever its state, by duel."""
+
+    # -- everything, part by part --------------------------------------------------------
+
+    @abstractmethod
+    def duels_between(self, after: int, until: int) -> list[DuelRow]:
+        """The duels after the one up to the other, in order."""
+
+    @abstractmethod
+    def leases_between(self, after: int, until: int) -> list[LeaseRow]:
+        """The leases of the duels after the one up to the other, by duel, then by rater."""
+
+    @abstractmethod
+    def votes_between(self, after: int, until: int) -> list[VoteRow]:
+        """The rows of the log after the one up to the other, in order."""
+
+    @abstractmethod
+    def add_leases(self, rows: Sequence[LeaseRow]) -> None:
+        """Leases that are not there yet."""
+
+    # -- arms ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def contexts_since(self, revision: int) -> list[ContextRow]:
+        """Contexts that are new or have changed after that revision, by name."""
+
+    @abstractmethod
+    def put_contexts(self, rows: Sequence[ContextRow]) -> None:
+        """What contexts are, new or not."""
 
     @abstractmethod
     def add_arms(self, rows: Sequence[ArmRow]) -> None:
@@ -193,8 +286,8 @@ class Transaction(ABC):
         """More rows of the log."""
 
     @abstractmethod
-    def last_vote(self, duel: int, rater: str) -> VoteRow | None:
-        """The newest row of a rater about a duel."""
+    def last_vote(self, duel: int, rater: str, criterion: str | None = None) -> VoteRow | None:
+        """The newest row of a rater about a duel, on that criterion."""
 
     @abstractmethod
     def votes_since(self, sequence: int) -> list[VoteRow]:
@@ -202,7 +295,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def lessons_since(self, sequence: int) -> list[Lesson]:
-        """What the log after that row teaches, in order."""
+        """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out."""
 
     @abstractmethod
     def put_snapshot(self, sequence: int, body: bytes) -> None:
@@ -227,6 +320,10 @@ class Storage(ABC):
     @abstractmethod
     def create_study(self, name: str, settings: StudySettings, created_at: int) -> int | None:
         """The id of a new study; None, and nothing is written, if the name is taken."""
+
+    @abstractmethod
+    def restoring(self, name: str, settings: StudySettings, created_at: int) -> AbstractContextManager[Transaction]:
+        """A new study and everything that is written into it at once: all of it, or none; StudyExists if the name is taken."""
 
     @abstractmethod
     def find_study(self, name: str) -> StudyRow | None:

@@ -11,10 +11,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam as given
 
+from duelist.study.records import DuelKind
 from duelist.study.storage._base import LeaseState
-from duelist.study.storage._tables import arms, duels, features, leases, snapshots, studies, votes
+from duelist.study.storage._tables import arms, duels, features, leases, raters, snapshots, studies, votes
 
-COUNTERS: Final = ("n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at")
+COUNTERS: Final = (
+    "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at", "revision", "counting_revision",
+)  # fmt: skip
 
 _study = given("study", type_=sa.BigInteger)
 _since = given("since", type_=sa.BigInteger)
@@ -31,7 +34,12 @@ SAVE_COUNTERS: Final = (
     sa.update(studies).where(studies.c.id == _study).values({name: given("new_" + name) for name in COUNTERS})
 )
 STUDIES: Final = sa.select(
-    studies.c.id, studies.c.name, studies.c.settings, studies.c.created_at, *(studies.c[name] for name in COUNTERS)
+    studies.c.id,
+    studies.c.name,
+    studies.c.settings,
+    studies.c.created_at,
+    studies.c.state,
+    *(studies.c[name] for name in COUNTERS),
 ).order_by(studies.c.created_at, studies.c.id)
 STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
 ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
@@ -101,6 +109,7 @@ ADD_VOTES: Final = sa.insert(votes)
 VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
     votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by")
 )
+_LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.left_out == sa.true())
 VOTES_SINCE: Final = (
     sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)
 )
@@ -113,9 +122,15 @@ LESSONS_SINCE: Final = (
         duels.c.second_row,
         duels.c.layer,
         duels.c.share,
+        votes.c.criterion,
     )
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
-    .where(votes.c.study_id == _study, votes.c.sequence > _since)
+    .where(
+        votes.c.study_id == _study,
+        votes.c.sequence > _since,
+        duels.c.kind == DuelKind.NORMAL.value,
+        votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT),
+    )
     .order_by(votes.c.sequence)
 )
 

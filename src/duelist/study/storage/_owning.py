@@ -1,0 +1,185 @@
+"""The part of a transaction that is the owner's: the study itself, its raters and contexts, and all of it part by part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam as given
+
+from duelist.errors import StudyExists
+from duelist.study.records import StudySettings, StudyState
+from duelist.study.storage import _statements as say
+from duelist.study.storage._base import (
+    ContextRow,
+    Counters,
+    DuelRow,
+    LeaseRow,
+    RaterRow,
+    StudyRow,
+    Transaction,
+    VoteRow,
+)
+from duelist.study.storage._rows import (
+    context_from,
+    duel_from,
+    lease_from,
+    lease_values,
+    rater_from,
+    rater_values,
+    study_from,
+    to_json,
+    vote_from,
+)
+from duelist.study.storage._tables import contexts, duels, leases, raters, studies, votes
+
+_study = given("study", type_=sa.BigInteger)
+_this_rater: Any = given("who")
+
+STUDY: Final = say.STUDIES.where(studies.c.id == _study)
+PUT_STUDY: Final = (
+    sa.update(studies)
+    .where(studies.c.id == _study)
+    .values(name=given("new_name"), settings=given("new_settings"), state=given("new_state"))
+)
+RATERS: Final = sa.select(*(c for c in raters.c if c.name != "study_id")).where(raters.c.study_id == _study)
+DROP_RATER: Final = sa.delete(raters).where(raters.c.study_id == _study, raters.c.name == _this_rater)
+ADD_RATER: Final = sa.insert(raters)
+FIRST_VOTE: Final = sa.select(sa.func.min(votes.c.sequence)).where(
+    votes.c.study_id == _study, votes.c.rater == _this_rater
+)
+LEASES_OF: Final = sa.select(*(c for c in leases.c if c.name != "study_id")).where(
+    leases.c.study_id == _study, leases.c.rater == _this_rater
+)
+ADD_LEASES: Final = sa.insert(leases)
+CONTEXTS_SINCE: Final = sa.select(contexts.c.name, contexts.c.payload, contexts.c.revision).where(
+    contexts.c.study_id == _study, contexts.c.revision > given("since", type_=sa.BigInteger)
+)
+DROP_CONTEXT: Final = sa.delete(contexts).where(contexts.c.study_id == _study, contexts.c.name == given("which"))
+ADD_CONTEXTS: Final = sa.insert(contexts)
+_RENAMED: Final = (
+    sa.update(votes)
+    .where(votes.c.study_id == _study, votes.c.rater == _this_rater)
+    .values(rater=given("new_name"), reason=None),
+    sa.update(leases).where(leases.c.study_id == _study, leases.c.rater == _this_rater).values(rater=given("new_name")),
+    sa.update(raters).where(raters.c.study_id == _study, raters.c.name == _this_rater).values(name=given("new_name")),
+)
+
+
+def _between(table: sa.Table, key: sa.Column[Any]) -> sa.Select[Any]:
+    return sa.select(*(c for c in table.c if c.name != "study_id")).where(
+        table.c.study_id == _study,
+        key > given("after", type_=sa.BigInteger),
+        key <= given("until", type_=sa.BigInteger),
+    )
+
+
+DUELS_BETWEEN: Final = _between(duels, duels.c.number)
+LEASES_BETWEEN: Final = _between(leases, leases.c.duel)
+VOTES_BETWEEN: Final = _between(votes, votes.c.sequence)
+
+
+def settings_text(settings: StudySettings) -> str:
+    """Settings as the storage keeps them."""
+    return json.dumps(asdict(settings))
+
+
+class OwningTransaction(Transaction):
+    """A transaction of one study on one connection."""
+
+    def __init__(self, connection: sa.Connection, study_id: int, counters: Counters) -> None:
+        self._connection = connection
+        self._study_id = study_id
+        self.counters = counters
+
+    def _rows(self, statement: sa.Executable, **values: Any) -> Sequence[Any]:
+        return self._connection.execute(statement, {"study": self._study_id, **values}).all()
+
+    def _one(self, statement: sa.Executable, **values: Any) -> Any:
+        return self._connection.execute(statement, {"study": self._study_id, **values}).first()
+
+    def _do(self, statement: sa.Executable, **values: Any) -> None:
+        self._connection.execute(statement, {"study": self._study_id, **values})
+
+    def _do_many(self, statement: sa.Executable, values: list[dict[str, Any]]) -> None:
+        if values:
+            self._connection.execute(statement, values)
+
+    def save_counters(self) -> None:
+        """Write how far the study has come."""
+        self._do(say.SAVE_COUNTERS, **{f"new_{name}": value for name, value in asdict(self.counters).items()})
+
+    # -- the study and its raters --------------------------------------------------------
+
+    def study(self) -> StudyRow:
+        """The study itself, as it was when the transaction began."""
+        return study_from(self._one(STUDY))
+
+    def put_study(self, name: str, settings: StudySettings, state: StudyState) -> None:
+        """Another name, other settings, another state; StudyExists if another study has that name."""
+        other = self._connection.execute(say.STUDY_BY_NAME, {"name": name}).first()
+        if other is not None and other[0] != self._study_id:
+            raise StudyExists(f"there is a study {name!r} already; give another name")
+        self._do(PUT_STUDY, new_name=name, new_settings=settings_text(settings), new_state=state.value)
+
+    def raters(self) -> list[RaterRow]:
+        """The raters of whom the owner has said something, by name."""
+        return sorted((rater_from(row) for row in self._rows(RATERS)), key=lambda row: row.name)
+
+    def put_rater(self, row: RaterRow) -> None:
+        """Write what is said of a rater, new or not."""
+        self._do(DROP_RATER, who=row.name)
+        self._do_many(ADD_RATER, [{"study_id": self._study_id, **rater_values(row)}])
+
+    def erase_rater(self, name: str, new_name: str) -> None:
+        """Call a rater something else wherever they are named, and forget the reasons they gave."""
+        for statement in _RENAMED:
+            self._do(statement, who=name, new_name=new_name)
+
+    def first_vote_of(self, rater: str) -> int | None:
+        """The first row of the log that is of this rater."""
+        found = self._one(FIRST_VOTE, who=rater)[0]
+        return None if found is None else int(found)
+
+    def leases_of(self, rater: str) -> list[LeaseRow]:
+        """Every lease of a rater, whatever its state, by duel."""
+        return sorted((lease_from(row) for row in self._rows(LEASES_OF, who=rater)), key=lambda row: row.duel)
+
+    # -- contexts ------------------------------------------------------------------------
+
+    def contexts_since(self, revision: int) -> list[ContextRow]:
+        """Contexts that are new or have changed after that revision, by name."""
+        found = self._rows(CONTEXTS_SINCE, since=revision)
+        return sorted((context_from(row) for row in found), key=lambda row: row.name)
+
+    def put_contexts(self, rows: Sequence[ContextRow]) -> None:
+        """What contexts are, new or not."""
+        self._do_many(DROP_CONTEXT, [{"study": self._study_id, "which": row.name} for row in rows])
+        self._do_many(
+            ADD_CONTEXTS,
+            [{"study_id": self._study_id, **row._asdict(), "payload": to_json(row.payload)} for row in rows],
+        )
+
+    # -- part by part --------------------------------------------------------------------
+
+    def duels_between(self, after: int, until: int) -> list[DuelRow]:
+        """The duels after the one up to the other, in order."""
+        found = self._rows(DUELS_BETWEEN, after=after, until=until)
+        return sorted((duel_from(row) for row in found), key=lambda row: row.number)
+
+    def leases_between(self, after: int, until: int) -> list[LeaseRow]:
+        """The leases of the duels after the one up to the other, by duel, then by rater."""
+        found = self._rows(LEASES_BETWEEN, after=after, until=until)
+        return sorted((lease_from(row) for row in found), key=lambda row: (row.duel, row.rater))
+
+    def votes_between(self, after: int, until: int) -> list[VoteRow]:
+        """The rows of the log after the one up to the other, in order."""
+        found = self._rows(VOTES_BETWEEN, after=after, until=until)
+        return sorted((vote_from(row) for row in found), key=lambda row: row.sequence)
+
+    def add_leases(self, rows: Sequence[LeaseRow]) -> None:
+        """Leases that are not there yet."""
+        self._do_many(ADD_LEASES, [{"study_id": self._study_id, **lease_values(row)} for row in rows])
