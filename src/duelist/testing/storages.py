@@ -24,12 +24,14 @@ from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySett
 from duelist.study.storage import (
     ArmRow,
     ContextRow,
+    DetailRow,
     DuelRow,
     FeatureChunk,
     LeaseRow,
     LeaseState,
     Lesson,
     RaterRow,
+    StagedRow,
     Storage,
     Transaction,
     VoteRow,
@@ -77,6 +79,8 @@ def write_everything(tx: Transaction) -> None:
     tx.put_snapshot(0, b"zero")
     tx.put_rater(rater_row("ana"))
     tx.put_contexts([ContextRow("c", "täxt", 1)])
+    tx.add_details([DetailRow(1, {"prompt": "whät"}), DetailRow(3, None)])
+    tx.add_staged([StagedRow(1, 7, b"\x00votes")])
     tx.counters.n_arms, tx.counters.n_duels, tx.counters.n_votes, tx.counters.dim = 2, 1, 1, 2
 
 
@@ -84,7 +88,8 @@ def read_everything(tx: Transaction) -> list[Any]:
     """All there is, without the counters."""
     features = [(c.first_row, c.arms.tolist(), c.vectors.tolist()) for c in tx.features_since(0)]
     rows: list[Any] = [tx.arms_since(0), features, tx.duels_since(0), tx.open_leases(), tx.votes_since(0)]
-    return [*rows, tx.snapshot_sequences(), tx.raters(), tx.contexts_since(0)]
+    rest: list[Any] = [tx.snapshot_sequences(), tx.raters(), tx.contexts_since(0), tx.details(1, 9), tx.staged()]
+    return rows + rest
 
 
 class StorageContract:
@@ -318,6 +323,20 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert tx.contexts_since(0) == [rows[0], ContextRow("b", "now", 2), rows[2]]
             assert tx.contexts_since(1) == [ContextRow("b", "now", 2)]
+            assert tx.contexts(["ü", "none", *map(str, range(1000)), "b"]) == {"ü": "q", "b": "now"}
+
+    def test_details_and_what_waits(self, storage: Storage, study: int) -> None:
+        """Both in order; what is dropped is gone."""
+        kept = [DetailRow(1, "a"), DetailRow(4, {"ü": [1]}), DetailRow(9, None)]
+        waiting = [StagedRow(1, 0, b""), StagedRow(2, 0, bytes(range(256)))]
+        with storage.writing(study) as tx:
+            tx.add_details(kept[::-1])
+            tx.add_staged(waiting[::-1])
+        with storage.writing(study) as tx:
+            assert (tx.details(1, 9), tx.details(2, 4)) == (kept, kept[1:2])
+            assert tx.staged() == waiting
+            tx.drop_staged([1])
+            assert tx.staged() == waiting[1:]
 
     # -- raters --------------------------------------------------------------------------
 
@@ -416,7 +435,7 @@ class StorageContract:
             vote_row(1, outcome=Outcome.BOTH_BAD, source=Source.MODEL, response_seconds=0.1, late=True),
             vote_row(2, rater=None, response_seconds=None, source=Source.IMPORT),
             vote_row(3, duel=1, outcome=None, revises=1, root=1),
-            vote_row(4, told_at=None, reason="wärum"),
+            vote_row(4, told_at=None, reason="wärum", batch=2),
             vote_row(5, duel=4, criterion="short"),
         ]
         with storage.writing(study) as tx:

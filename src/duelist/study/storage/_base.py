@@ -116,7 +116,10 @@ class LeaseRow(NamedTuple):
 
 
 class VoteRow(NamedTuple):
-    """A row of the log; `root` is the first vote of the chain that `revises` leads back to (itself, if it revises none)."""
+    """A row of the log; `root` is the first vote of the chain that `revises` leads back to (itself, if it revises none).
+
+    `batch` is the first row of the log that came with the same import.
+    """
 
     sequence: int
     duel: int
@@ -130,6 +133,22 @@ class VoteRow(NamedTuple):
     root: int
     reason: str | None = None
     criterion: str | None = None
+    batch: int | None = None
+
+
+class DetailRow(NamedTuple):
+    """What a file knew of a duel and no other row has, as JSON."""
+
+    duel: int
+    body: Any
+
+
+class StagedRow(NamedTuple):
+    """Votes of an import that was accepted and goes into the log little by little; it began after row `since` of the log."""
+
+    number: int
+    since: int
+    body: bytes
 
 
 class RaterRow(NamedTuple):
@@ -210,6 +229,26 @@ class Transaction(ABC):
         """The rows of the log after the one up to the other, in order."""
 
     @abstractmethod
+    def details(self, first: int, last: int) -> list[DetailRow]:
+        """What is kept of the duels from the one to the other, in order."""
+
+    @abstractmethod
+    def add_details(self, rows: Sequence[DetailRow]) -> None:
+        """Keep more of duels."""
+
+    @abstractmethod
+    def staged(self) -> list[StagedRow]:
+        """What waits to go into the log, in order."""
+
+    @abstractmethod
+    def add_staged(self, rows: Sequence[StagedRow]) -> None:
+        """More that waits."""
+
+    @abstractmethod
+    def drop_staged(self, numbers: Sequence[int]) -> None:
+        """What waits no more."""
+
+    @abstractmethod
     def add_leases(self, rows: Sequence[LeaseRow]) -> None:
         """Leases that are not there yet."""
 
@@ -218,6 +257,10 @@ class Transaction(ABC):
     @abstractmethod
     def contexts_since(self, revision: int) -> list[ContextRow]:
         """Contexts that are new or have changed after that revision, by name."""
+
+    @abstractmethod
+    def contexts(self, names: Sequence[str]) -> dict[str, Any]:
+        """The payloads of those contexts that have one."""
 
     @abstractmethod
     def put_contexts(self, rows: Sequence[ContextRow]) -> None:

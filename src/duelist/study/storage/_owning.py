@@ -16,15 +16,18 @@ from duelist.study.storage import _statements as say
 from duelist.study.storage._base import (
     ContextRow,
     Counters,
+    DetailRow,
     DuelRow,
     LeaseRow,
     RaterRow,
+    StagedRow,
     StudyRow,
     Transaction,
     VoteRow,
 )
 from duelist.study.storage._rows import (
     context_from,
+    detail_from,
     duel_from,
     lease_from,
     lease_values,
@@ -34,7 +37,7 @@ from duelist.study.storage._rows import (
     to_json,
     vote_from,
 )
-from duelist.study.storage._tables import contexts, duels, leases, raters, studies, votes
+from duelist.study.storage._tables import contexts, details, duels, leases, raters, staged, studies, votes
 
 _study = given("study", type_=sa.BigInteger)
 _this_rater: Any = given("who")
@@ -58,6 +61,9 @@ ADD_LEASES: Final = sa.insert(leases)
 CONTEXTS_SINCE: Final = sa.select(contexts.c.name, contexts.c.payload, contexts.c.revision).where(
     contexts.c.study_id == _study, contexts.c.revision > given("since", type_=sa.BigInteger)
 )
+CONTEXTS_NAMED: Final = sa.select(contexts.c.name, contexts.c.payload, contexts.c.revision).where(
+    contexts.c.study_id == _study, contexts.c.name.in_(given("names", expanding=True))
+)
 DROP_CONTEXT: Final = sa.delete(contexts).where(contexts.c.study_id == _study, contexts.c.name == given("which"))
 ADD_CONTEXTS: Final = sa.insert(contexts)
 _RENAMED: Final = (
@@ -80,6 +86,13 @@ def _between(table: sa.Table, key: sa.Column[Any]) -> sa.Select[Any]:
 DUELS_BETWEEN: Final = _between(duels, duels.c.number)
 LEASES_BETWEEN: Final = _between(leases, leases.c.duel)
 VOTES_BETWEEN: Final = _between(votes, votes.c.sequence)
+DETAILS_BETWEEN: Final = _between(details, details.c.duel)
+ADD_DETAILS: Final = sa.insert(details)
+STAGED: Final = sa.select(staged.c.number, staged.c.since, staged.c.body).where(staged.c.study_id == _study)
+ADD_STAGED: Final = sa.insert(staged)
+DROP_STAGED: Final = sa.delete(staged).where(staged.c.study_id == _study, staged.c.number == given("unwanted"))
+_NAMES: Final = 500
+"""How many contexts are looked up at a time: databases take so many values in one statement, and not many more."""
 
 
 def settings_text(settings: StudySettings) -> str:
@@ -155,6 +168,14 @@ class OwningTransaction(Transaction):
         found = self._rows(CONTEXTS_SINCE, since=revision)
         return sorted((context_from(row) for row in found), key=lambda row: row.name)
 
+    def contexts(self, names: Sequence[str]) -> dict[str, Any]:
+        """The payloads of those contexts that have one."""
+        found: dict[str, Any] = {}
+        for start in range(0, len(names), _NAMES):
+            part = self._rows(CONTEXTS_NAMED, names=list(names[start : start + _NAMES]))
+            found.update((row.name, row.payload) for row in map(context_from, part))
+        return found
+
     def put_contexts(self, rows: Sequence[ContextRow]) -> None:
         """What contexts are, new or not."""
         self._do_many(DROP_CONTEXT, [{"study": self._study_id, "which": row.name} for row in rows])
@@ -179,6 +200,29 @@ class OwningTransaction(Transaction):
         """The rows of the log after the one up to the other, in order."""
         found = self._rows(VOTES_BETWEEN, after=after, until=until)
         return sorted((vote_from(row) for row in found), key=lambda row: row.sequence)
+
+    def details(self, first: int, last: int) -> list[DetailRow]:
+        """What is kept of the duels from the one to the other, in order."""
+        found = self._rows(DETAILS_BETWEEN, after=first - 1, until=last)
+        return sorted((detail_from(row) for row in found), key=lambda row: row.duel)
+
+    def add_details(self, rows: Sequence[DetailRow]) -> None:
+        """Keep more of duels."""
+        self._do_many(
+            ADD_DETAILS, [{"study_id": self._study_id, "duel": d.duel, "body": json.dumps(d.body)} for d in rows]
+        )
+
+    def staged(self) -> list[StagedRow]:
+        """What waits to go into the log, in order."""
+        return sorted(StagedRow(number, since, bytes(body)) for number, since, body in self._rows(STAGED))
+
+    def add_staged(self, rows: Sequence[StagedRow]) -> None:
+        """More that waits."""
+        self._do_many(ADD_STAGED, [{"study_id": self._study_id, **row._asdict()} for row in rows])
+
+    def drop_staged(self, numbers: Sequence[int]) -> None:
+        """What waits no more."""
+        self._do_many(DROP_STAGED, [{"study": self._study_id, "unwanted": number} for number in numbers])
 
     def add_leases(self, rows: Sequence[LeaseRow]) -> None:
         """Leases that are not there yet."""

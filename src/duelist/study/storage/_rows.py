@@ -13,6 +13,7 @@ from duelist.study.storage._base import (
     ArmRow,
     ContextRow,
     Counters,
+    DetailRow,
     DuelRow,
     FeatureChunk,
     LeaseRow,
@@ -86,6 +87,13 @@ def context_from(row: Sequence[Any]) -> ContextRow:
 
 
 @whole
+def detail_from(row: Sequence[Any]) -> DetailRow:
+    """What is kept of a duel."""
+    duel, body = row
+    return DetailRow(duel, json.loads(body))
+
+
+@whole
 def chunk_from(row: Sequence[Any]) -> FeatureChunk:
     """A chunk of features."""
     first_row, arms, vectors = row
@@ -130,10 +138,10 @@ def lease_from(row: Sequence[Any]) -> LeaseRow:
 @whole
 def vote_from(row: Sequence[Any]) -> VoteRow:
     """A row of the log."""
-    sequence, duel, rater, outcome, told_at, source, seconds, late, revises, root, reason, criterion = row
+    sequence, duel, rater, outcome, told_at, source, seconds, late, revises, root, reason, criterion, batch = row
     return VoteRow(
         sequence, duel, rater, _outcome(outcome), told_at, Source(source), seconds, late, revises, root, reason,
-        criterion or None,
+        criterion or None, batch,
     )  # fmt: skip
 
 

@@ -147,7 +147,9 @@ votes = sa.Table(
     sa.Column("reason", sa.Text),
     # Empty for the study's only question: of empty texts one is like another, of NULLs none.
     sa.Column("criterion", sa.Text, nullable=False),
+    sa.Column("batch", sa.BigInteger),
     sa.Index("duelist_votes_by_duel", "study_id", "duel", "rater", "sequence"),
+    sa.Index("duelist_votes_by_rater", "study_id", "rater", "sequence"),
     sqlite_with_rowid=False,
 )
 
@@ -163,6 +165,25 @@ sa.Index(
     postgresql_where=votes.c.revises.is_(None),
 )
 
+# What a file knew of a duel and no other row has; in a table of its own, so that no reading loads long texts.
+details = sa.Table(
+    "duelist_details",
+    metadata,
+    _of_study(),
+    sa.Column("duel", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+# Votes of an import that was accepted and goes into the log little by little; `since` is the row of the log it began after.
+staged = sa.Table(
+    "duelist_staged",
+    metadata,
+    _of_study(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
 snapshots = sa.Table(
     "duelist_snapshots",
     metadata,
@@ -171,5 +192,5 @@ snapshots = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
-CHILDREN: Final = (snapshots, votes, leases, duels, features, arms, contexts, raters)
+CHILDREN: Final = (snapshots, staged, details, votes, leases, duels, features, arms, contexts, raters)
 """Everything that belongs to a study, in an order in which it can be deleted."""

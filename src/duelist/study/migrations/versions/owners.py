@@ -16,6 +16,7 @@ _STATISTICS = {
     ("duelist_leases", "duelist_leases_by_rater"): "1000000 1000000 1000 1",
     ("duelist_votes", "duelist_votes"): "1000000 1000000 1",
     ("duelist_votes", "duelist_votes_by_duel"): "1000000 1000000 1 1 1",
+    ("duelist_votes", "duelist_votes_by_rater"): "1000000 1000000 1000 1",
     ("duelist_votes", "duelist_votes_once"): "1000000 1000000 1 1 1",
 }
 _KEPT = "study_id, sequence, duel, rater, outcome, told_at, source, response_seconds, late, revises, root"
@@ -30,6 +31,7 @@ def upgrade() -> None:
         _votes_anew()
     else:
         _votes_in_place()
+    op.create_index("duelist_votes_by_rater", "duelist_votes", ["study_id", "rater", "sequence"])
     first_votes = sa.text("revises IS NULL")
     op.create_index(
         "duelist_votes_once",
@@ -78,6 +80,19 @@ def _tables() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("duelist_raters_left_out", "duelist_raters", ["study_id", "left_out", "name"])
+    op.create_table(
+        "duelist_details",
+        _of_study(),
+        sa.Column("duel", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("body", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "duelist_staged",
+        _of_study(),
+        sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("since", sa.BigInteger, nullable=False),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+    )
 
 
 def _votes_in_place() -> None:
@@ -86,6 +101,7 @@ def _votes_in_place() -> None:
     op.add_column("duelist_votes", sa.Column("reason", sa.Text))
     op.add_column("duelist_votes", sa.Column("criterion", sa.Text, nullable=False, server_default=""))
     op.alter_column("duelist_votes", "criterion", server_default=None)
+    op.add_column("duelist_votes", sa.Column("batch", sa.BigInteger))
 
 
 def _votes_anew() -> None:
@@ -106,6 +122,7 @@ def _votes_anew() -> None:
         sa.Column("root", sa.BigInteger, nullable=False),
         sa.Column("reason", sa.Text),
         sa.Column("criterion", sa.Text, nullable=False),
+        sa.Column("batch", sa.BigInteger),
         sqlite_with_rowid=False,
     )
     op.execute(f"INSERT INTO duelist_votes ({_KEPT}, criterion) SELECT {_KEPT}, '' FROM duelist_votes_0001")  # noqa: S608  (a constant)
