@@ -11,10 +11,9 @@ that is not in the storage, only copies that are brought up to date whenever it 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -43,10 +42,19 @@ from duelist.study._telling import Told, tell, undo
 from duelist.study.formats import read
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
 from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
+from duelist.study.storage._turns import BUSY_SECONDS, ThreadTurns, waiting_for
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
+
+
+class _Side:
+    """What a process knows of a study, and the queue of the threads that use it."""
+
+    def __init__(self, settings: StudySettings) -> None:
+        self.known = Known(settings, KnownArms(), Fold(settings))
+        self.turns = ThreadTurns()
 
 
 class Study(Readings):
@@ -58,8 +66,9 @@ class Study(Readings):
     def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] = time.time) -> None:
         self._storage = storage
         self._id = row.id
-        self._known = Known(row.settings, KnownArms(), Fold(row.settings))
-        self._lock = threading.RLock()
+        # Readers have copies and a queue of their own: nobody who asks or tells waits for a reading.
+        self._writer = _Side(row.settings)
+        self._reader = _Side(row.settings)
         self._clock = clock
         self.name = row.name
         self.settings: StudySettings = row.settings
@@ -107,7 +116,7 @@ class Study(Readings):
         )
         with self._writing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
-            new = [k for k, arm in enumerate(described) if not self._known.arms.has(*arm, vectors[k])]
+            new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
             return len(new)
@@ -125,7 +134,7 @@ class Study(Readings):
         """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
         ids = checked_ids(ids)
         with self._writing() as tx:
-            numbers = self._known.arms.numbers(ids)
+            numbers = self._writer.known.arms.numbers(ids)
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             tx.counters.arms_revision += 1
             tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
@@ -147,26 +156,26 @@ class Study(Readings):
     def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
         ids = checked_ids(ids)
         with self._writing() as tx:
-            numbers = self._known.arms.numbers(ids)
+            numbers = self._writer.known.arms.numbers(ids)
             tx.counters.arms_revision += 1
             tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
 
     def arms(self, context: str | None = None) -> list[Arm]:
         """All arms in the order they were added, retired ones too; or those of a context."""
         with self._reading():
-            arms = self._known.arms
+            arms = self._reader.known.arms
             everything = (arms.arm(number) for number in range(len(arms)))
             return [arm for arm in everything if context is None or arm.context == context]
 
     def contexts(self) -> list[str]:
         """The contexts that have arms in the game, in the order they were added."""
         with self._reading():
-            return [context for context in self._known.arms.groups() if context is not None]
+            return [context for context in self._reader.known.arms.groups() if context is not None]
 
     def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
         """Features of arms (n_arms, dim), all of them by default; of an older version if one is given."""
         with self._reading() as tx:
-            arms = self._known.arms
+            arms = self._reader.known.arms
             numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
             if version is None:
                 return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
@@ -198,11 +207,11 @@ class Study(Readings):
         """
         rater = checked_rater(rater)
         with self._writing() as tx:
-            leased = ask(tx, self._known, rater, self._wanted(candidates, context), self._now())
-            return self._duel_of(leased)
+            leased = ask(tx, self._writer.known, rater, self._wanted(candidates, context), self._now())
+            return _shown(leased, self._writer.known.arms)
 
     def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
-        arms = self._known.arms
+        arms = self._writer.known.arms
         if context is not None and not arms.knows_context(context):
             raise UnknownArm(
                 f"context {context!r} is not in this study; add its arms with `add_arms(..., contexts=...)`"
@@ -256,13 +265,13 @@ class Study(Readings):
             revise=bool(revise),
         )
         with self._writing() as tx:
-            return self._vote_of(*tell(tx, self._known, told, self._now()))
+            return _vote(*tell(tx, self._writer.known, told, self._now()), self._writer.known.arms)
 
     def undo(self, duel_id: int, rater: str) -> Vote:
         """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
         number, rater = checked_number(duel_id), checked_rater(rater)
         with self._writing() as tx:
-            return self._vote_of(*undo(tx, self._known, number, rater, self._now()))
+            return _vote(*undo(tx, self._writer.known, number, rater, self._now()), self._writer.known.arms)
 
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
@@ -273,7 +282,7 @@ class Study(Readings):
         """
         given = standing(list(votes))
         with self._writing() as tx:
-            return add_votes(tx, self._known, given)
+            return add_votes(tx, self._writer.known, given)
 
     def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
         """Take the votes of a file into the log, all or none. The policy learns them like any others.
@@ -299,33 +308,29 @@ class Study(Readings):
         now = _time(self._now())
         votes = standing([c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)])
         with self._writing() as tx:
-            if votes and not len(self._known.arms):
+            if votes and not len(self._writer.known.arms):
                 self._put_arms(tx, *adopted_arms(comparisons))
-                self._known.arms.follow(tx)
-            new = votes if again else unseen(votes, self._log(tx), now)
-            return Imported(add_votes(tx, self._known, new), len(votes) - len(new))
+                self._writer.known.arms.follow(tx)
+            new = votes if again else unseen(votes, _log(tx, self._writer.known.arms), now)
+            return Imported(add_votes(tx, self._writer.known, new), len(votes) - len(new))
 
     # -- reading -------------------------------------------------------------------------
 
     def votes(self) -> list[Vote]:
         """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
         with self._reading() as tx:
-            return self._log(tx)
-
-    def _log(self, tx: Transaction) -> list[Vote]:
-        duels = {duel.number: duel for duel in tx.duels_since(0)}
-        return [self._vote_of(row, duels[row.duel]) for row in tx.votes_since(0)]
+            return _log(tx, self._reader.known.arms)
 
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
         with self._reading() as tx:
             now = self._now()
-            return [self._duel_of(leased) for leased in tx.open_leases() if holds(leased[0], now)]
+            return [_shown(leased, self._reader.known.arms) for leased in tx.open_leases() if holds(leased[0], now)]
 
     def policy(self) -> CompiledPolicy:
         """The policy as it stands after the whole log: a copy, with which you may do what you like."""
         with self._reading() as tx:
-            return restore_policy(self._known.fold.follow(tx, self._known.arms).snapshot())
+            return restore_policy(self._reader.known.fold.follow(tx, self._reader.known.arms).snapshot())
 
     def close(self) -> None:
         """Give back what the storage holds open."""
@@ -335,71 +340,85 @@ class Study(Readings):
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
-        with self._lock, self._forgetting(), self._storage.writing(self._id) as tx:
-            self._known.arms.follow(tx)
+        """One transaction that writes; what is known of the study then is `self._writer.known`."""
+        with self._following(self._writer, self._storage.writing) as tx:
             yield tx
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
-        with self._lock, self._forgetting(), self._storage.reading(self._id) as tx:
-            self._known.arms.follow(tx)
+        """One transaction that reads; what is known of the study then is `self._reader.known`. Nobody who writes waits for it."""
+        with self._following(self._reader, self._storage.reading) as tx:
             yield tx
 
     @contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        """After an error or an interruption: what was learned meanwhile may be half of something, or was not written."""
-        revision = self._known.arms.revision
-        try:
-            yield
-        except BaseException:
-            self._known.fold.forget()
-            if self._known.arms.revision != revision:
-                self._known.arms.forget()
-            raise
+    def _following(
+        self, side: _Side, begin: Callable[[int], AbstractContextManager[Transaction]]
+    ) -> Iterator[Transaction]:
+        """A transaction, with the arms brought up to date.
+
+        After an error or an interruption what was learned meanwhile may be half of something, or was not written: it is forgotten.
+        """
+        with waiting_for(side.turns, seconds=BUSY_SECONDS, place=repr(self.name)):
+            revision = side.known.arms.revision
+            try:
+                with begin(self._id) as tx:
+                    side.known.arms.follow(tx)
+                    yield tx
+            except BaseException:
+                side.known.fold.forget()
+                if side.known.arms.revision != revision:
+                    side.known.arms.forget()
+                raise
 
     def _now(self) -> int:
         return round(self._clock() * 1e6)
 
-    def _duel_of(self, leased: Leased) -> StudyDuel:
-        lease, duel = leased
-        return StudyDuel(
-            id=duel.number,
-            first=self._known.arms.shown(duel.first_row),
-            second=self._known.arms.shown(duel.second_row),
-            rater=lease.rater,
-            asked_at=_time(lease.asked_at),
-            deadline=_time(lease.deadline),
-            context=duel.context,
-            chosen_by=duel.chosen_by,
-            chance=duel.chance,
-            swapped=duel.swapped,
-            layer=duel.layer,
-            share=duel.share,
-            kind=duel.kind,
-        )
 
-    def _vote_of(self, row: VoteRow, duel: DuelRow) -> Vote:
-        arms = self._known.arms
-        return Vote(
-            sequence=row.sequence,
-            duel_id=row.duel,
-            outcome=row.outcome,
-            rater=row.rater,
-            told_at=None if row.told_at is None else _time(row.told_at),
-            first=arms.id_of(arms.owner(duel.first_row)),
-            second=arms.id_of(arms.owner(duel.second_row)),
-            context=duel.context,
-            source=row.source,
-            response_seconds=row.response_seconds,
-            late=row.late,
-            revises=row.revises,
-            chosen_by=duel.chosen_by,
-            chance=duel.chance,
-            reason=row.reason,
-            criterion=row.criterion,
-            kind=duel.kind,
-            expected=duel.expected,
-        )
+def _log(tx: Transaction, arms: KnownArms) -> list[Vote]:
+    duels = {duel.number: duel for duel in tx.duels_since(0)}
+    return [_vote(row, duels[row.duel], arms) for row in tx.votes_since(0)]
+
+
+def _shown(leased: Leased, arms: KnownArms) -> StudyDuel:
+    lease, duel = leased
+    return StudyDuel(
+        id=duel.number,
+        first=arms.shown(duel.first_row),
+        second=arms.shown(duel.second_row),
+        rater=lease.rater,
+        asked_at=_time(lease.asked_at),
+        deadline=_time(lease.deadline),
+        context=duel.context,
+        chosen_by=duel.chosen_by,
+        chance=duel.chance,
+        swapped=duel.swapped,
+        layer=duel.layer,
+        share=duel.share,
+        kind=duel.kind,
+    )
+
+
+def _vote(row: VoteRow, duel: DuelRow, arms: KnownArms) -> Vote:
+    return Vote(
+        sequence=row.sequence,
+        duel_id=row.duel,
+        outcome=row.outcome,
+        rater=row.rater,
+        told_at=None if row.told_at is None else _time(row.told_at),
+        first=arms.id_of(arms.owner(duel.first_row)),
+        second=arms.id_of(arms.owner(duel.second_row)),
+        context=duel.context,
+        source=row.source,
+        response_seconds=row.response_seconds,
+        late=row.late,
+        revises=row.revises,
+        chosen_by=duel.chosen_by,
+        chance=duel.chance,
+        reason=row.reason,
+        criterion=row.criterion,
+        kind=duel.kind,
+        expected=duel.expected,
+    )
 
 
 def _time(microseconds: int) -> datetime:

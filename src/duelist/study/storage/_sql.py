@@ -200,8 +200,12 @@ class SqlStorage(Storage):
     def _reader_options(self) -> dict[str, Any]:
         return {}
 
-    def _one_at_a_time(self) -> AbstractContextManager[Any]:
-        """What threads of this process take before they begin."""
+    def _turn_to_write(self) -> AbstractContextManager[Any]:
+        """What writers wait for before they begin."""
+        return nullcontext()
+
+    def _turn_to_read(self) -> AbstractContextManager[Any]:
+        """What readers wait for before they begin: nothing, where they have a view of their own."""
         return nullcontext()
 
     def _lock_schema(self, connection: sa.Connection) -> None:
@@ -280,7 +284,8 @@ class SqlStorage(Storage):
 
     @contextmanager
     def _begun(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        with explaining(self.url), self._one_at_a_time(), engine.begin() as connection:
+        turn = self._turn_to_write() if engine is self._writer else self._turn_to_read()
+        with explaining(self.url), turn, engine.begin() as connection:
             yield connection
 
     def _counters(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> Counters:

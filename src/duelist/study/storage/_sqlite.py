@@ -1,27 +1,25 @@
 """Studies in a file, or in memory, by SQLite.
 
 A file is opened with a write-ahead log, so that readers never wait, and with `synchronous=FULL`, so that a vote that was
-acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle.
+acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle;
+and they queue for it, see `_turns`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from duelist.errors import StorageLocked, StorageWarning, UnknownStudy
+from duelist.errors import StorageWarning, UnknownStudy
 from duelist.study.storage._sql import SqlStorage
+from duelist.study.storage._turns import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
 
-BUSY_SECONDS: Final = 60.0
-"""How long a writer waits for the others."""
 _NETWORKED: Final = (
     "nfs",
     "cifs",
@@ -49,8 +47,9 @@ class SqliteStorage(SqlStorage):
 
     def __init__(self, url: sa.URL) -> None:
         super().__init__(url)
-        self._lock = threading.RLock()
         self._path = Path(url.database or "")
+        self._threads = ThreadTurns()
+        self._processes = FileTurns(self._path)
 
     def check(self, create: bool) -> None:
         """As for every database; and the file must be there, unless `create` says to make it."""
@@ -77,15 +76,9 @@ class SqliteStorage(SqlStorage):
     def _writer_options(self) -> dict[str, Any]:
         return {"duelist_begin": "BEGIN IMMEDIATE"}
 
-    @contextmanager
-    def _one_at_a_time(self) -> Iterator[None]:
-        # Threads queue here; SQLite would have them poll.
-        if not self._lock.acquire(timeout=BUSY_SECONDS):
-            raise StorageLocked(f"storage {self.url} is busy in another thread for over {BUSY_SECONDS:g} s; try again")
-        try:
-            yield
-        finally:
-            self._lock.release()
+    def _turn_to_write(self) -> AbstractContextManager[None]:
+        # One thread of each process queues among the processes, so that none has more turns for having more threads.
+        return waiting_for(self._threads, self._processes, seconds=BUSY_SECONDS, place=self.url)
 
 
 class MemoryStorage(SqliteStorage):
@@ -98,6 +91,12 @@ class MemoryStorage(SqliteStorage):
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         return _listened_to(engine, in_memory=True)
+
+    def _turn_to_write(self) -> AbstractContextManager[None]:
+        return waiting_for(self._threads, seconds=BUSY_SECONDS, place=self.url)
+
+    def _turn_to_read(self) -> AbstractContextManager[None]:
+        return self._turn_to_write()  # there is one connection for all
 
     def close(self) -> None:
         """Nothing: to close the connection would be to forget everything."""
