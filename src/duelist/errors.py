@@ -86,3 +86,7 @@ class ConnectionLost(StorageError):
 
 class StorageWarning(UserWarning):
     """A storage that works, but not as safely as it could."""
+
+
+class NotConnected(UserWarning):
+    """Arms are ranked that no chain of votes connects: nothing but the prior says which is better."""

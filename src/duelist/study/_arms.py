@@ -150,6 +150,10 @@ class KnownArms:
             raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}")
         return int(self._owner[row])
 
+    def owners(self, rows: Ints) -> Ints:
+        """The numbers of the arms that rows belong to."""
+        return self._owner[rows]
+
     def is_retired(self, number: int) -> bool:
         """Whether an arm is out of the game."""
         return self._rows[number].retired

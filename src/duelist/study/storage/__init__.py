@@ -10,6 +10,7 @@ from duelist.study.storage._base import (
     ContextRow,
     Counters,
     DetailRow,
+    DuelColumns,
     DuelRow,
     FeatureChunk,
     LeaseRow,
@@ -20,6 +21,7 @@ from duelist.study.storage._base import (
     Storage,
     StudyRow,
     Transaction,
+    VoteColumns,
     VoteRow,
 )
 from duelist.study.storage._postgres import PostgresStorage
@@ -31,6 +33,7 @@ __all__ = [
     "ContextRow",
     "Counters",
     "DetailRow",
+    "DuelColumns",
     "DuelRow",
     "FeatureChunk",
     "LeaseRow",
@@ -45,6 +48,7 @@ __all__ = [
     "Storage",
     "StudyRow",
     "Transaction",
+    "VoteColumns",
     "VoteRow",
     "open_storage",
     "upgrade_storage",

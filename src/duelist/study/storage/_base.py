@@ -151,6 +151,32 @@ class StagedRow(NamedTuple):
     body: bytes
 
 
+class VoteColumns(NamedTuple):
+    """Rows of the log by column, as the database holds them; see `VoteRow`."""
+
+    sequence: Sequence[int]
+    root: Sequence[int]
+    duel: Sequence[int]
+    rater: Sequence[str | None]
+    outcome: Sequence[str | None]
+    told_at: Sequence[int | None]
+    response_seconds: Sequence[float | None]
+    criterion: Sequence[str | None]
+
+
+class DuelColumns(NamedTuple):
+    """Duels by column, as the database holds them; see `DuelRow`."""
+
+    number: Sequence[int]
+    first_row: Sequence[int]
+    second_row: Sequence[int]
+    context: Sequence[str | None]
+    chosen_by: Sequence[str]
+    chance: Sequence[float | None]
+    kind: Sequence[str]
+    expected: Sequence[str | None]
+
+
 class RaterRow(NamedTuple):
     """A rater of whom the owner has said something; of most raters there is no such row.
 
@@ -247,6 +273,14 @@ class Transaction(ABC):
     @abstractmethod
     def drop_staged(self, numbers: Sequence[int]) -> None:
         """What waits no more."""
+
+    @abstractmethod
+    def vote_columns(self, after: int, until: int) -> VoteColumns:
+        """The rows of the log after the one up to the other, in order, by column."""
+
+    @abstractmethod
+    def duel_columns(self, after: int, until: int) -> DuelColumns:
+        """The duels after the one up to the other, in order, by column."""
 
     @abstractmethod
     def add_leases(self, rows: Sequence[LeaseRow]) -> None:

@@ -28,9 +28,10 @@ from duelist.study.storage._base import (
     StudyRow,
     VoteRow,
 )
+from duelist.study.storage._columns import ColumnsTransaction
 from duelist.study.storage._explain import explaining
 from duelist.study.storage._migrate import migrate
-from duelist.study.storage._owning import OwningTransaction, settings_text
+from duelist.study.storage._owning import settings_text
 from duelist.study.storage._rows import (
     ARM_NUMBERS,
     VECTORS,
@@ -50,7 +51,7 @@ from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 
 
-class SqlTransaction(OwningTransaction):
+class SqlTransaction(ColumnsTransaction):
     """A transaction of one study on one connection."""
 
     # -- arms ----------------------------------------------------------------------------
