@@ -10,7 +10,7 @@ are set back: a lease that seems to come from far in the future would otherwise 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +38,32 @@ class Known(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What may be asked: any of the study's groups, one of them, or the arms that are named."""
+    """What may be asked: any of the study's groups, one of them, or the arms that are named; no pairs that are `closed`."""
 
     context: str | None = None
     candidates: Ints | None = None
+    closed: frozenset[Pair] = frozenset()
 
 
-def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int) -> Leased:
+class Gate(Protocol):
+    """What the owner has to say before a rater is given another duel."""
+
+    def __call__(self, out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
+        """What may be asked, and a duel that is to be asked before all others, if there is one."""
+
+
+def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int, gate: Gate | None = None) -> Leased:
     """A duel for the rater, leased."""
     out = take_back(tx, now)
     for lease, duel in out:
-        if lease.rater == rater and _fits(duel, known.arms, wanted):
+        if lease.rater == rater and fits(duel, known.arms, wanted):
             return lease, duel
-    waiting = _waiting(tx, known.arms, out, rater, wanted)
-    if waiting is None:
+    wanted, first = (wanted, None) if gate is None else gate(out, wanted)
+    waiting = None if first else _waiting(tx, known.arms, out, rater, wanted)
+    if first is not None:
+        duel = first
+        tx.add_duels([duel])
+    elif waiting is None:
         duel = _new(tx, known, out, wanted, now)
         tx.add_duels([duel])
     else:
@@ -93,7 +105,7 @@ def pair_of(duel: DuelRow, arms: KnownArms) -> Pair:
     return min(first, second), max(first, second)
 
 
-def _fits(duel: DuelRow, arms: KnownArms, wanted: Wanted) -> bool:
+def fits(duel: DuelRow, arms: KnownArms, wanted: Wanted) -> bool:
     """Whether a duel is what the rater asked for."""
     if wanted.context is not None and duel.context != wanted.context:
         return False
@@ -105,8 +117,8 @@ def _waiting(tx: Transaction, arms: KnownArms, out: list[Leased], rater: str, wa
     held = {pair_of(duel, arms): duel.number for _, duel in out}
     for duel in tx.waiting_duels(rater, wanted.context, LOOKED_AT):
         pair = pair_of(duel, arms)
-        in_game = not any(arms.is_retired(number) for number in pair)
-        if in_game and held.get(pair, duel.number) == duel.number and _fits(duel, arms, wanted):
+        in_game = pair not in wanted.closed and not any(arms.is_retired(number) for number in pair)
+        if in_game and held.get(pair, duel.number) == duel.number and fits(duel, arms, wanted):
             return duel
     return None
 
@@ -118,7 +130,7 @@ def _new(tx: Transaction, known: Known, out: list[Leased], wanted: Wanted, now: 
     rng = np.random.default_rng((settings.seed, number))
     known.fold.begin(tx, arms)
     policy = known.fold.follow(tx, arms)
-    pairs_out = [pair_of(duel, arms) for _, duel in out]
+    pairs_out = [*(pair_of(duel, arms) for _, duel in out), *wanted.closed]
     context, groups = _context(arms, wanted, pairs_out, rng)
     numbers, matrix = _candidates(arms, wanted, context)
     pending = [

@@ -65,8 +65,8 @@ class Chooser(NamedTuple):
         free = n * (n - 1) // 2 - len(self.out)
         if free < 1:
             raise NothingToAsk(
-                f"all {n * (n - 1) // 2} pairs of the {n} candidates are out; wait for a vote, add arms, "
-                "or let several raters have a duel with `raters_per_duel`"
+                f"all {n * (n - 1) // 2} pairs of the {n} candidates are out or have votes enough; wait for a vote, add arms, "
+                "let several raters have a duel with `raters_per_duel`, or raise `limit(per_pair=...)`"
             )
         if self.rng.random() < random_share:
             first, second = self._random_pair()

@@ -162,7 +162,8 @@ def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> 
         revises=None,
         root=sequence,
     )
-    learn(policy, Lesson(sequence, sequence, vote.outcome, first, second, duel.layer, duel.share), arms)
+    if known.fold.counts(row.rater, row.criterion):
+        learn(policy, Lesson(sequence, sequence, vote.outcome, first, second, duel.layer, duel.share), arms)
     return duel, row
 
 

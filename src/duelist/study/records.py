@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 
 class Outcome(StrEnum):
@@ -21,6 +21,11 @@ class Outcome(StrEnum):
     TIE = "tie"
     BOTH_BAD = "both_bad"
     SKIP = "skip"
+
+    @property
+    def mirrored(self) -> Outcome:
+        """The same answer, had the arms been shown the other way round."""
+        return {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}.get(self, self)
 
 
 class Source(StrEnum):
@@ -61,9 +66,17 @@ WINS: Final[dict[Outcome, float]] = {Outcome.FIRST: 1.0, Outcome.SECOND: 0.0, Ou
 """Outcomes that teach which arm is better, as the share of the win that goes to the first; a skip teaches nothing."""
 
 
+class GoldPair(NamedTuple):
+    """A pair of arms whose answer is known, to see which raters look."""
+
+    first: str
+    second: str
+    outcome: Outcome
+
+
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """How a study asks."""
+    """How a study asks. Policy, its settings and the seed stay as they are; the rest may be changed, see `Study.change`."""
 
     policy: str
     policy_settings: dict[str, Any] = field(default_factory=dict)
@@ -71,6 +84,24 @@ class StudySettings:
     lease_seconds: float = 600.0
     raters_per_duel: int = 1
     random_share: float = 0.0
+    goal: str | None = None
+    criteria: tuple[str, ...] = ()
+    most_votes: int | None = None
+    most_votes_per_pair: int | None = None
+    most_votes_per_rater: int | None = None
+    gold: tuple[GoldPair, ...] = ()
+    gold_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        # JSON, which storages keep settings in, knows no tuples.
+        gold = tuple(GoldPair(first, second, Outcome(outcome)) for first, second, outcome in self.gold)
+        object.__setattr__(self, "criteria", tuple(self.criteria))
+        object.__setattr__(self, "gold", gold)
+
+    @property
+    def main_criterion(self) -> str | None:
+        """The criterion that the policy learns and readings show: the first, None where there is a single question."""
+        return self.criteria[0] if self.criteria else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +114,20 @@ class Arm:
     context: str | None = None
     version: int = 1
     retired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """What the owner has said of a rater.
+
+    One who is `blocked` is asked no more; the votes of one who is `left_out` do not count; an `erased` one has a made-up name.
+    """
+
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    blocked: bool = False
+    left_out: bool = False
+    erased: bool = False
 
 
 @dataclass(frozen=True, slots=True)

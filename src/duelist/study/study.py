@@ -12,7 +12,7 @@ that is not in the storage, only copies that are brought up to date whenever it 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,43 +21,39 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.errors import InvalidInput, UnknownArm
+from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import CompiledPolicy, restore_policy
 from duelist.study._arms import Ints, KnownArms, chunked
-from duelist.study._asking import Known, Leased, Wanted, ask, holds
+from duelist.study._asking import Leased, Wanted, ask, holds
 from duelist.study._checks import (
     checked_contexts,
     checked_ids,
     checked_number,
     checked_payloads,
     checked_rater,
+    checked_reason,
     checked_seconds,
     checked_vectors,
     one_of,
 )
-from duelist.study._fold import Fold
+from duelist.study._gold import gold_duel
 from duelist.study._importing import Imported, add_votes, adopted_arms, unseen
+from duelist.study._limits import within_limits
+from duelist.study._owning import Owning
 from duelist.study._readings import Readings
+from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
 from duelist.study.formats import read
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
 from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
-from duelist.study.storage._turns import BUSY_SECONDS, ThreadTurns, waiting_for
+from duelist.study.storage._turns import BUSY_SECONDS, waiting_for
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
 
 
-class _Side:
-    """What a process knows of a study, and the queue of the threads that use it."""
-
-    def __init__(self, settings: StudySettings) -> None:
-        self.known = Known(settings, KnownArms(), Fold(settings))
-        self.turns = ThreadTurns()
-
-
-class Study(Readings):
+class Study(Owning, Readings):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
@@ -67,8 +63,8 @@ class Study(Readings):
         self._storage = storage
         self._id = row.id
         # Readers have copies and a queue of their own: nobody who asks or tells waits for a reading.
-        self._writer = _Side(row.settings)
-        self._reader = _Side(row.settings)
+        self._writer = Side(row.settings)
+        self._reader = Side(row.settings)
         self._clock = clock
         self.name = row.name
         self.settings: StudySettings = row.settings
@@ -114,7 +110,7 @@ class Study(Readings):
         described = list(
             zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
         )
-        with self._writing() as tx:
+        with self._changing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
@@ -133,7 +129,7 @@ class Study(Readings):
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
         """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
         ids = checked_ids(ids)
-        with self._writing() as tx:
+        with self._changing() as tx:
             numbers = self._writer.known.arms.numbers(ids)
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             tx.counters.arms_revision += 1
@@ -155,7 +151,7 @@ class Study(Readings):
 
     def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
         ids = checked_ids(ids)
-        with self._writing() as tx:
+        with self._changing() as tx:
             numbers = self._writer.known.arms.numbers(ids)
             tx.counters.arms_revision += 1
             tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
@@ -207,8 +203,15 @@ class Study(Readings):
         """
         rater = checked_rater(rater)
         with self._writing() as tx:
-            leased = ask(tx, self._writer.known, rater, self._wanted(candidates, context), self._now())
-            return _shown(leased, self._writer.known.arms)
+            side, now = self._writer, self._now()
+            side.permit_asking(rater)
+
+            def gate(out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
+                allowed = within_limits(tx, side.known, side.tally, out, rater, wanted)
+                return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
+
+            leased = ask(tx, side.known, rater, self._wanted(candidates, context), now, gate)
+            return _shown(leased, side.known.arms)
 
     def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
         arms = self._writer.known.arms
@@ -229,12 +232,14 @@ class Study(Readings):
 
     def tell(
         self,
-        duel_id: int,
+        duel: StudyDuel | int,
         outcome: Outcome | str,
         rater: str,
         revise: bool = False,
         source: Source | str = Source.HUMAN,
         response_seconds: float | None = None,
+        reason: str | None = None,
+        criterion: str | None = None,
     ) -> Vote:
         """A rater's answer to a duel; the vote as it stands in the log, which is durable when this returns.
 
@@ -243,8 +248,8 @@ class Study(Readings):
 
         Parameters
         ----------
-        duel_id
-            The id of a duel that this rater was asked.
+        duel
+            A duel that this rater was asked, or its id.
         outcome
             "first", "second", "tie", "both_bad" or "skip".
         rater
@@ -255,23 +260,66 @@ class Study(Readings):
             "human", "model" or "import".
         response_seconds
             How long the rater took, if you know better than the time from ask to tell.
+        reason
+            Why the rater thinks so, in their words.
+        criterion
+            Which of the study's criteria the answer is about, where it has any; see `tell_all`.
         """
-        told = Told(
-            duel=checked_number(duel_id),
-            rater=checked_rater(rater),
-            outcome=one_of(Outcome, "outcome", outcome),
-            source=one_of(Source, "source", source),
-            response_seconds=checked_seconds(response_seconds),
-            revise=bool(revise),
-        )
-        with self._writing() as tx:
-            return _vote(*tell(tx, self._writer.known, told, self._now()), self._writer.known.arms)
+        return self._tell(duel, {criterion: outcome}, rater, revise, source, response_seconds, reason)[0]
 
-    def undo(self, duel_id: int, rater: str) -> Vote:
-        """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
-        number, rater = checked_number(duel_id), checked_rater(rater)
+    def tell_all(
+        self,
+        duel: StudyDuel | int,
+        outcomes: Mapping[str, Outcome | str],
+        rater: str,
+        revise: bool = False,
+        source: Source | str = Source.HUMAN,
+        response_seconds: float | None = None,
+        reason: str | None = None,
+    ) -> list[Vote]:
+        """A rater's answers to a duel by several criteria, all of them or, after an error, none; see `tell`.
+
+        `outcomes` has an outcome for each criterion, e.g. {"clear": "first", "short": "tie"}. The duel is the rater's until all
+        of the study's criteria are answered.
+        """
+        if not isinstance(outcomes, Mapping) or not outcomes:
+            raise InvalidInput(f"outcomes are {outcomes!r}; give a dict with an outcome for each criterion")
+        return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)
+
+    def _tell(
+        self,
+        duel: StudyDuel | int,
+        outcomes: Mapping[Any, Outcome | str],
+        rater: str,
+        revise: bool,
+        source: Source | str,
+        response_seconds: float | None,
+        reason: str | None,
+    ) -> list[Vote]:
+        given = [
+            Told(
+                duel=checked_number(duel),
+                rater=checked_rater(rater),
+                outcome=one_of(Outcome, "outcome", outcome),
+                source=one_of(Source, "source", source),
+                response_seconds=checked_seconds(response_seconds),
+                revise=bool(revise),
+                reason=checked_reason(reason),
+                criterion=criterion,
+            )
+            for criterion, outcome in outcomes.items()
+        ]
         with self._writing() as tx:
-            return _vote(*undo(tx, self._writer.known, number, rater, self._now()), self._writer.known.arms)
+            side, now = self._writer, self._now()
+            return [_vote(*tell(tx, side.known, told, now, side.refused_vote(rater)), side) for told in given]
+
+    def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
+        """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
+        number, rater = checked_number(duel), checked_rater(rater)
+        with self._writing() as tx:
+            side = self._writer
+            undone = undo(tx, side.known, number, rater, self._now(), criterion, side.refused_vote(rater))
+            return _vote(*undone, side)
 
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
@@ -281,7 +329,7 @@ class Study(Readings):
         the log already.
         """
         given = standing(list(votes))
-        with self._writing() as tx:
+        with self._changing() as tx:
             return add_votes(tx, self._writer.known, given)
 
     def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
@@ -307,11 +355,11 @@ class Study(Readings):
         comparisons = list(read(name, path, **options))
         now = _time(self._now())
         votes = standing([c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)])
-        with self._writing() as tx:
+        with self._changing() as tx:
             if votes and not len(self._writer.known.arms):
                 self._put_arms(tx, *adopted_arms(comparisons))
                 self._writer.known.arms.follow(tx)
-            new = votes if again else unseen(votes, _log(tx, self._writer.known.arms), now)
+            new = votes if again else unseen(votes, _log(tx, self._writer), now)
             return Imported(add_votes(tx, self._writer.known, new), len(votes) - len(new))
 
     # -- reading -------------------------------------------------------------------------
@@ -319,7 +367,7 @@ class Study(Readings):
     def votes(self) -> list[Vote]:
         """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
         with self._reading() as tx:
-            return _log(tx, self._reader.known.arms)
+            return _log(tx, self._reader)
 
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
@@ -345,6 +393,13 @@ class Study(Readings):
             yield tx
 
     @contextmanager
+    def _changing(self) -> Iterator[Transaction]:
+        """As `_writing`, refused where the study was put away."""
+        with self._writing() as tx:
+            self._writer.permit_changes()
+            yield tx
+
+    @contextmanager
     def _reading(self) -> Iterator[Transaction]:
         """One transaction that reads; what is known of the study then is `self._reader.known`. Nobody who writes waits for it."""
         with self._following(self._reader, self._storage.reading) as tx:
@@ -352,7 +407,7 @@ class Study(Readings):
 
     @contextmanager
     def _following(
-        self, side: _Side, begin: Callable[[int], AbstractContextManager[Transaction]]
+        self, side: Side, begin: Callable[[int], AbstractContextManager[Transaction]]
     ) -> Iterator[Transaction]:
         """A transaction, with the arms brought up to date.
 
@@ -362,7 +417,8 @@ class Study(Readings):
             revision = side.known.arms.revision
             try:
                 with begin(self._id) as tx:
-                    side.known.arms.follow(tx)
+                    if side.follow(tx):
+                        self.name, self.settings = side.name, side.known.settings
                     yield tx
             except BaseException:
                 side.known.fold.forget()
@@ -374,9 +430,15 @@ class Study(Readings):
         return round(self._clock() * 1e6)
 
 
-def _log(tx: Transaction, arms: KnownArms) -> list[Vote]:
+def _log(tx: Transaction, side: Side) -> list[Vote]:
     duels = {duel.number: duel for duel in tx.duels_since(0)}
-    return [_vote(row, duels[row.duel], arms) for row in tx.votes_since(0)]
+    rows = tx.votes_since(0)
+    lost = next((row for row in rows if row.duel not in duels), None)
+    if lost is not None:
+        raise StorageCorrupted(
+            f"the storage is damaged: vote {lost.sequence} is on duel {lost.duel}, which is gone; go on with a copy from a backup"
+        )
+    return [_vote(row, duels[row.duel], side) for row in rows]
 
 
 def _shown(leased: Leased, arms: KnownArms) -> StudyDuel:
@@ -398,7 +460,9 @@ def _shown(leased: Leased, arms: KnownArms) -> StudyDuel:
     )
 
 
-def _vote(row: VoteRow, duel: DuelRow, arms: KnownArms) -> Vote:
+def _vote(row: VoteRow, duel: DuelRow, side: Side) -> Vote:
+    arms = side.known.arms
+    said = side.raters.get(row.rater) if row.rater is not None else None
     return Vote(
         sequence=row.sequence,
         duel_id=row.duel,
@@ -418,6 +482,7 @@ def _vote(row: VoteRow, duel: DuelRow, arms: KnownArms) -> Vote:
         criterion=row.criterion,
         kind=duel.kind,
         expected=duel.expected,
+        left_out=said is not None and said.left_out,
     )
 
 

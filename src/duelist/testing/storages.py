@@ -464,9 +464,9 @@ class StorageContract:
             tx.add_votes([vote_row(1, duel=2), vote_row(2, duel=1, outcome=Outcome.SKIP)])
             tx.add_votes([vote_row(3, duel=2, outcome=None, revises=1, root=1)])
             assert tx.lessons_since(0) == [
-                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0),
-                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5),
-                Lesson(3, 1, None, 0, 1, 0, 1.0),
+                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0, None, "ana"),
+                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5, None, "ana"),
+                Lesson(3, 1, None, 0, 1, 0, 1.0, None, "ana"),
             ]
             assert [lesson.sequence for lesson in tx.lessons_since(2)] == [3]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,6 +204,7 @@ class Lesson(NamedTuple):
     layer: int
     share: float
     criterion: str | None = None
+    rater: str | None = None
 
 
 class Transaction(ABC):
@@ -239,6 +241,10 @@ class Transaction(ABC):
     @abstractmethod
     def leases_of(self, rater: str) -> list[LeaseRow]:
         """Every lease of a rater, whatever its state, by duel."""
+
+    @abstractmethod
+    def duels_asked_of(self, rater: str) -> list[DuelRow]:
+        """Every duel that a rater was asked, in order."""
 
     # -- everything, part by part --------------------------------------------------------
 
@@ -425,3 +431,11 @@ class Storage(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give back what the storage holds open; it opens again when used."""
+
+    def scrub(self) -> bool:
+        """Leave nothing of what was deleted or overwritten in the files of the storage; whether that could be done."""
+        return False
+
+    def copy_to_file(self, path: Path) -> bool:
+        """Write the storage as it is at this moment into a new SQLite file; whether that can be done."""
+        return False

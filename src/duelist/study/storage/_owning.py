@@ -57,6 +57,11 @@ FIRST_VOTE: Final = sa.select(sa.func.min(votes.c.sequence)).where(
 LEASES_OF: Final = sa.select(*(c for c in leases.c if c.name != "study_id")).where(
     leases.c.study_id == _study, leases.c.rater == _this_rater
 )
+DUELS_ASKED_OF: Final = (
+    sa.select(*(c for c in duels.c if c.name != "study_id"))
+    .join(leases, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
+    .where(leases.c.study_id == _study, leases.c.rater == _this_rater)
+)
 ADD_LEASES: Final = sa.insert(leases)
 CONTEXTS_SINCE: Final = sa.select(contexts.c.name, contexts.c.payload, contexts.c.revision).where(
     contexts.c.study_id == _study, contexts.c.revision > given("since", type_=sa.BigInteger)
@@ -160,6 +165,11 @@ class OwningTransaction(Transaction):
     def leases_of(self, rater: str) -> list[LeaseRow]:
         """Every lease of a rater, whatever its state, by duel."""
         return sorted((lease_from(row) for row in self._rows(LEASES_OF, who=rater)), key=lambda row: row.duel)
+
+    def duels_asked_of(self, rater: str) -> list[DuelRow]:
+        """Every duel that a rater was asked, in order."""
+        found = self._rows(DUELS_ASKED_OF, who=rater)
+        return sorted((duel_from(row) for row in found), key=lambda row: row.number)
 
     # -- contexts ------------------------------------------------------------------------
 

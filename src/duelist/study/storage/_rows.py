@@ -104,8 +104,8 @@ def chunk_from(row: Sequence[Any]) -> FeatureChunk:
 @whole
 def lesson_from(row: Sequence[Any]) -> Lesson:
     """A lesson."""
-    number, root, outcome, first_row, second_row, layer, share, criterion = row
-    return Lesson(number, root, _outcome(outcome), first_row, second_row, layer, share, criterion or None)
+    number, root, outcome, first_row, second_row, layer, share, criterion, rater = row
+    return Lesson(number, root, _outcome(outcome), first_row, second_row, layer, share, criterion or None, rater)
 
 
 @whole

@@ -7,6 +7,7 @@ and they queue for it, see `_turns`.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 import warnings
@@ -17,6 +18,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from duelist.errors import StorageWarning, UnknownStudy
+from duelist.study.storage._explain import explaining
 from duelist.study.storage._sql import SqlStorage
 from duelist.study.storage._turns import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
 
@@ -76,6 +78,21 @@ class SqliteStorage(SqlStorage):
     def _writer_options(self) -> dict[str, Any]:
         return {"duelist_begin": "BEGIN IMMEDIATE"}
 
+    def scrub(self) -> bool:
+        """Empty the write-ahead log, unless somebody reads; what lies in the file itself was overwritten when it was deleted."""
+        with explaining(self.url), self._engine.connect() as connection:
+            busy, *_ = connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
+    def copy_to_file(self, path: Path) -> bool:
+        """As it is at this moment, by SQLite's own backup: nobody waits for it, and it waits for nobody."""
+        with explaining(self.url), self._engine.connect() as connection:
+            source: Any = connection.connection.driver_connection
+            with contextlib.closing(sqlite3.connect(path)) as target:
+                source.backup(target)  # in one step: a write-ahead log keeps what was there when it began
+                target.execute("PRAGMA journal_mode = WAL")
+        return True
+
     def _turn_to_write(self) -> AbstractContextManager[None]:
         # One thread of each process queues among the processes, so that none has more turns for having more threads.
         return waiting_for(self._threads, self._processes, seconds=BUSY_SECONDS, place=self.url)
@@ -110,7 +127,7 @@ def _listened_to(engine: sa.Engine, in_memory: bool) -> sa.Engine:
         connection.isolation_level = None
         if not in_memory:
             _use_write_ahead_log(connection)
-        for setting in ("synchronous = FULL", "foreign_keys = ON"):
+        for setting in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")

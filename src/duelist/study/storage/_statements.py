@@ -123,6 +123,7 @@ LESSONS_SINCE: Final = (
         duels.c.layer,
         duels.c.share,
         votes.c.criterion,
+        votes.c.rater,
     )
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
     .where(
