@@ -30,7 +30,7 @@ from duelist.policies import CompiledPolicy
 from duelist.study import reading
 from duelist.study._vote_log import VoteLog
 from duelist.study.formats import Comparison, Written, write
-from duelist.study.records import Arm, Vote, standing
+from duelist.study.records import Arm, StudySettings, Vote, standing
 from duelist.study.stopping import Recommended
 from duelist.study.storage import Storage
 
@@ -72,6 +72,7 @@ class Readings(ABC):
 
     _storage: Storage
     _id: int
+    settings: StudySettings
 
     @abstractmethod
     def votes(self) -> list[Vote]:
@@ -89,7 +90,7 @@ class Readings(ABC):
 
     def leaderboard(self, context: str | None = None, *, top: int | None = None, **options: Any) -> reading.Leaderboard:
         """Arms by utility, with intervals, rank ranges and the chance of being best; options of `reading.leaderboard`."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         fit = self._fit(scope, options)
         return reading.board_of(fit, top=top, **options)
 
@@ -99,17 +100,17 @@ class Readings(ABC):
         Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
         of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
         """
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         return reading.verdict_of(self._fit(scope, options), delta=delta, **options)
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:
         """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         return reading.progress_of(self._fit(scope, options), delta=delta, **options)
 
     def win_matrix(self, context: str | None = None, **options: Any) -> reading.WinMatrix:
         """Who won against whom, how often they were called equal, and how often both were bad."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         seen = self._seen(scope)
         index = {arm: k for k, arm in enumerate(seen.arms)}
         among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
@@ -117,12 +118,12 @@ class Readings(ABC):
 
     def win_chances(self, context: str | None = None, **options: Any) -> reading.WinChances:
         """The chance that each arm wins against each other, and of a tie, by the fit; options of `reading.win_chances`."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         return reading.chances_of(self._fit(scope, options), **options)
 
     def history(self, context: str | None = None, **options: Any) -> reading.History:
         """The chance of being best of each arm, vote by vote; options of `reading.history`."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
@@ -130,7 +131,7 @@ class Readings(ABC):
 
     def calibration(self, context: str | None = None, **options: Any) -> reading.Calibration:
         """Predicted against observed, on votes that the prediction has not seen; options of `reading.calibration`."""
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.calibration(seen.log, seen.arms, seen.features, **options)
 
@@ -139,7 +140,7 @@ class Readings(ABC):
 
         Raters who are left out have their row, too; but nobody is judged by their votes.
         """
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         seen = self._seen(scope._replace(everyone=True, without=frozenset()))
         left_out = _left_out(scope, seen)
         return reading.rater_statistics(seen.log, seen.arms, seen.features, **{"left_out": left_out, **options})
@@ -149,7 +150,7 @@ class Readings(ABC):
 
         Where arms have contexts, a duel is measured against the best arm of its own.
         """
-        scope, options = _split(context, options)
+        scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
 
@@ -175,6 +176,8 @@ class Readings(ABC):
         kept = self._kept
         with kept.lock:
             kept.log.follow(lambda: self._storage.reading(self._id))
+            if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
+                scope = scope._replace(criterion=self.settings.main_criterion)
             return _look(kept.log, scope)
 
     def _fit(self, scope: _Scope, options: dict[str, Any]) -> reading.Fitted:
@@ -213,7 +216,7 @@ class _Kept:
                 self._fits.popitem(last=False)
 
 
-def _split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[str, Any]]:
+def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[str, Any]]:
     """What a reading looks at, and the options that are its own."""
     without: Collection[str] | str = options.get("without", ())
     scope = _Scope(

@@ -36,11 +36,11 @@ from duelist.study._checks import (
     checked_vectors,
     one_of,
 )
+from duelist.study._goals import Deciding
 from duelist.study._gold import gold_duel
 from duelist.study._importing import Imported, add_votes, adopted_arms, unseen
 from duelist.study._limits import within_limits
 from duelist.study._owning import Owning
-from duelist.study._readings import Readings
 from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
 from duelist.study.formats import read
@@ -53,7 +53,7 @@ Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
 
 
-class Study(Owning, Readings):
+class Study(Owning, Deciding):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
