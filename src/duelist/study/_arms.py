@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 Features = NDArray[np.floating[Any]]
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
+_MOST_PROMPTS: Final = 256
 _DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
 Precision = type[np.floating[Any]]
 
@@ -40,6 +41,7 @@ class KnownArms:
         self._groups: dict[str | None, Ints] | None = None
         self._askable: dict[str | None, int] | None = None
         self._ready: tuple[str | None, Features] | None = None
+        self._prompts: dict[str, Any] = {}
 
     def forget(self) -> None:
         """Drop everything; the next `follow` finds it again."""
@@ -50,6 +52,7 @@ class KnownArms:
         if tx.counters.arms_revision == self.revision:
             return
         self._groups = self._askable = self._ready = None
+        self._prompts = {}
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
             if not 0 <= row.number <= len(self._rows):
@@ -127,6 +130,20 @@ class KnownArms:
     def id_of(self, number: int) -> str:
         """The id of an arm."""
         return self._rows[number].id
+
+    def payload(self, number: int) -> Any:
+        """What an arm is."""
+        return self._rows[number].payload
+
+    def prompt(self, tx: Transaction, context: str | None) -> Any:
+        """What a context is, as `tx` sees it; the last few are remembered until something changes."""
+        if context is None:
+            return None
+        if context not in self._prompts:
+            if len(self._prompts) >= _MOST_PROMPTS:
+                self._prompts.clear()
+            self._prompts[context] = tx.contexts([context]).get(context)
+        return self._prompts[context]
 
     def arm(self, number: int) -> Arm:
         """An arm with its newest version."""

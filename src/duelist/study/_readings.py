@@ -1,4 +1,4 @@
-"""What a study says: its best arms, its raters, how far along it is; and its way into files.
+"""What a study says: its best arms, its raters, how far along it is.
 
 Readings are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
 their own, so that nobody who asks or tells waits for them; what was read of the log is kept, and the next reading takes in what is new.
@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,8 +28,7 @@ from duelist.errors import InvalidInput
 from duelist.policies import CompiledPolicy
 from duelist.study import reading
 from duelist.study._vote_log import VoteLog
-from duelist.study.formats import Comparison, Written, write
-from duelist.study.records import Arm, StudySettings, Vote, standing
+from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.stopping import Recommended
 from duelist.study.storage import Storage
 
@@ -153,18 +151,6 @@ class Readings(ABC):
         scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
-
-    # -- files ---------------------------------------------------------------------------
-
-    def export(self, name: str, path: str | Path, **options: Any) -> Written:
-        """Write the votes in a format of `duelist.study.formats`; what it could not hold is counted in the result.
-
-        Formats other than our own get the votes that stand; ours gets the whole log. The context of a vote is its prompt.
-        """
-        log = self.votes()
-        arms = {arm.id: arm for arm in self.arms()}
-        chosen = log if name == "jsonl" else standing(log)
-        return write(name, (Comparison.of_vote(vote, arms, vote.context) for vote in chosen), path, **options)
 
     # -- inside --------------------------------------------------------------------------
 

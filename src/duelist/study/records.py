@@ -136,6 +136,7 @@ class StudyDuel:
 
     `swapped` says whether the policy had named the arms the other way round; `layer` and `share` are what the policy
     wants to know when it learns the outcome; `chance` is the probability with which this pair was chosen, where it is known.
+    `prompt` is what the context is, where somebody has said so: a text, messages, or any JSON.
     """
 
     id: int
@@ -151,6 +152,7 @@ class StudyDuel:
     layer: int = 0
     share: float = 1.0
     kind: DuelKind = DuelKind.NORMAL
+    prompt: Any = None
 
 
 @dataclass(frozen=True, slots=True)

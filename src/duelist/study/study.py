@@ -12,11 +12,9 @@ that is not in the storage, only copies that are brought up to date whenever it 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,24 +34,21 @@ from duelist.study._checks import (
     checked_vectors,
     one_of,
 )
+from duelist.study._filing import Filing
 from duelist.study._goals import Deciding
 from duelist.study._gold import gold_duel
-from duelist.study._importing import Imported, add_votes, adopted_arms, unseen
+from duelist.study._importing import Described
 from duelist.study._limits import within_limits
 from duelist.study._owning import Owning
 from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
-from duelist.study.formats import read
-from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
+from duelist.study._times import moment as _time
+from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
 from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
 from duelist.study.storage._turns import BUSY_SECONDS, waiting_for
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-Described = tuple[str, Any, str | None]
-"""Id, payload and context of an arm."""
 
-
-class Study(Owning, Deciding):
+class Study(Owning, Filing, Deciding):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
@@ -89,6 +84,7 @@ class Study(Owning, Deciding):
         features: ArrayLike,
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
+        context_payloads: Mapping[str, Any] | None = None,
     ) -> int:
         """Add arms: all of them, or, after an error, none; how many are new.
 
@@ -105,6 +101,9 @@ class Study(Owning, Deciding):
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
             The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
+        context_payloads
+            What contexts are, by name: the text of the prompt, messages, or anything JSON can hold. It is shown with a duel
+            and exported as its prompt; `set_context` changes it.
         """
         ids = checked_ids(ids)
         described = list(
@@ -115,6 +114,8 @@ class Study(Owning, Deciding):
             new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
+            if context_payloads:
+                self._set_contexts(context_payloads, tx)
             return len(new)
 
     def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
@@ -211,7 +212,7 @@ class Study(Owning, Deciding):
                 return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
 
             leased = ask(tx, side.known, rater, self._wanted(candidates, context), now, gate)
-            return _shown(leased, side.known.arms)
+            return _shown(leased, side.known.arms, tx)
 
     def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
         arms = self._writer.known.arms
@@ -321,47 +322,6 @@ class Study(Owning, Deciding):
             undone = undo(tx, side.known, number, rater, self._now(), criterion, side.refused_vote(rater))
             return _vote(*undone, side)
 
-    def add_votes(self, votes: Iterable[Vote]) -> int:
-        """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
-
-        Each becomes a duel that was chosen by import; it keeps its rater, source and time. Revised and undone
-        votes are left out. The policy learns them like any others. Every call counts: `import_votes` leaves out what is in
-        the log already.
-        """
-        given = standing(list(votes))
-        with self._changing() as tx:
-            return add_votes(tx, self._writer.known, given)
-
-    def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
-        """Take the votes of a file into the log, all or none. The policy learns them like any others.
-
-        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
-        2,000 of them; with more, add them first with features of your own).
-
-        A vote that is in the log already is not counted twice: one of the same sides, outcome, rater, context and time. Votes
-        without a time are told apart only as a whole: the same ones in the same order, imported before.
-
-        Parameters
-        ----------
-        name
-            The format, one of `duelist.study.formats`.
-        path
-            The file.
-        again
-            Count every vote, whatever is in the log.
-        options
-            Those of the format, see docs/formats.md.
-        """
-        comparisons = list(read(name, path, **options))
-        now = _time(self._now())
-        votes = standing([c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)])
-        with self._changing() as tx:
-            if votes and not len(self._writer.known.arms):
-                self._put_arms(tx, *adopted_arms(comparisons))
-                self._writer.known.arms.follow(tx)
-            new = votes if again else unseen(votes, _log(tx, self._writer), now)
-            return Imported(add_votes(tx, self._writer.known, new), len(votes) - len(new))
-
     # -- reading -------------------------------------------------------------------------
 
     def votes(self) -> list[Vote]:
@@ -373,7 +333,8 @@ class Study(Owning, Deciding):
         """The duels that are out, one entry for every rater who has one."""
         with self._reading() as tx:
             now = self._now()
-            return [_shown(leased, self._reader.known.arms) for leased in tx.open_leases() if holds(leased[0], now)]
+            arms = self._reader.known.arms
+            return [_shown(leased, arms, tx) for leased in tx.open_leases() if holds(leased[0], now)]
 
     def policy(self) -> CompiledPolicy:
         """The policy as it stands after the whole log: a copy, with which you may do what you like."""
@@ -426,6 +387,9 @@ class Study(Owning, Deciding):
                     side.known.arms.forget()
                 raise
 
+    def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
+        return _vote(row, duel, self._reader)
+
     def _now(self) -> int:
         return round(self._clock() * 1e6)
 
@@ -441,7 +405,7 @@ def _log(tx: Transaction, side: Side) -> list[Vote]:
     return [_vote(row, duels[row.duel], side) for row in rows]
 
 
-def _shown(leased: Leased, arms: KnownArms) -> StudyDuel:
+def _shown(leased: Leased, arms: KnownArms, tx: Transaction) -> StudyDuel:
     lease, duel = leased
     return StudyDuel(
         id=duel.number,
@@ -457,6 +421,7 @@ def _shown(leased: Leased, arms: KnownArms) -> StudyDuel:
         layer=duel.layer,
         share=duel.share,
         kind=duel.kind,
+        prompt=arms.prompt(tx, duel.context),
     )
 
 
@@ -484,7 +449,3 @@ def _vote(row: VoteRow, duel: DuelRow, side: Side) -> Vote:
         expected=duel.expected,
         left_out=said is not None and said.left_out,
     )
-
-
-def _time(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
