@@ -71,6 +71,10 @@ class InvalidArchive(DuelistError, ValueError):
     """An archive of a study that is damaged, not whole, or of a version this release cannot read. Nothing was written."""
 
 
+class NothingLeft(NothingToAsk):
+    """A rater has answered every pair there is for them; others may have some left."""
+
+
 class VoteRefused(DuelistError, ValueError):
     """A vote that contradicts an earlier one, or that this rater was not asked for. Nothing was written."""
 

@@ -9,7 +9,7 @@ from duelist.study import create_study
 
 def filled(name="captions", votes=120, random_share=0.3, contexts=None):
     rng = np.random.default_rng(0)
-    study = create_study(name, storage="memory", policy="LocalPairUCB", random_share=random_share)
+    study = create_study(name, storage="memory", policy="LocalPairUCB", random_share=random_share, repeat_pairs=0)
     arms = rng.standard_normal((6, 3))
     study.add_arms([f"a{k}" for k in range(6)], arms, [f"text {k}" for k in range(6)], contexts)
     utilities = {f"a{k}": float(arms[k] @ [2.0, -1.0, 0.5]) for k in range(6)}

@@ -40,6 +40,7 @@ class KnownArms:
         self._newest = np.empty(0, np.int64)
         self._groups: dict[str | None, Ints] | None = None
         self._askable: dict[str | None, int] | None = None
+        self._group_of: Ints | None = None
         self._ready: tuple[str | None, Features] | None = None
         self._prompts: dict[str, Any] = {}
 
@@ -51,7 +52,7 @@ class KnownArms:
         """Take in what has changed in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
-        self._groups = self._askable = self._ready = None
+        self._groups = self._askable = self._ready = self._group_of = None
         self._prompts = {}
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
@@ -169,6 +170,8 @@ class KnownArms:
 
     def owners(self, rows: Ints) -> Ints:
         """The numbers of the arms that rows belong to."""
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
+            self.owner(int(rows.max() if rows.min() >= 0 else rows.min()))
         return self._owner[rows]
 
     def is_retired(self, number: int) -> bool:
@@ -194,9 +197,13 @@ class KnownArms:
             self._askable = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
         return self._askable
 
-    def context_of(self, number: int) -> str | None:
-        """The context of an arm."""
-        return self._rows[number].context
+    def group_of(self) -> Ints:
+        """Of each arm, which of the `askable` contexts it can be asked in; -1 for none."""
+        if self._group_of is None:
+            self._group_of = np.full(len(self._rows), -1, np.int64)
+            for place, context in enumerate(self.askable()):
+                self._group_of[self.groups()[context]] = place
+        return self._group_of
 
     def knows_context(self, context: str) -> bool:
         """Whether any arm, retired or not, is in that context."""

@@ -11,7 +11,7 @@ from collections import Counter
 from duelist.errors import LimitReached
 from duelist.study._arms import KnownArms
 from duelist.study._asking import Known, Leased, Wanted, pair_of
-from duelist.study._choosing import Pair
+from duelist.study._pairs import Pair
 from duelist.study.records import DuelKind, StudySettings
 from duelist.study.storage import Lesson, Transaction
 

@@ -64,6 +64,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
     for name in ("random_share", "gold_share"):
         _check_number(name, getattr(settings, name), 0, 1)
+    _check_repeats(settings.repeat_pairs)
     for name in ("most_votes", "most_votes_per_pair", "most_votes_per_rater"):
         if getattr(settings, name) is not None:
             _check_number(name, getattr(settings, name), 1, 2**53, whole=True)
@@ -99,6 +100,18 @@ def _check_criteria(criteria: tuple[Any, ...]) -> None:
         checked_text("criterion", criterion)
     if len(set(criteria)) != len(criteria):
         raise InvalidInput(f"criteria are {list(criteria)!r}; name each once")
+
+
+def _check_repeats(value: Any) -> None:
+    if value == "never":
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**9
+    share = isinstance(value, float) and 0.0 < value < 1.0
+    if not whole and not share:
+        raise InvalidInput(
+            f'repeat_pairs is {value!r}; give "never", a whole number of duels after which a rater may see a pair again, '
+            "or a share between 0 and 1 of duels that are repeated at random"
+        )
 
 
 def _check_number(name: str, value: Any, least: float, most: float, whole: bool = False) -> None:

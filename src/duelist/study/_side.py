@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from duelist.errors import RaterBlocked, StudyNotOpen, VoteRefused
-from duelist.study._arms import KnownArms
 from duelist.study._asking import Known
-from duelist.study._fold import Fold
 from duelist.study._limits import Tally
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.storage import RaterRow, Transaction
-from duelist.study.storage._turns import ThreadTurns
+from duelist.study.storage.turns import ThreadTurns
 
 _UNKNOWN: Final = -1
 
@@ -20,7 +18,7 @@ class Side:
     """What is known of a study, and the queue of the threads that use it."""
 
     def __init__(self, settings: StudySettings) -> None:
-        self.known = Known(settings, KnownArms(), Fold(settings))
+        self.known = Known(settings)
         self.turns = ThreadTurns()
         self.tally = Tally()
         self.name = ""
@@ -35,7 +33,7 @@ class Side:
             return False
         row = tx.study()
         if row.settings != self.known.settings:
-            self.known = Known(row.settings, self.known.arms, Fold(row.settings))
+            self.known = Known(row.settings, self.known.arms)
             self.tally = Tally()
         self.name, self.state = row.name, row.state
         self.raters = {rater.name: rater for rater in tx.raters()}

@@ -67,6 +67,9 @@ def create_study(
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
+        repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
+        share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
+        alike (such duels are of kind "repeat" and teach nothing about the arms).
 
     >>> study = create_study("colours", storage="memory")
     >>> study.add_arms(["red", "green", "blue"], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])

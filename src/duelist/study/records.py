@@ -84,6 +84,7 @@ class StudySettings:
     lease_seconds: float = 600.0
     raters_per_duel: int = 1
     random_share: float = 0.0
+    repeat_pairs: str | float = "never"
     goal: str | None = None
     criteria: tuple[str, ...] = ()
     most_votes: int | None = None

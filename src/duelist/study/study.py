@@ -45,7 +45,7 @@ from duelist.study._telling import Told, tell, undo
 from duelist.study._times import moment as _time
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
 from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
-from duelist.study.storage._turns import BUSY_SECONDS, waiting_for
+from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
 
 
 class Study(Owning, Filing, Deciding):
@@ -188,7 +188,8 @@ class Study(Owning, Filing, Deciding):
         """A duel for this rater, leased for `lease_seconds`.
 
         The rater has it until it is told: asking again returns the same duel. If the time runs out, the next rater who asks
-        may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so.
+        may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so, and
+        no rater is shown a pair again, unless `repeat_pairs` says so: `NothingLeft` tells that this rater is through.
 
         Parameters
         ----------
@@ -382,7 +383,7 @@ class Study(Owning, Filing, Deciding):
                         self.name, self.settings = side.name, side.known.settings
                     yield tx
             except BaseException:
-                side.known.fold.forget()
+                side.known.forget()
                 if side.known.arms.revision != revision:
                     side.known.arms.forget()
                 raise

@@ -31,6 +31,7 @@ from duelist.study.storage import (
     LeaseState,
     Lesson,
     RaterRow,
+    SeenRow,
     StagedRow,
     Storage,
     Transaction,
@@ -481,6 +482,29 @@ class StorageContract:
             assert [(x.sequence, x.criterion) for x in tx.lessons_since(0)] == [(1, None), (4, "short"), (5, None)]
             tx.put_rater(rater_row("ana", left_out=True))
             assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
+
+    def test_what_a_rater_has_seen(self, storage: Storage, study: int) -> None:
+        """Their rows of the log after a row, in order, with what was shown; and the sides of all duels after a duel."""
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(1), duel_row(2, first_row=5, second_row=4), duel_row(3, first_row=2, second_row=7)])
+            tx.add_votes(
+                [
+                    vote_row(1),
+                    vote_row(2, rater="ben"),
+                    vote_row(3, duel=2),
+                    vote_row(4, duel=1, outcome=None, revises=1, root=1),
+                ]
+            )
+        with self.again(storage).reading(study) as tx:
+            assert tx.seen_by("ana", 0) == [
+                SeenRow(1, 1, Outcome.FIRST, None, 0, 1),
+                SeenRow(3, 2, Outcome.FIRST, None, 5, 4),
+                SeenRow(4, 1, None, 1, 0, 1),
+            ]
+            assert [row.sequence for row in tx.seen_by("ana", 1)] == [3, 4]
+            assert tx.seen_by("nobody", 0) == []
+            assert sorted(tx.sides_since(1).tolist()) == [[2, 7], [5, 4]]
+            assert tx.sides_since(3).shape == (0, 2)
 
     def test_snapshots(self, storage: Storage, study: int) -> None:
         """The newest from before a row; any bytes; those that are dropped are gone."""

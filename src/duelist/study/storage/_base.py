@@ -193,6 +193,17 @@ class RaterRow(NamedTuple):
     created_at: int
 
 
+class SeenRow(NamedTuple):
+    """A row of the log with what its duel showed, left and right."""
+
+    sequence: int
+    duel: int
+    outcome: Outcome | None
+    revises: int | None
+    first_row: int
+    second_row: int
+
+
 class Lesson(NamedTuple):
     """What a row of the log teaches: the vote, and what of its duel the policy wants to know."""
 
@@ -343,6 +354,10 @@ class Transaction(ABC):
         """All duels after that one, in order."""
 
     @abstractmethod
+    def sides_since(self, number: int) -> NDArray[np.int64]:
+        """The rows of features that all duels after that one showed, left and right (duels, 2), in any order."""
+
+    @abstractmethod
     def waiting_duels(self, rater: str, context: str | None, limit: int) -> list[DuelRow]:
         """Duels with room for this rater: of the first `limit` with any room (the fullest first, then the oldest;
         only those of the context, if one is given), those that the rater has not told.
@@ -375,6 +390,10 @@ class Transaction(ABC):
     @abstractmethod
     def votes_since(self, sequence: int) -> list[VoteRow]:
         """The log after that row, in order."""
+
+    @abstractmethod
+    def seen_by(self, rater: str, sequence: int) -> list[SeenRow]:
+        """A rater's rows of the log after that row, in order."""
 
     @abstractmethod
     def lessons_since(self, sequence: int) -> list[Lesson]:

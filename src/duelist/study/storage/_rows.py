@@ -20,6 +20,7 @@ from duelist.study.storage._base import (
     LeaseState,
     Lesson,
     RaterRow,
+    SeenRow,
     StudyRow,
     VoteRow,
 )
@@ -143,6 +144,13 @@ def vote_from(row: Sequence[Any]) -> VoteRow:
         sequence, duel, rater, _outcome(outcome), told_at, Source(source), seconds, late, revises, root, reason,
         criterion or None, batch,
     )  # fmt: skip
+
+
+@whole
+def seen_from(row: Sequence[Any]) -> SeenRow:
+    """A row of the log with what its duel showed."""
+    sequence, duel, outcome, revises, first_row, second_row = row
+    return SeenRow(sequence, duel, _outcome(outcome), revises, first_row, second_row)
 
 
 @whole

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from duelist.errors import StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
 from duelist.study.records import StudySettings
@@ -24,6 +25,7 @@ from duelist.study.storage._base import (
     FeatureChunk,
     LeaseRow,
     Lesson,
+    SeenRow,
     Storage,
     StudyRow,
     VoteRow,
@@ -41,6 +43,7 @@ from duelist.study.storage._rows import (
     duel_values,
     lease_from,
     lesson_from,
+    seen_from,
     study_from,
     to_json,
     vote_from,
@@ -110,6 +113,11 @@ class SqlTransaction(ColumnsTransaction):
         """All duels after that one, in order."""
         return [duel_from(row) for row in self._rows(say.DUELS_SINCE, since=number)]
 
+    def sides_since(self, number: int) -> NDArray[np.int64]:
+        """The rows of features that all duels after that one showed, left and right (duels, 2), in any order."""
+        found = self._rows(say.SIDES_SINCE, since=number)
+        return np.array([tuple(row) for row in found], np.int64).reshape(-1, 2)
+
     def waiting_duels(self, rater: str, context: str | None, limit: int) -> list[DuelRow]:
         """Duels with room for this rater; see the contract for which and in what order."""
         if context is None:
@@ -151,6 +159,11 @@ class SqlTransaction(ColumnsTransaction):
     def votes_since(self, sequence: int) -> list[VoteRow]:
         """The log after that row, in order."""
         return [vote_from(row) for row in self._rows(say.VOTES_SINCE, since=sequence)]
+
+    def seen_by(self, rater: str, sequence: int) -> list[SeenRow]:
+        """A rater's rows of the log after that row, in order."""
+        found = self._rows(say.SEEN_BY, by=rater, since=sequence)
+        return sorted((seen_from(row) for row in found), key=lambda row: row.sequence)
 
     def lessons_since(self, sequence: int) -> list[Lesson]:
         """What the log after that row teaches, in order."""

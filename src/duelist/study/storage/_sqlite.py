@@ -2,7 +2,7 @@
 
 A file is opened with a write-ahead log, so that readers never wait, and with `synchronous=FULL`, so that a vote that was
 acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle;
-and they queue for it, see `_turns`.
+and they queue for it, see `turns`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from duelist.errors import StorageWarning, UnknownStudy
 from duelist.study.storage._explain import explaining
 from duelist.study.storage._sql import SqlStorage
-from duelist.study.storage._turns import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
+from duelist.study.storage.turns import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
 
 _NETWORKED: Final = (
     "nfs",

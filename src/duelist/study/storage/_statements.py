@@ -64,6 +64,9 @@ DUEL: Final = sa.select(*_columns(duels)).where(duels.c.study_id == _study, duel
 DUELS_SINCE: Final = (
     sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number > _since).order_by(duels.c.number)
 )
+SIDES_SINCE: Final = sa.select(duels.c.first_row, duels.c.second_row).where(
+    duels.c.study_id == _study, duels.c.number > _since
+)
 
 
 def _waiting(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -112,6 +115,11 @@ VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
 _LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.left_out == sa.true())
 VOTES_SINCE: Final = (
     sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)
+)
+SEEN_BY: Final = (
+    sa.select(votes.c.sequence, votes.c.duel, votes.c.outcome, votes.c.revises, duels.c.first_row, duels.c.second_row)
+    .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
+    .where(votes.c.study_id == _study, votes.c.rater == given("by"), votes.c.sequence > _since)
 )
 LESSONS_SINCE: Final = (
     sa.select(
