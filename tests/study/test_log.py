@@ -111,7 +111,7 @@ def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.
 
     monkeypatch.setattr(_fold, "learn", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        other.recommend()
+        other.policy()
     monkeypatch.undo()
     assert other.policy().snapshot() == rebuilt(study).snapshot()
 
