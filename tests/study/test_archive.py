@@ -36,7 +36,15 @@ from tests.study.test_owning import play
 def eventful(storage: str, clock: Clock) -> Study:
     """A study with something in every table."""
     study = create_study(
-        "evéntful", storage, policy="VACDB", seed=3, random_share=0.3, gold_share=0.5, lease_seconds=7, goal="rank", repeat_pairs=0
+        "evéntful",
+        storage,
+        policy="VACDB",
+        seed=3,
+        random_share=0.3,
+        gold_share=0.5,
+        lease_seconds=7,
+        goal="rank",
+        repeat_pairs=0,
     )
     study._clock = clock
     corners = np.array([[x, y] for x in (-1, 0, 1) for y in (-1, 0.1, 1)])
