@@ -128,6 +128,10 @@ class KnownArms:
         except (KeyError, TypeError) as error:
             raise UnknownArm(f"arm {error.args[0]!r} is not in this study; add it with `add_arms`") from None
 
+    def ids(self) -> frozenset[str]:
+        """The ids of all arms."""
+        return frozenset(self._number)
+
     def id_of(self, number: int) -> str:
         """The id of an arm."""
         return self._rows[number].id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.study._arms import KnownArms
 from duelist.study._checks import checked_payloads, checked_text
 from duelist.study._identity import Logged, Scan, everything, log_between, stretches, unseen
-from duelist.study._importing import Described, FileArms, Imported, add_votes, revise, settled, wanted
+from duelist.study._importing import Described, FileArms, Imported, settled, wanted
 from duelist.study._side import Side
+from duelist.study._staging import Packed, Staging, packed
 from duelist.study.formats import Comparison, Written, read, write
 from duelist.study.records import ChosenBy, DuelKind, Vote, standing
 from duelist.study.storage import ContextRow, DuelRow, Transaction, VoteRow
@@ -25,10 +27,9 @@ _AT_ONCE = 1024
 """Votes whose texts are in memory at a time."""
 
 
-class Filing(ABC):
+class Filing(Staging):
     """The half of `Study` that deals with files."""
 
-    _writer: Side
     _reader: Side
 
     @abstractmethod
@@ -46,10 +47,6 @@ class Filing(ABC):
     @abstractmethod
     def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
         """Add arms that are not there."""
-
-    @abstractmethod
-    def _now(self) -> int:
-        """Microseconds since 1970."""
 
     # -- contexts ------------------------------------------------------------------------
 
@@ -85,8 +82,12 @@ class Filing(ABC):
         the log already.
         """
         given = [Comparison.of_vote(vote) for vote in standing(list(votes))]
-        with self._changing() as tx:
-            return add_votes(tx, self._writer.known, given, self._now())
+        with self._reading():
+            ids = self._reader.known.arms.ids()
+        new = packed(given, ids)
+        while not self._accept(new, {}):
+            pass
+        return new.votes
 
     def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
         """Take the votes of a file into the log, all or none. The policy learns them like any others.
@@ -113,23 +114,46 @@ class Filing(ABC):
         for row in self._rows_of(name, path, options):
             scan.take(row)
             arms.take(row)
-        log = Logged()
-        if not again:
+        self._finish_imports()
+        while True:
+            log = Logged()
             with self._reading() as tx:
-                log.follow(tx, self._reader.known.arms)
-        with self._changing() as tx:
-            known = self._writer.known
-            if scan.chains and not len(known.arms):
-                self._put_arms(tx, *arms.described())
-                known.arms.follow(tx)
-            if not again:
-                log.follow(tx, known.arms)
+                ids = self._reader.known.arms.ids()
+                if not again:
+                    log.follow(tx, self._reader.known.arms)
             plan = everything(scan) if again else unseen(scan, log)
             dropped: Counter[str] = Counter()
-            new = _counting(wanted(self._rows_of(name, path, options), scan, plan), dropped)
-            added = add_votes(tx, known, new, self._now()) if plan.new else 0
-            revised = revise(tx, known, {row: scan.last[root] for root, row in plan.revised.items()})
-        return Imported(added, plan.known, revised, dict(plan.left_out), dict(dropped))
+            rows = _counting(wanted(self._rows_of(name, path, options), scan, plan), dropped)
+            new = packed(rows if plan.new else (), ids or None)
+            revisions = {row: scan.last[root] for root, row in plan.revised.items()}
+            described = arms.described() if scan.chains and not ids else None
+            if self._accept(new, revisions, described, None if again else _Unchanged(log, scan)):
+                return Imported(new.votes, plan.known, len(revisions), dict(plan.left_out), dict(dropped))
+
+    def _accept(
+        self,
+        new: Packed,
+        revisions: Mapping[int, Comparison],
+        described: tuple[list[Described], NDArray[np.float32]] | None = None,
+        unchanged: _Unchanged | None = None,
+    ) -> bool:
+        """Take an import in, unless the study has changed so that it must be planned anew; whether it was."""
+        with self._changing() as tx:
+            known = self._writer.known
+            if tx.next_staged() is not None:
+                staged = False  # somebody else was first
+            elif (described is not None and len(known.arms)) or (
+                unchanged is not None and not unchanged(tx, known.arms)
+            ):
+                return False
+            else:
+                if described is not None:
+                    self._put_arms(tx, *described)
+                    known.arms.follow(tx)
+                self._stage(tx, new, revisions)
+                staged = True
+        self._finish_imports()
+        return staged
 
     @staticmethod
     def _rows_of(name: str, path: str | Path, options: Mapping[str, Any]) -> Iterator[Comparison]:
@@ -147,6 +171,24 @@ class Filing(ABC):
             log = _Log(self, tx, whole=name == "jsonl")
             written = write(name, log, path, **options)
         return replace(written, left_out=dict(log.left_out) | dict(written.left_out))
+
+
+class _Unchanged:
+    """Whether the log is still as it was when an import was planned, as far as that matters."""
+
+    def __init__(self, log: Logged, scan: Scan) -> None:
+        self._log = log
+        self._marks = {row.mark for row in scan.rows}
+
+    def __call__(self, tx: Transaction, arms: KnownArms) -> bool:
+        before, batches = self._log.sequence, len(self._log.batches)
+        revised = len(self._log.latest)
+        self._log.follow(tx, arms)
+        if self._log.sequence == before:
+            return True
+        news = self._log.marks
+        met = any(news[mark][-1] > before for mark in self._marks if mark in news)
+        return not met and len(self._log.batches) == batches and len(self._log.latest) == revised
 
 
 class _Log(Iterable[Comparison]):

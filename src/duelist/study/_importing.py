@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.errors import InvalidInput
+from duelist.errors import InvalidInput, UnknownArm
 from duelist.policies import CompiledPolicy
 from duelist.study._asking import Known
 from duelist.study._checks import checked_text
@@ -129,16 +129,27 @@ def wanted(rows: Iterable[Comparison], scan: Scan, plan: Plan) -> Iterator[Compa
 # -- into the log ------------------------------------------------------------------------
 
 
-def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: int) -> int:
-    """Add votes, each with a duel of its own; how many there were. `now` stands in for the time of asking where there is none.
+def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
+    """Refuse what cannot be in a log; `arms` are the ids of those in the study, None if it takes what comes."""
+    for what in ("rater", "context", "reason", "criterion"):
+        text = getattr(vote, what)
+        if text is not None:
+            checked_text(what, text)
+    if vote.first == vote.second:
+        raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
+    for arm in (vote.first, vote.second):
+        if arms is not None and arm not in arms:
+            raise UnknownArm(f"arm {arm!r} is not in this study; add it with `add_arms`")
 
-    The policy places each where it belongs after those before it, so that history teaches as if it had been asked for.
+
+def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: int, batch: int) -> None:
+    """Add votes that were checked, each with a duel of its own. `now` stands in for the time of asking where there is none.
+
+    `batch` is the number of the import. The policy places each where it belongs after those before it, so that history teaches
+    as if it had been asked for.
     """
-    batch = tx.counters.n_votes + 1
     stream = iter(votes)
     while stretch := list(islice(stream, STRETCH)):
-        if tx.counters.n_votes < batch:
-            known.fold.begin(tx, known.arms)
         policy = known.fold.follow(tx, known.arms)
         before = tx.counters.n_votes
         duels: list[DuelRow] = []
@@ -155,7 +166,6 @@ def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: i
         tx.add_details(_details(tx, known, stretch, duels))
         known.fold.learned_until(tx.counters.n_votes)
         known.fold.keep(tx, known.arms, before)
-    return tx.counters.n_votes - batch + 1
 
 
 def _rows(
@@ -163,12 +173,6 @@ def _rows(
 ) -> tuple[DuelRow, VoteRow]:
     """The duel and the row of the log of one vote."""
     arms = known.arms
-    for what in ("rater", "context", "reason", "criterion"):
-        text = getattr(vote, what)
-        if text is not None:
-            checked_text(what, text)
-    if vote.first == vote.second:
-        raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
     layer, share = policy.place(arms.difference(first, second))
     time = None if vote.told_at is None else microseconds(vote.told_at)

@@ -264,7 +264,7 @@ class Owning(ABC):
 
     def archive(self, path: str | Path) -> Path:
         """Write everything there is of this study into one file, from which `restore_study` makes it again to the bit."""
-        with self._reading() as tx:
+        with self._storage.reading(self._id) as tx:  # all there is, an import that is on its way too
             return write_archive(tx, Path(path))
 
 

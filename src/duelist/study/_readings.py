@@ -161,7 +161,7 @@ class Readings(ABC):
     def _seen(self, scope: _Scope) -> _Seen:
         kept = self._kept
         with kept.lock:
-            kept.log.follow(lambda: self._storage.reading(self._id))
+            kept.log.follow(lambda: self._storage.viewing(self._id))
             if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
                 scope = scope._replace(criterion=self.settings.main_criterion)
             return _look(kept.log, scope)

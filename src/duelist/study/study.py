@@ -51,10 +51,11 @@ from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
 class Study(Owning, Filing, Deciding):
     """A study in a storage; made by `create_study` and `load_study`.
 
-    `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
+    `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all
+    who share it, and with SQLite this machine's.
     """
 
-    def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] | None = None) -> None:
         self._storage = storage
         self._id = row.id
         # Readers have copies and a queue of their own: nobody who asks or tells waits for a reading.
@@ -69,7 +70,7 @@ class Study(Owning, Filing, Deciding):
 
     def __len__(self) -> int:
         """Rows in the log."""
-        with self._storage.reading(self._id) as tx:
+        with self._storage.viewing(self._id) as tx:
             return tx.counters.n_votes
 
     def __bool__(self) -> bool:
@@ -205,7 +206,7 @@ class Study(Owning, Filing, Deciding):
         """
         rater = checked_rater(rater)
         with self._writing() as tx:
-            side, now = self._writer, self._now()
+            side, now = self._writer, self._now(tx)
             side.permit_asking(rater)
 
             def gate(out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
@@ -312,7 +313,7 @@ class Study(Owning, Filing, Deciding):
             for criterion, outcome in outcomes.items()
         ]
         with self._writing() as tx:
-            side, now = self._writer, self._now()
+            side, now = self._writer, self._now(tx)
             return [_vote(*tell(tx, side.known, told, now, side.refused_vote(rater)), side) for told in given]
 
     def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
@@ -320,7 +321,7 @@ class Study(Owning, Filing, Deciding):
         number, rater = checked_number(duel), checked_rater(rater)
         with self._writing() as tx:
             side = self._writer
-            undone = undo(tx, side.known, number, rater, self._now(), criterion, side.refused_vote(rater))
+            undone = undo(tx, side.known, number, rater, self._now(tx), criterion, side.refused_vote(rater))
             return _vote(*undone, side)
 
     # -- reading -------------------------------------------------------------------------
@@ -333,7 +334,7 @@ class Study(Owning, Filing, Deciding):
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
         with self._reading() as tx:
-            now = self._now()
+            now = self._now(tx)
             arms = self._reader.known.arms
             return [_shown(leased, arms, tx) for leased in tx.open_leases() if holds(leased[0], now)]
 
@@ -353,6 +354,7 @@ class Study(Owning, Filing, Deciding):
         """One transaction that writes; what is known of the study then is `self._writer.known`."""
         with self._following(self._writer, self._storage.writing) as tx:
             yield tx
+        self._help(tx.waiting)
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:
@@ -364,7 +366,7 @@ class Study(Owning, Filing, Deciding):
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
         """One transaction that reads; what is known of the study then is `self._reader.known`. Nobody who writes waits for it."""
-        with self._following(self._reader, self._storage.reading) as tx:
+        with self._following(self._reader, self._storage.viewing) as tx:
             yield tx
 
     @contextmanager
@@ -391,8 +393,11 @@ class Study(Owning, Filing, Deciding):
     def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
         return _vote(row, duel, self._reader)
 
-    def _now(self) -> int:
-        return round(self._clock() * 1e6)
+    def _now(self, tx: Transaction | None = None) -> int:
+        """The time in microseconds: the storage's where it tells it, so that all who share it go by one clock."""
+        if self._clock is not None:
+            return round(self._clock() * 1e6)
+        return round(time.time() * 1e6) if tx is None else tx.now
 
 
 def _log(tx: Transaction, side: Side) -> list[Vote]:

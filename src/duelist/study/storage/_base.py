@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -218,10 +218,25 @@ class Lesson(NamedTuple):
     rater: str | None = None
 
 
+class Staged(NamedTuple):
+    """What of an import is not yet in the log, if there is one: the next part, and the row of the log that the import began after."""
+
+    part: int
+    since: int
+
+
 class Transaction(ABC):
     """What can be read and written of one study, while nobody else writes to it."""
 
     counters: Counters
+    now: int
+    """Microseconds since 1970 by the clock of the storage, when the transaction had begun: one clock for all who share it."""
+    waiting: Staged | None
+    """The import that goes into the log little by little."""
+
+    @abstractmethod
+    def show_until(self, sequence: int) -> None:
+        """Show the log as if it ended with that row."""
 
     # -- what the owner says -------------------------------------------------------------
 
@@ -282,6 +297,10 @@ class Transaction(ABC):
     @abstractmethod
     def staged(self) -> list[StagedRow]:
         """What waits to go into the log, in order."""
+
+    @abstractmethod
+    def next_staged(self) -> StagedRow | None:
+        """What goes into the log next."""
 
     @abstractmethod
     def add_staged(self, rows: Sequence[StagedRow]) -> None:
@@ -446,6 +465,14 @@ class Storage(ABC):
     @abstractmethod
     def reading(self, study_id: int) -> AbstractContextManager[Transaction]:
         """A consistent view of what is committed; what is written in it is refused or undone."""
+
+    @contextmanager
+    def viewing(self, study_id: int) -> Iterator[Transaction]:
+        """As `reading`, with the log as it was before an import that is not whole in it yet."""
+        with self.reading(study_id) as tx:
+            if tx.waiting is not None:
+                tx.show_until(tx.waiting.since)
+            yield tx
 
     @abstractmethod
     def close(self) -> None:

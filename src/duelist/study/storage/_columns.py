@@ -62,7 +62,7 @@ class ColumnsTransaction(OwningTransaction):
 
     def vote_columns(self, after: int, until: int) -> VoteColumns:
         """The rows of the log after the one up to the other, in order."""
-        return VoteColumns(*map(_column, self._one(VOTES, after=after, until=until)))
+        return VoteColumns(*map(_column, self._one(VOTES, after=after, until=min(until, self._until))))
 
     def duel_columns(self, after: int, until: int) -> DuelColumns:
         """The duels after the one up to the other, in order."""

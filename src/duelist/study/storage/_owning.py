@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -20,6 +21,7 @@ from duelist.study.storage._base import (
     DuelRow,
     LeaseRow,
     RaterRow,
+    Staged,
     StagedRow,
     StudyRow,
     Transaction,
@@ -93,9 +95,16 @@ LEASES_BETWEEN: Final = _between(leases, leases.c.duel)
 VOTES_BETWEEN: Final = _between(votes, votes.c.sequence)
 DETAILS_BETWEEN: Final = _between(details, details.c.duel)
 ADD_DETAILS: Final = sa.insert(details)
+NEXT_STAGED: Final = (
+    sa.select(staged.c.number, staged.c.since, staged.c.body)
+    .where(staged.c.study_id == _study)
+    .order_by(staged.c.number)
+    .limit(1)
+)
 STAGED: Final = sa.select(staged.c.number, staged.c.since, staged.c.body).where(staged.c.study_id == _study)
 ADD_STAGED: Final = sa.insert(staged)
 DROP_STAGED: Final = sa.delete(staged).where(staged.c.study_id == _study, staged.c.number == given("unwanted"))
+_NO_END: Final = 2**62
 _NAMES: Final = 500
 """How many contexts are looked up at a time: databases take so many values in one statement, and not many more."""
 
@@ -108,10 +117,30 @@ def settings_text(settings: StudySettings) -> str:
 class OwningTransaction(Transaction):
     """A transaction of one study on one connection."""
 
-    def __init__(self, connection: sa.Connection, study_id: int, counters: Counters) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        study_id: int,
+        counters: Counters,
+        now: int | None = None,
+        waiting: Staged | None = None,
+    ) -> None:
         self._connection = connection
         self._study_id = study_id
+        self._until = _NO_END
         self.counters = counters
+        self.now = round(time.time() * 1e6) if now is None else now
+        self.waiting = waiting
+
+    @property
+    def shown_until(self) -> int:
+        """The last row that may be shown."""
+        return self._until
+
+    def show_until(self, sequence: int) -> None:
+        """Show the log as if it ended with that row."""
+        self._until = min(sequence, self._until, self.counters.n_votes)
+        self.counters.n_votes = self._until
 
     def _rows(self, statement: sa.Executable, **values: Any) -> Sequence[Any]:
         return self._connection.execute(statement, {"study": self._study_id, **values}).all()
@@ -208,7 +237,7 @@ class OwningTransaction(Transaction):
 
     def votes_between(self, after: int, until: int) -> list[VoteRow]:
         """The rows of the log after the one up to the other, in order."""
-        found = self._rows(VOTES_BETWEEN, after=after, until=until)
+        found = self._rows(VOTES_BETWEEN, after=after, until=min(until, self._until))
         return sorted((vote_from(row) for row in found), key=lambda row: row.sequence)
 
     def details(self, first: int, last: int) -> list[DetailRow]:
@@ -225,6 +254,11 @@ class OwningTransaction(Transaction):
     def staged(self) -> list[StagedRow]:
         """What waits to go into the log, in order."""
         return sorted(StagedRow(number, since, bytes(body)) for number, since, body in self._rows(STAGED))
+
+    def next_staged(self) -> StagedRow | None:
+        """What goes into the log next."""
+        found = self._one(NEXT_STAGED)
+        return None if found is None else StagedRow(found[0], found[1], bytes(found[2]))
 
     def add_staged(self, rows: Sequence[StagedRow]) -> None:
         """More that waits."""

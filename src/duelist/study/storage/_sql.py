@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sqlalchemy as sa
@@ -26,6 +26,7 @@ from duelist.study.storage._base import (
     LeaseRow,
     Lesson,
     SeenRow,
+    Staged,
     Storage,
     StudyRow,
     VoteRow,
@@ -158,7 +159,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def votes_since(self, sequence: int) -> list[VoteRow]:
         """The log after that row, in order."""
-        return [vote_from(row) for row in self._rows(say.VOTES_SINCE, since=sequence)]
+        return [vote_from(row) for row in self._rows(say.VOTES_SINCE, since=sequence, until=self._until)]
 
     def seen_by(self, rater: str, sequence: int) -> list[SeenRow]:
         """A rater's rows of the log after that row, in order."""
@@ -167,7 +168,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def lessons_since(self, sequence: int) -> list[Lesson]:
         """What the log after that row teaches, in order."""
-        found = self._rows(say.LESSONS_SINCE, since=sequence)
+        found = self._rows(say.LESSONS_SINCE, since=sequence, until=self._until)
         return [lesson_from(row) for row in found]
 
     # -- snapshots -----------------------------------------------------------------------
@@ -203,6 +204,10 @@ class SqlStorage(Storage):
         weakref.finalize(self, self._engine.dispose)
 
     # -- what databases differ in --------------------------------------------------------
+
+    _count: ClassVar[sa.Executable] = say.COUNT
+    _count_and_lock: ClassVar[sa.Executable] = say.COUNT_AND_LOCK
+    """What every transaction begins with. A database that others reach as well tells the time with it."""
 
     @abstractmethod
     def _make_engine(self, url: sa.URL) -> sa.Engine:
@@ -264,7 +269,7 @@ class SqlStorage(Storage):
     def delete_study(self, study_id: int) -> None:
         """Delete a study and everything in it."""
         with self._begun(self._writer) as connection:
-            self._counters(connection, study_id, say.COUNT_AND_LOCK)
+            self._begin(connection, study_id, self._count_and_lock)
             for table in CHILDREN:
                 connection.execute(sa.delete(table).where(table.c.study_id == study_id))
             connection.execute(sa.delete(studies).where(studies.c.id == study_id))
@@ -273,20 +278,20 @@ class SqlStorage(Storage):
     def writing(self, study_id: int) -> Iterator[SqlTransaction]:
         """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
         with self._begun(self._writer) as connection:
-            counters = self._counters(connection, study_id, say.COUNT_AND_LOCK)
-            transaction = SqlTransaction(connection, study_id, replace(counters))
+            transaction = self._begin(connection, study_id, self._count_and_lock)
+            before = replace(transaction.counters)
             yield transaction
-            if transaction.counters != counters:
+            if transaction.counters != before:
                 transaction.save_counters()
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:
         """A consistent view of what is committed; what is written in it is refused or undone."""
         with self._begun(self._reader) as connection:
-            counters = self._counters(connection, study_id, say.COUNT)
-            transaction = SqlTransaction(connection, study_id, replace(counters))
+            transaction = self._begin(connection, study_id, self._count)
+            before = replace(transaction.counters)
             yield transaction
-            if transaction.counters != counters:
+            if transaction.counters != replace(before, n_votes=min(before.n_votes, transaction.shown_until)):
                 raise StorageError(f"counters of study {study_id} were changed while reading; use `writing`")
             connection.rollback()
 
@@ -302,11 +307,13 @@ class SqlStorage(Storage):
         with explaining(self.url), turn, engine.begin() as connection:
             yield connection
 
-    def _counters(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> Counters:
+    def _begin(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> SqlTransaction:
         found = connection.execute(statement, {"study": study_id}).first()
         if found is None:
             raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
-        return Counters(*found)
+        *counters, part, since, now = found
+        waiting = None if part is None else Staged(part, since)
+        return SqlTransaction(connection, study_id, Counters(*counters), now, waiting)
 
     def check(self, create: bool) -> None:
         """Make the tables where there are none and `create` says so; refuse what this release cannot work with."""

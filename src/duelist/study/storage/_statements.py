@@ -13,7 +13,7 @@ from sqlalchemy import bindparam as given
 
 from duelist.study.records import DuelKind
 from duelist.study.storage._base import LeaseState
-from duelist.study.storage._tables import arms, duels, features, leases, raters, snapshots, studies, votes
+from duelist.study.storage._tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
 
 COUNTERS: Final = (
     "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at", "revision", "counting_revision",
@@ -21,6 +21,7 @@ COUNTERS: Final = (
 
 _study = given("study", type_=sa.BigInteger)
 _since = given("since", type_=sa.BigInteger)
+_until = given("until", type_=sa.BigInteger)
 
 
 def _columns(table: sa.Table) -> list[sa.Column[Any]]:
@@ -28,8 +29,24 @@ def _columns(table: sa.Table) -> list[sa.Column[Any]]:
     return [column for column in table.c if column.name != "study_id"]
 
 
-COUNT: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
-COUNT_AND_LOCK: Final = COUNT.with_for_update()
+_counted: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
+_waiting_for: Final = tuple(
+    sa.select(column).where(staged.c.study_id == _study).order_by(staged.c.number).limit(1).scalar_subquery()
+    for column in (staged.c.number, staged.c.since)
+)
+
+
+def count(now: sa.ColumnElement[Any] | None = None, lock: bool = False) -> sa.Select[Any]:
+    """The counters of a study, its next staged part, and the time if the database tells it; with a lock on its row, if one is wanted.
+
+    What is beside the counters is looked at when the lock is there.
+    """
+    row = (_counted.with_for_update() if lock else _counted).cte("counted")
+    return sa.select(*row.c, *(column.label(None) for column in _waiting_for), sa.null() if now is None else now)
+
+
+COUNT: Final = count()
+COUNT_AND_LOCK: Final = count(lock=True)
 SAVE_COUNTERS: Final = (
     sa.update(studies).where(studies.c.id == _study).values({name: given("new_" + name) for name in COUNTERS})
 )
@@ -114,7 +131,9 @@ VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
 )
 _LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.left_out == sa.true())
 VOTES_SINCE: Final = (
-    sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)
+    sa.select(*_columns(votes))
+    .where(votes.c.study_id == _study, votes.c.sequence > _since, votes.c.sequence <= _until)
+    .order_by(votes.c.sequence)
 )
 SEEN_BY: Final = (
     sa.select(votes.c.sequence, votes.c.duel, votes.c.outcome, votes.c.revises, duels.c.first_row, duels.c.second_row)
@@ -137,6 +156,7 @@ LESSONS_SINCE: Final = (
     .where(
         votes.c.study_id == _study,
         votes.c.sequence > _since,
+        votes.c.sequence <= _until,
         duels.c.kind == DuelKind.NORMAL.value,
         votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT),
     )
