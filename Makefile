@@ -27,7 +27,7 @@ test: install postgres
 
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
 crash: install postgres
-	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py -v -rP
+	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
 
 lint: install
 	$(BIN)/ruff check .

@@ -48,6 +48,33 @@ class NothingToAsk(DuelistError):
     """No pair can be asked now: too few arms, or every pair is out."""
 
 
+class StudyNotOpen(NothingToAsk):
+    """The study's owner has paused, ended or put it away; `open` opens it again."""
+
+
+class LimitReached(NothingToAsk):
+    """As many votes as the study's owner wants: in total, on every pair, or of this rater; `limit` sets how many."""
+
+
+class RaterBlocked(NothingToAsk):
+    """The study's owner does not want to ask this rater; `unblock` takes that back."""
+
+
+class UnknownRater(DuelistError, KeyError):
+    """A rater who never came to the study."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class InvalidArchive(DuelistError, ValueError):
+    """An archive of a study that is damaged, not whole, or of a version this release cannot read. Nothing was written."""
+
+
+class NothingLeft(NothingToAsk):
+    """A rater has answered every pair there is for them; others may have some left."""
+
+
 class VoteRefused(DuelistError, ValueError):
     """A vote that contradicts an earlier one, or that this rater was not asked for. Nothing was written."""
 
@@ -86,3 +113,7 @@ class ConnectionLost(StorageError):
 
 class StorageWarning(UserWarning):
     """A storage that works, but not as safely as it could."""
+
+
+class NotConnected(UserWarning):
+    """Arms are ranked that no chain of votes connects: nothing but the prior says which is better."""

@@ -85,7 +85,9 @@ def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delt
     seen = _look(arms, theta, curvature, ridge, delta)
     order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
     probability = _probability(seen.whitened[order], -seen.gaps[order])
-    return Recommendation(seen.best, probability, _lead(seen.best, seen.gaps, seen.squares), tuple(order), delta)
+    return Recommendation(
+        seen.best, probability, lead_interval(seen.best, seen.gaps, seen.squares), tuple(order), delta
+    )
 
 
 def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> int | None:
@@ -110,12 +112,13 @@ def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: f
     squares = np.square(whitened - whitened[best]).sum(axis=1)
     prior = np.square(arms - arms[best]).sum(axis=1) / ridge
     gaps = utilities[best] - utilities
-    kept = _not_ruled_out(gaps, squares, prior, delta)
+    kept = not_ruled_out(gaps, squares, prior, delta)
     kept[best] = True
     return _Look(best, gaps, squares, whitened, kept)
 
 
-def _not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -> NDArray[np.bool_]:
+def not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -> NDArray[np.bool_]:
+    """The arms that the rule of this module leaves, by g, w^2 and w_0^2 of each; the best has 0 everywhere and is left."""
     others = max(len(gaps) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         lead = np.where(squares > 0.0, gaps / np.sqrt(squares), 0.0)
@@ -125,7 +128,8 @@ def _not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -
     return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
 
 
-def _lead(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:
+def lead_interval(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:
+    """95 % interval of the lead of `best` over the arm that comes closest to being better."""
     others = np.flatnonzero(np.arange(len(gaps)) != best)
     if others.size == 0:
         return 0.0, 0.0

@@ -11,6 +11,7 @@ from duelist import demo
 from duelist.cli import defaults
 from duelist.experiments import tuning
 from duelist.paper import CATALOG
+from duelist.study import GOALS
 from duelist.study.formats import FORMATS
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
@@ -29,7 +30,17 @@ try:
 finally:
     print("loaded", json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
-HELPS = [[], ["simulate"], ["tune"], ["reproduce"], ["demo"], ["study"], ["study", "create"], ["storage", "upgrade"]]
+HELPS = [
+    [],
+    ["simulate"],
+    ["tune"],
+    ["reproduce"],
+    ["demo"],
+    ["study"],
+    ["study", "create"],
+    ["study", "limit"],
+    ["storage", "upgrade"],
+]
 
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
@@ -47,6 +58,7 @@ def test_what_help_says_of_the_library_is_so():
     assert {
         "STORAGE": DEFAULT_STORAGE,
         "POLICY": DEFAULT_POLICY,
+        "GOALS": ", ".join(GOALS),
         "OUTCOMES": ", ".join(Outcome),
         "SOURCES": ", ".join(Source),
         "SOURCE": Source.HUMAN.value,

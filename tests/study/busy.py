@@ -24,7 +24,7 @@ from duelist.policies import CompiledPolicy, restore_policy
 from duelist.study import Study, Vote, create_study, load_study, standing
 from duelist.study.records import WINS
 
-N_ARMS, DIM, POLICY = 40, 4, "VACDB"
+N_ARMS, DIM, POLICY = 120, 4, "VACDB"
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
 

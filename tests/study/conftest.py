@@ -76,7 +76,7 @@ def path_of(url: str) -> Path:
 
 
 def filled(name: str = "study", storage: str | None = "memory", n_arms: int = 6, **settings: object) -> Study:
-    """A study with arms a0, a1, ..."""
-    study = create_study(name, storage, **{"policy": "MaxInP", **settings})
+    """A study with arms a0, a1, ... in which one rater may answer a pair as often as a test wants."""
+    study = create_study(name, storage, **{"policy": "MaxInP", "repeat_pairs": 0, **settings})
     study.add_arms([f"a{k}" for k in range(n_arms)], features(n_arms))
     return study

@@ -46,8 +46,8 @@ def server() -> Iterator[sa.URL]:
 
 
 @contextmanager
-def own_server() -> Iterator[sa.URL]:
-    """A running server in a temporary folder of this machine."""
+def own_server(durable: bool = False) -> Iterator[sa.URL]:
+    """A running server in a temporary folder of this machine; one that waits for the disk if it shall be `durable`."""
     initdb, pg_ctl = binary("initdb"), binary("pg_ctl")
     folder = Path(tempfile.mkdtemp(prefix="duelist-pg-"))
     user = _user()
@@ -64,8 +64,9 @@ def own_server() -> Iterator[sa.URL]:
 
     run(initdb, "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions")
     # No port to fight over: the server listens on a socket in the folder only. The machine is not cut from its power
-    # in these tests, so the server need not wait for the disk.
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c max_connections=120"
+    # in these tests, so the server need not wait for the disk; benchmarks want it to.
+    fsync = "on" if durable else "off"
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync={fsync} -c max_connections=120"
     run(pg_ctl, "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
     try:
         yield sa.URL.create("postgresql+psycopg", "postgres", database="postgres", query={"host": str(folder)})

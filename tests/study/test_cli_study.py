@@ -82,7 +82,7 @@ def test_votes_are_repeated_revised_and_undone(study):
         (("study", "ask", "nothing", "-r", "ana"), "no study 'nothing'"),
         (("study", "tell", "captions", "1", "7", "-r", "ana"), "outcome is '7'"),
         (("study", "tell", "captions", "99", "first", "-r", "ana"), "99"),
-        (("study", "add-arms", "captions", "missing.jsonl"), "missing.jsonl cannot be read"),
+        (("study", "add-arms", "captions", "missing.jsonl"), "missing.jsonl is not a file"),
         (("study", "export", "captions", "x", "-f", "nope"), "format is 'nope'"),
         (("study", "status", "captions", "-s", "ftp://x"), "storage is 'ftp://x'"),
         (("study", "status", "[/x]"), "no study '[/x]'"),
@@ -161,8 +161,8 @@ def test_arms_from_csv(tmp_path):
         ("a.jsonl", '{"id": 1}', "no list of features"),
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "feature is 'x'"),
         ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
-        ("a.csv", "name,x\na,1\n", "no column id"),
-        ("a.csv", "id,x\na,one\n", "line 2: feature is 'one'"),
+        ("a.csv", "name,x\na,1\n", "no column 'id'"),
+        ("a.csv", "id,x\na,one\n", "line 2: feature 'x' is 'one'"),
     ],
 )
 def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):

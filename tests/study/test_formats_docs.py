@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from duelist.study.formats import FORMATS, Comparison, arena, jsonl, left_right, openai, trl, trl_unpaired, write
+from duelist.study.formats import (
+    FORMATS,
+    Comparison,
+    arena,
+    evalica,
+    jsonl,
+    left_right,
+    openai,
+    trl,
+    trl_unpaired,
+    write,
+)
 from duelist.study.records import Outcome
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
@@ -23,7 +34,7 @@ def test_the_python_runs_in_order(tmp_path, monkeypatch, capsys):
     exec(compile("\n".join(code), "docs/formats.md", "exec"), {})
     said = capsys.readouterr().out.splitlines()
     promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
-    assert promised == said[: len(promised)]
+    assert said == promised
 
 
 def test_every_format_has_its_row_and_its_heading():
@@ -40,6 +51,7 @@ def test_every_format_has_its_row_and_its_heading():
         ("trl-unpaired", trl_unpaired.COLUMNS),
         ("openai", (*openai.COLUMNS, *openai.INPUT_EXTRAS)),
         ("csv", left_right.COLUMNS),
+        ("evalica", evalica.COLUMNS),
     ],
 )
 def test_the_table_names_every_column(name, columns):

@@ -33,7 +33,7 @@ def test_an_arena_battle(tmp_path):
     assert one == Comparison(
         "chatglm-6b", "koala-13b", Outcome.SECOND, rater="arena_user_973", context="58210e39",
         told_at=datetime(2023, 4, 24, 15, 53, 11, 132200, UTC), prompt="Hi", payload_first="Hello", payload_second="Hey",
-        extra={"turn": 1, "anony": True, "language": "English"},
+        extra={"turn": 1, "language": "English"},
     )  # fmt: skip
     assert older.outcome is newer.outcome is Outcome.BOTH_BAD
 
@@ -334,21 +334,13 @@ def test_llmfao_has_the_votes_of_the_file(llmfao, data_folder):
     assert all(isinstance(c.payload_first, str) and isinstance(c.prompt, str) for c in llmfao)
 
 
-@pytest.mark.parametrize(("name", "file"), [("arena", "l.json"), ("arena", "l.csv"), ("jsonl", "l.jsonl.gz")])
+@pytest.mark.parametrize(
+    ("name", "file"), [("arena", "l.json"), ("arena", "l.csv"), ("csv", "l.csv"), ("jsonl", "l.jsonl.gz")]
+)
 def test_llmfao_comes_back_whole(llmfao, name, file, tmp_path):
     report = write(name, llmfao, tmp_path / file)
     assert list(read(name, tmp_path / file)) == llmfao
     assert (report.rows, report.left_out, report.dropped) == (8931, {}, {})
-
-
-def test_llmfao_comes_back_from_csv_but_for_empty_answers(llmfao, tmp_path):
-    report = write("csv", llmfao, tmp_path / "l.csv")
-    back = list(read("csv", tmp_path / "l.csv"))
-    known = [replace(c, payload_first=c.payload_first or None, payload_second=c.payload_second or None) for c in llmfao]
-    assert back == known
-    empty = {side: sum(getattr(c, side) == "" for c in llmfao) for side in ("payload_first", "payload_second")}
-    assert report.dropped == empty
-    assert not report.left_out
 
 
 def test_llmfao_goes_to_trl_without_its_ties(llmfao, tmp_path):

@@ -3,7 +3,7 @@
 import gzip
 import json
 import string
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duelist.study.formats import FORMATS, Comparison, arm_id, read, write
-from duelist.study.records import Arm, ChosenBy, Outcome, Source, Vote
+from duelist.study.records import ChosenBy, Outcome, Source, Vote
 
 texts = st.text(min_size=1, max_size=20)
 awkward = st.sampled_from(
@@ -189,6 +189,7 @@ HELD = {
     "trl-unpaired": {Outcome.FIRST, Outcome.SECOND, Outcome.BOTH_BAD},
     "openai": {Outcome.FIRST, Outcome.SECOND},
     "csv": set(Outcome),
+    "evalica": {Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD},
     "label-studio": {Outcome.FIRST, Outcome.SECOND, Outcome.SKIP},
     "jsonl": {*Outcome, None},
 }
@@ -223,28 +224,87 @@ def test_a_vote_without_text_is_left_out_where_text_is_all_there_is(name, payloa
     assert report.rows == (name not in NEEDS_TEXT)
 
 
-def test_fields_without_a_place_are_counted(tmp_path):
-    row = Comparison("a", "b", Outcome.FIRST, rater="ana", context="c", told_at=datetime(2026, 1, 1, tzinfo=UTC),
-                     response_seconds=2.0, prompt="p", payload_first="1", payload_second="2", extra={"chosen": 1, "x": 2})  # fmt: skip
-    report = write("trl", [row], tmp_path / "p.jsonl")
-    assert report.dropped == {"rater": 1, "context": 1, "told_at": 1, "response_seconds": 1, "extra chosen": 1}
-    assert (
-        str(report)
-        == "1 row written; without rater (1), context (1), told_at (1), response_seconds (1), extra chosen (1)"
+FULL = Comparison(
+    "a", "b", Outcome.FIRST, rater="ana", context="c", told_at=datetime(2026, 1, 1, tzinfo=UTC), source=Source.HUMAN,
+    response_seconds=2.0, chosen_by=ChosenBy.RANDOM, chance=0.5, prompt="p", payload_first="1", payload_second="2",
+    reason="because", criterion="style", extra={"chosen": 1, "x": 2},
+)  # fmt: skip
+LOST = {
+    "arena": {"response_seconds", "source", "chosen_by", "chance", "reason", "criterion"},
+    "trl": {"rater", "context", "told_at", "response_seconds", "source", "chosen_by", "chance", "reason", "criterion"},
+    "csv": set(),
+    "label-studio": {"rater", "source", "chosen_by", "chance", "reason", "criterion"},
+    "jsonl": set(),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_path):
+    report, (back,) = round_trip(name, [FULL], tmp_path / "file")
+    assert report.dropped == dict.fromkeys(LOST[name], 1)
+    kept = [field.name for field in fields(Comparison) if field.name not in LOST[name]]
+    kept = [field for field in kept if name != "trl" or field not in ("first", "second")]
+    assert {field: getattr(back, field) for field in kept} == {field: getattr(FULL, field) for field in kept}
+
+
+def test_what_is_counted_is_said(tmp_path):
+    assert str(write("openai", [FULL, replace(FULL, outcome=Outcome.TIE)], tmp_path / "p.jsonl")) == (
+        "1 row written; 1 left out: tie; without rater (1), context (1), told_at (1), response_seconds (1), source (1), "
+        "chosen_by (1), chance (1), reason (1), criterion (1)"
     )
-    assert next(read("trl", tmp_path / "p.jsonl")).extra == {"x": 2}
-    assert write("arena", [row], tmp_path / "b.json").dropped == {"response_seconds": 1}
-    late = Comparison("a", "b", Outcome.TIE, extra={"new": 1})
-    assert write("csv", [row, late], tmp_path / "v.csv").dropped == {"extra new": 1}
+    both_bad = Comparison("a", "b", Outcome.BOTH_BAD)
+    assert (
+        str(write("evalica", [both_bad, both_bad], tmp_path / "v.csv")) == "2 rows written; 2 changed: both_bad as tie"
+    )
     picture = Comparison("a", "b", Outcome.TIE, prompt="p", payload_first={"image": 1}, payload_second="x")
     assert write("arena", [picture], tmp_path / "b.json").dropped == {
         "prompt": 1,
         "payload_first": 1,
         "payload_second": 1,
     }
-    assert write("label-studio", [row], tmp_path / "t.json").dropped == {"rater": 1}
-    empty = Comparison("a", "b", Outcome.TIE, payload_first="", payload_second="x")
-    assert write("csv", [empty], tmp_path / "v.csv").dropped == {"payload_first": 1}
+    with_more = Comparison("a", "b", Outcome.FIRST, payload_first={"text": "1", "by": "ana"}, payload_second="2")
+    assert write("trl", [with_more], tmp_path / "p.jsonl").changed == {"payload_first as its text alone": 1}
+
+
+def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
+    """Of one shape in every row they have a column of their own; the others lie together in one text."""
+    rows = [
+        replace(FULL, extra={"turn": 1, "late": {"x": 1}, "mixed": 3}),
+        replace(FULL, extra={"turn": 2, "mixed": "3"}),
+    ]
+    for name in ("arena", "trl", "openai", "label-studio"):
+        _, back = round_trip(name, rows, tmp_path / "f.jsonl")
+        assert [one.extra for one in back] == [one.extra for one in rows]
+    write("arena", rows, tmp_path / "f.jsonl")
+    first, second = (json.loads(line) for line in (tmp_path / "f.jsonl").read_text().splitlines())
+    assert list(first) == list(second)
+    assert (first["turn"], json.loads(first["extra"]), json.loads(second["extra"])) == (
+        1,
+        {"late": {"x": 1}, "mixed": 3},
+        {"mixed": "3"},
+    )
+
+
+def test_comparisons_that_can_be_gone_through_only_once_are_written_alike(tmp_path):
+    rows = [FULL, replace(FULL, extra={"late": 1}, payload_first=[{"role": "assistant", "content": "1"}] * 2)]
+    for name in FORMATS:
+        write(name, rows, tmp_path / "list")
+        write(name, iter(rows), tmp_path / "iterator")
+        assert (tmp_path / "list").read_bytes() == (tmp_path / "iterator").read_bytes()
+
+
+json_or_nothing = st.none() | json_values
+
+
+@calm
+@given(
+    rows=st.lists(comparisons(payloads=json_or_nothing, extra_values=json_values, log=True), max_size=4), data=st.data()
+)
+def test_csv_keeps_messages_empty_texts_and_anything_json_holds(rows, data, tmp_path):
+    rows = [replace(row, prompt=data.draw(json_or_nothing), extra=row.extra | {"left": 1}) for row in rows]
+    report, back = round_trip("csv", rows, tmp_path / "votes.csv")
+    assert back == rows
+    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
 
 
 def test_unpaired_labels_say_who_was_good(tmp_path):
@@ -265,9 +325,9 @@ def test_a_file_of_trl_is_of_one_kind(tmp_path):
     plain = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first="1", payload_second="2")
     chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     chatty = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first=chat, payload_second="2")
-    report = write("trl", [plain, chatty], tmp_path / "p.jsonl")
+    report = write("trl", [plain, chatty], tmp_path / "p.jsonl", conversational=False)
     assert (report.rows, report.left_out) == (1, {"a conversation among texts": 1})
-    assert write("trl", [plain, chatty], tmp_path / "p.jsonl", conversational=True).rows == 2
+    assert write("trl", [plain, chatty], tmp_path / "p.jsonl").rows == 2
     first, second = read("trl", tmp_path / "p.jsonl")
     assert first.prompt == [{"role": "user", "content": "p"}]
     assert first.payload_first == [{"role": "assistant", "content": "1"}]
@@ -279,14 +339,14 @@ def test_a_file_of_trl_is_of_one_kind(tmp_path):
 
 def test_a_vote_goes_out_and_comes_back(tmp_path):
     told_at = datetime(2026, 5, 4, 12, 30, tzinfo=timezone(timedelta(hours=2)))
-    vote = Vote(7, 3, Outcome.SECOND, "ana", told_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25)
-    arms = {"a": Arm(0, "a", "one"), "b": Arm(1, "b", {"image": "b.png"})}
-    comparison = Comparison.of_vote(vote, arms, prompt="p")
-    assert (comparison.payload_first, comparison.payload_second) == ("one", {"image": "b.png"})
+    vote = Vote(7, 3, Outcome.SECOND, "ana", told_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25,
+                "so", "style")  # fmt: skip
+    comparison = Comparison.of_vote(vote, prompt="p", payload_first="one", payload_second={"image": "b.png"})
     write("jsonl", [comparison], tmp_path / "v.jsonl")
     (back,) = read("jsonl", tmp_path / "v.jsonl")
     assert back == comparison
-    assert back.vote(back.sequence, back.duel_id, told_at=datetime.now(UTC)) == vote
+    assert back.vote(back.sequence, back.duel_id) == vote
+    assert replace(back, told_at=None).vote(7, 3).told_at is None
 
 
 def test_gzip_is_written_by_name_and_read_by_content(tmp_path):

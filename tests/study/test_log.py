@@ -23,7 +23,7 @@ from duelist.study import (
 from duelist.study._arms import KnownArms
 from duelist.study._fold import SNAPSHOTS_KEPT, standing_lessons
 from duelist.study._fold import learn as _learn
-from duelist.study.storage._base import FeatureChunk, Lesson
+from duelist.study.storage import FeatureChunk, Lesson
 from tests.study.busy import rebuilt
 from tests.study.conftest import features, filled
 
@@ -67,7 +67,7 @@ def test_snapshots_are_stored_pruned_and_true(monkeypatch: pytest.MonkeyPatch) -
     kept = snapshots(study)
     assert (kept[0], kept[-SNAPSHOTS_KEPT:]) == (0, [72, 80, 88, 96])
     assert len(kept) < 10
-    study._known.fold.forget()
+    study._writer.known.fold.forget()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
@@ -111,7 +111,7 @@ def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.
 
     monkeypatch.setattr(_fold, "learn", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        other.recommend()
+        other.policy()
     monkeypatch.undo()
     assert other.policy().snapshot() == rebuilt(study).snapshot()
 
@@ -166,10 +166,10 @@ def test_a_revision_drops_the_snapshots_that_knew_better(monkeypatch: pytest.Mon
     study.tell(number, "second", "ana", revise=True)
     assert [s for s in snapshots(study) if s < 30] == [0, 8, 16]
     assert study.policy().snapshot() == rebuilt(study).snapshot() != old
-    study._known.fold.forget()
+    study._writer.known.fold.forget()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
     study.undo(number, "ana")
-    study._known.fold.forget()
+    study._writer.known.fold.forget()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
@@ -199,8 +199,8 @@ def test_an_error_in_the_middle_leaves_the_log_and_the_policy_alone(url: str) ->
     with pytest.raises(ZeroDivisionError), study._writing() as tx:  # noqa: PT012
         from duelist.study._telling import Told, tell
 
-        tell(tx, study._known, Told(duel.id, "ana", Outcome.FIRST, Source.HUMAN, None, False), 10**15)
-        study._known.fold.follow(tx, study._known.arms)
+        tell(tx, study._writer.known, Told(duel.id, "ana", Outcome.FIRST, Source.HUMAN, None, False), 10**15)
+        study._writer.known.fold.follow(tx, study._writer.known.arms)
         raise ZeroDivisionError
     assert study.votes() == log
     assert study.policy().snapshot() == before

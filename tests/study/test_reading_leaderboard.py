@@ -2,17 +2,19 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.optimize import minimize
+from scipy.special import logsumexp, ndtr, softmax
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
 from duelist.datasets import load_llmfao
 from duelist.errors import InvalidInput
-from duelist.study.reading import _posterior, leaderboard, progress
-from duelist.study.reading._battles import battles, counted
-from duelist.study.reading._posterior import Posterior, fit_utilities
+from duelist.study.reading import _fit, leaderboard, progress
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._log import as_log, counted
+from duelist.study.reading._posterior import Posterior
 from duelist.study.reading.leaderboard import DRAWS, chances_of_best
-from duelist.study.records import WINS, Outcome
+from duelist.study.records import Outcome
 
 from .made_votes import NOW, made_votes, names, vote
 
@@ -23,29 +25,65 @@ def llmfao(data_folder):
     return votes, list(dict.fromkeys(arm for v in votes for arm in (v.first, v.second)))
 
 
-def reference(votes, arms, features, ridge):
-    """Utilities and covariance from scikit-learn: a tie is half a vote each way, C = 1/ridge, no intercept."""
+def conditional_logit(votes, arms, features, ridge):
+    """Davidson's model as a choice among three answers, each with features of its own: +z/2, -z/2, and a one for a tie.
+
+    A textbook's softmax, vote by vote, solved by SciPy; and half a tie and half a win between two equal arms, the prior.
+    """
     position = {arm: k for k, arm in enumerate(arms)}
-    taught = [v for v in votes if v.outcome in WINS and v.first != v.second]
-    z = np.array([features[position[v.first]] - features[position[v.second]] for v in taught])
-    share = np.array([WINS[v.outcome] for v in taught])
-    rows = np.concatenate([z, z])
-    label = np.repeat([1, 0], len(z))
-    weight = np.concatenate([share, 1.0 - share])
+    z = np.array([features[position[v.first]] - features[position[v.second]] for v in votes])
+    z = np.concatenate([z, np.zeros((2, z.shape[1]))])
+    chosen = np.array([["first", "second", "tie"].index(v.outcome) for v in votes] + [2, 0])
+    weight = np.array([1.0] * len(votes) + [0.5, 0.5])
+    alternatives = np.zeros((len(z), 3, z.shape[1] + 1))
+    alternatives[:, 0, :-1], alternatives[:, 1, :-1], alternatives[:, 2, -1] = z / 2, -z / 2, 1.0
+    penalty = np.append(np.full(z.shape[1], ridge), 0.0)
+    every = np.arange(len(z))
+
+    def loss(parameters):
+        scores = alternatives @ parameters
+        return weight @ (logsumexp(scores, axis=1) - scores[every, chosen]) + 0.5 * penalty @ parameters**2
+
+    def gradient(parameters):
+        chances = softmax(alternatives @ parameters, axis=1)
+        expected = np.einsum("vk,vkp->vp", chances, alternatives)
+        return weight @ (expected - alternatives[every, chosen]) + penalty * parameters
+
+    def curvature(parameters):
+        chances = softmax(alternatives @ parameters, axis=1)
+        expected = np.einsum("vk,vkp->vp", chances, alternatives)
+        squares = np.einsum("v,vk,vkp,vkq->pq", weight, chances, alternatives, alternatives, optimize=True)
+        return squares - np.einsum("v,vp,vq->pq", weight, expected, expected, optimize=True) + np.diag(penalty)
+
+    start = np.zeros(z.shape[1] + 1)
+    found = minimize(loss, start, jac=gradient, hess=curvature, method="trust-exact", options={"gtol": 1e-9}).x
+    centred = features - features.mean(axis=0)
+    covariance = np.linalg.inv(curvature(found))[:-1, :-1]
+    return centred @ found[:-1], centred @ covariance @ centred.T, found[-1]
+
+
+def logistic_regression(votes, arms, features, ridge):
+    """Without ties: utilities and covariance from scikit-learn, C = 1/ridge, no intercept."""
+    position = {arm: k for k, arm in enumerate(arms)}
+    z = np.array([features[position[v.first]] - features[position[v.second]] for v in votes])
+    label = np.array([v.outcome == "first" for v in votes])
     model = LogisticRegression(C=1.0 / ridge, fit_intercept=False, solver="newton-cholesky", tol=1e-12)
-    theta = model.fit(rows, label, sample_weight=weight).coef_[0]
+    theta = model.fit(z, label).coef_[0]
     chance = 1.0 / (1.0 + np.exp(-z @ theta))
     curvature = (z * (chance * (1.0 - chance))[:, None]).T @ z + ridge * np.eye(z.shape[1])
     centred = features - features.mean(axis=0)
-    return centred @ theta, centred @ np.linalg.inv(curvature) @ centred.T
+    return centred @ theta, centred @ np.linalg.inv(curvature) @ centred.T, None
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("dim", [None, 3])
-def test_utilities_and_intervals_are_those_of_another_program(llmfao, ridge, dim):
+@pytest.mark.parametrize("reference", [conditional_logit, logistic_regression])
+def test_utilities_and_intervals_are_those_of_another_program(llmfao, ridge, dim, reference):
     votes, arms = llmfao[0][::4], llmfao[1]
+    if reference is logistic_regression:
+        votes = [v for v in votes if v.outcome != "tie"]
     x = np.eye(len(arms)) if dim is None else np.random.default_rng(1).normal(size=(len(arms), dim))
-    utility, covariance = reference(votes, arms, x, ridge)
+    utility, covariance, tie = reference(votes, arms, x, ridge)
     board = leaderboard(votes, arms, None if dim is None else x, ridge=ridge, level=0.9)
     by_arm = {each.arm: each for each in board.standings}
     found = np.array([by_arm[arm].utility for arm in arms])
@@ -55,6 +93,7 @@ def test_utilities_and_intervals_are_those_of_another_program(llmfao, ridge, dim
     assert np.allclose(half, [by_arm[arm].utility - by_arm[arm].low for arm in arms])
     assert found.sum() == pytest.approx(0.0, abs=1e-9)
     assert [each.utility for each in board.standings] == sorted(found, reverse=True)
+    assert board.tie_share == (None if tie is None else pytest.approx(np.exp(tie) / (2 + np.exp(tie)), abs=1e-8))
 
 
 def test_votes_wins_and_ties_are_counted(llmfao):
@@ -69,7 +108,7 @@ def test_votes_wins_and_ties_are_counted(llmfao):
 
 def test_rank_ranges_come_from_the_covariance_of_differences(llmfao):
     votes, arms = llmfao[0][::4], llmfao[1]
-    utility, covariance = reference(votes, arms, np.eye(len(arms)), 1.0)
+    utility, covariance, _ = conditional_logit(votes, arms, np.eye(len(arms)), 1.0)
     by_arm = {each.arm: each for each in leaderboard(votes, arms, level=0.95).standings}
     for i, arm in enumerate(arms):
         better = worse = 0
@@ -130,7 +169,7 @@ def test_the_chance_of_being_best_is_how_often_the_leader_is():
 def test_of_two_arms_the_chance_is_exact():
     votes = [vote(k, "a0", "a1", "first" if k % 3 else "second") for k in range(1, 20)]
     first, second = leaderboard(votes, names(2)).standings
-    posterior = fit_utilities(counted(battles(votes, names(2))))
+    posterior = fit_utilities(counted(as_log(votes, names(2))))
     c = posterior.rows(np.arange(2))
     gap = (first.utility - second.utility) / np.sqrt(c[0, 0] + c[1, 1] - 2 * c[0, 1])
     assert first.chance_best == pytest.approx(ndtr(gap), abs=1e-12)
@@ -159,6 +198,7 @@ def test_a_factor_of_the_covariance_says_the_same():
     assert np.allclose(whole.rows(i), part.rows(i))
     assert np.allclose(whole.difference_variance(i, j), part.difference_variance(i, j))
     assert np.allclose(whole.chances(i, j), part.chances(i, j))
+    assert np.allclose(whole.decided_chances(i, j), part.decided_chances(i, j))
 
 
 # -- very many arms --------------------------------------------------------------------------
@@ -168,13 +208,13 @@ def test_the_way_for_very_many_arms_finds_the_same(monkeypatch):
     """Same utilities to the solver's precision; a variance from 256 draws has relative deviation sqrt(2/256) = 0.088."""
     rng = np.random.default_rng(3)
     votes = made_votes(rng, rng.normal(size=40), 600)
-    dense = fit_utilities(counted(battles(votes, names(45))))
-    monkeypatch.setattr(_posterior, "FEW", 10)
-    between = fit_utilities(counted(battles(votes, names(45))))
+    dense = fit_utilities(counted(as_log(votes, names(45))))
+    monkeypatch.setattr(_fit, "FEW", 10)
+    between = fit_utilities(counted(as_log(votes, names(45))))
     assert np.abs(between.mean - dense.mean).max() < 1e-8
     assert np.allclose(between.covariance, dense.covariance, atol=1e-8)
-    monkeypatch.setattr(_posterior, "DENSE", 10)
-    sparse = fit_utilities(counted(battles(votes, names(45))))
+    monkeypatch.setattr(_fit, "DENSE", 10)
+    sparse = fit_utilities(counted(as_log(votes, names(45))))
     assert sparse.covariance is None
     assert np.abs(sparse.mean - dense.mean).max() < 1e-8
     assert np.abs(sparse.variance / dense.variance - 1.0).max() < 5 * np.sqrt(2 / 256)
@@ -206,8 +246,9 @@ def test_skips_votes_undone_and_an_arm_against_itself_teach_nothing():
     votes = [vote(1, "a0", "a1", "first"), vote(2, "a0", "a1", "both_bad")]
     idle = [vote(3, "a0", "a1", "skip"), vote(4, "a1", "a0", None), vote(5, "a0", "a0", "first")]
     assert leaderboard(votes + idle, names(2)) == leaderboard(votes, names(2))
-    assert leaderboard(votes, names(2)).votes == 2
-    assert leaderboard(votes, names(2)).standings[0].ties == 1
+    assert leaderboard(votes, names(2)).votes == 1
+    first = leaderboard(votes, names(2)).standings[0]
+    assert (first.votes, first.wins, first.ties, first.both_bad) == (2, 1, 0, 1)
 
 
 def test_top_gives_the_same_rows_fewer(llmfao):
@@ -222,7 +263,7 @@ def test_progress_says_who_leads_and_who_may_still_win():
     assert not first.done
     assert first.not_ruled_out > 1
     assert (last.leader, last.done, last.not_ruled_out, last.arms, last.votes) == ("a0", True, 1, 5, 3000)
-    assert "a0 leads and is best with probability 100% (done); 1 of 5 arms not ruled out after 3000 votes" in str(last)
+    assert str(last) == "a0 leads and is best with probability 100%; 1 of 5 arms not ruled out after 3000 votes (done)"
     board = leaderboard(early, names(5))
     assert (first.leader, first.chance_best) == (board.standings[0].arm, board.standings[0].chance_best)
     assert first.not_ruled_out >= sum(each.best_rank == 1 for each in board.standings)

@@ -8,6 +8,7 @@ from scipy.stats import binom, binomtest
 
 from duelist.errors import InvalidInput
 from duelist.study.reading import (
+    _coins,
     calibration,
     draw_calibration,
     draw_leaderboard,
@@ -15,14 +16,14 @@ from duelist.study.reading import (
     estimated_regret,
     leaderboard,
     rater_statistics,
-    raters,
     regret,
     win_matrix,
 )
-from duelist.study.reading._battles import battles, counted
-from duelist.study.reading._posterior import fit_utilities
+from duelist.study.reading._coins import surely_above, tails
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._log import as_log, counted
 from duelist.study.reading._text import binomial_interval
-from duelist.study.reading.raters import DISAGREES, ONE_SIDED, lower_tail
+from duelist.study.reading.raters import DISAGREES, ONE_SIDED
 from duelist.study.records import ChosenBy
 
 from .made_votes import made_votes, names, vote
@@ -37,7 +38,7 @@ def test_binomial_intervals_are_those_of_scipy():
 # -- win matrix --------------------------------------------------------------------------
 
 
-def test_the_win_matrix_counts_ties_half_and_looks_at_no_other_arm():
+def test_the_win_matrix_counts_what_was_said_and_looks_at_no_other_arm():
     votes = [
         vote(1, "a", "b", "first"),
         vote(2, "b", "a", "first"),
@@ -47,11 +48,14 @@ def test_the_win_matrix_counts_ties_half_and_looks_at_no_other_arm():
         vote(6, "a", "z", "first"),
     ]
     found = win_matrix(votes, ["a", "b", "c"])
-    assert found.wins.tolist() == [[0, 1.5, 0.5], [1.5, 0, 0], [0.5, 0, 0]]
-    assert found.votes.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
+    assert found.wins.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert found.ties.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert found.both_bad.tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    assert found.votes.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
     assert found.shares[0, 1] == 0.5
-    assert np.isnan(found.shares[1, 2])
-    assert str(found).splitlines()[1].split() == ["a", "-", "0.50", "(3)", "0.50", "(1)"]
+    assert np.isnan(found.shares[0, 2])
+    assert str(found).splitlines()[1].split() == ["a", "-", "0.50", "(3)", "-"]
+    assert str(found).splitlines()[-1] == "1 votes say that both are bad, and are in no cell"
 
 
 # -- calibration -------------------------------------------------------------------------
@@ -86,7 +90,7 @@ def test_calibration_by_hand():
     """No votes to learn from in the other fold: everything is predicted at a half."""
     votes = [vote(1, "a0", "a1", "first"), vote(2, "a2", "a3", "tie")]
     (only,) = calibration(votes, names(4), folds=2).bins
-    assert (only.predicted, only.observed, only.votes) == (0.5, 0.75, 2)
+    assert (only.predicted, only.observed, only.votes) == (pytest.approx(0.5, abs=1e-12), 0.75, 2)
     with pytest.raises(InvalidInput, match="folds is 1; give a whole number of at least 2"):
         calibration(votes, names(4), folds=1)
     assert calibration([], names(2)).bins == ()
@@ -96,15 +100,26 @@ def test_calibration_by_hand():
 
 
 def test_lower_tail_is_that_of_coins():
-    assert lower_tail(np.full(30, 0.3), 7) == pytest.approx(binom.cdf(7, 30, 0.3), abs=1e-12)
+    assert tails(np.full(30, 0.3), 7)[0] == pytest.approx(binom.cdf(7, 30, 0.3), abs=1e-12)
     chances = np.array([0.1, 0.5, 0.8, 0.9])
     brute = sum(
         np.prod([p if hit else 1 - p for p, hit in zip(chances, hits, strict=True)])
         for hits in product([0, 1], repeat=4)
         if sum(hits) <= 2
     )
-    assert lower_tail(chances, 2) == pytest.approx(brute, abs=1e-12)
-    assert lower_tail(np.zeros(0), 0) == 1.0
+    assert tails(chances, 2)[0] == pytest.approx(brute, abs=1e-12)
+    assert tails(np.zeros(0), 0) == (1.0, 1.0)
+
+
+def test_both_tails_of_many_coins_are_those_of_one_coin_after_the_other():
+    """The tree of Fourier's transforms against the plain recursion; rounding is some 1e-15 a level."""
+    for n in (1, 63, 64, 65, 1000):
+        chances = np.random.default_rng(n).random(n)
+        mass = np.ones(1)
+        for p in chances:
+            mass = np.convolve(mass, [1 - p, p])
+        for k in {0, n // 3, int(chances.sum()), n}:
+            assert tails(chances, k) == pytest.approx((mass[: k + 1].sum(), mass[k:].sum()), abs=1e-12)
 
 
 def test_the_tail_of_very_many_votes_is_near_the_exact_one(monkeypatch):
@@ -112,11 +127,27 @@ def test_the_tail_of_very_many_votes_is_near_the_exact_one(monkeypatch):
     chances = np.random.default_rng(0).random(3200)
     deviation = np.sqrt((chances * (1 - chances)).sum())
     counts = [int(chances.sum() + k * deviation) for k in (-2, -1, 0, 1, 2)]
-    normal = [lower_tail(chances, count) for count in counts]
-    monkeypatch.setattr(raters, "_EXACT", 10_000)
-    exact = [lower_tail(chances, count) for count in counts]
+    exact = [tails(chances, count) for count in counts]
+    monkeypatch.setattr(_coins, "EXACT", 10)
+    normal = [tails(chances, count) for count in counts]
     assert exact != normal
     assert np.abs(np.subtract(exact, normal)).max() < 0.56 / deviation
+
+
+def test_what_is_surely_above_is_above():
+    rng = np.random.default_rng(1)
+    sure = 0
+    for _ in range(300):
+        chances = rng.random(int(rng.integers(1, 400)))
+        successes = (
+            int(rng.integers(len(chances) + 1))
+            if rng.random() < 0.3
+            else int((rng.random(len(chances)) < chances).sum())
+        )
+        for certain, tail in zip(surely_above(0.01, chances, successes), tails(chances, successes), strict=True):
+            sure += certain
+            assert tail > 0.01 or not certain
+    assert sure > 200  # it does save work
 
 
 def test_statistics_by_hand():
@@ -239,8 +270,8 @@ def test_weights_are_inverse_chances():
         ]
 
     def utilities(votes, ridge):
-        met = battles(votes, names(3))
-        return fit_utilities(counted(met, regret._weights(votes, met.vote)), ridge=ridge).mean
+        log = as_log(votes, names(3))
+        return fit_utilities(counted(log, regret._weights(log.chance)), ridge=ridge).mean
 
     assert np.allclose(utilities(random(2, 0.4), 1.5), utilities(random(1, 0.2), 1.0), atol=1e-12)
     assert not np.allclose(utilities(random(2, None), 1.5), utilities(random(1, 0.2), 1.0), atol=1e-3)

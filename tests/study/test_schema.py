@@ -76,6 +76,8 @@ def test_every_query_finds_its_rows_by_an_index(name: str) -> None:
     assert any("SEARCH" in step for step in plan), plan
     assert not any("SCAN" in step and "few" not in step for step in plan), plan
     # Of snapshots there are few; of everything else, to look by the study alone is to read all of it.
-    assert name == "SNAPSHOT_SEQUENCES" or not any(step.endswith("(study_id=?)") for step in plan), plan
+    assert name == "SNAPSHOT_SEQUENCES" or not any(
+        step.endswith("(study_id=?)") and "duelist_staged" not in step for step in plan
+    ), plan
     # What waits is sorted after its limit, so what is sorted is few.
     assert "CO-ROUTINE few" in plan or not any("USE TEMP B-TREE" in step for step in plan), plan

@@ -6,6 +6,7 @@ from typing import Final
 
 STORAGE: Final = "sqlite:///duelist.db"
 POLICY: Final = "LocalPairUCB"
+GOALS: Final = "best, rank, learn, serve"
 OUTCOMES: Final = "first, second, tie, both_bad, skip"
 SOURCES: Final = "human, model, import"
 SOURCE: Final = "human"

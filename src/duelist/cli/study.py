@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
-from duelist.cli.defaults import FORMATS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
+from duelist.cli.defaults import FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
 from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,7 +37,17 @@ Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this 
 def create(
     name: Name,
     storage: Url = STORAGE,
-    policy: Annotated[str, typer.Option("--policy", "-p", help="Its name, as `duelist list` shows it.")] = POLICY,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy", "-p", help=f"Its name, as `duelist list` shows it; what suits the goal, else {POLICY}."
+        ),
+    ] = None,
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help=f"What the study is for: {GOALS}.")] = None,
+    criterion: Annotated[
+        list[str] | None,
+        typer.Option("--criterion", help="What pairs are judged by; may be repeated, the first is learned."),
+    ] = None,
     lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
     raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
     random_share: Annotated[
@@ -55,6 +65,8 @@ def create(
             storage=storage,
             policy=policy,
             load_if_exists=if_missing,
+            goal=goal,
+            **({"criteria": criterion} if criterion else {}),
             lease_seconds=lease_seconds,
             raters_per_duel=raters_per_duel,
             random_share=random_share,
@@ -63,15 +75,18 @@ def create(
 
 
 @app.command("list")
-def list_(storage: Url = STORAGE) -> None:
+def list_(
+    storage: Url = STORAGE, every: Annotated[bool, typer.Option("--all", help="Those that were put away, too.")] = False
+) -> None:
     """All studies of a storage."""
     from duelist.study import list_studies
 
     with kind_errors():
-        table = Table("study", "policy", "arms", "duels", "votes", "created")
-        for each in list_studies(storage):
+        table = Table("study", "state", "policy", "arms", "duels", "votes", "created")
+        for each in list_studies(storage, put_away=every):
             counts = (str(n) for n in (each.arms, each.duels, each.votes))
-            table.add_row(escape(each.name), each.settings.policy, *counts, f"{each.created_at:%Y-%m-%d %H:%M} UTC")
+            created = f"{each.created_at:%Y-%m-%d %H:%M} UTC"
+            table.add_row(escape(each.name), each.state.value, each.settings.policy, *counts, created)
         out.print(table)
 
 
@@ -114,10 +129,14 @@ def tell(
     storage: Url = STORAGE,
     revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier answer.")] = False,
     source: Annotated[str, typer.Option(help=SOURCES)] = SOURCE,
+    reason: Annotated[str | None, typer.Option(help="Why, in the rater's words.")] = None,
+    criterion: Annotated[str | None, typer.Option(help="Which criterion the answer is about.")] = None,
 ) -> None:
     """A rater's answer; durable when this returns, and safe to repeat."""
     with kind_errors():
-        vote = _study(name, storage).tell(duel, outcome, rater=rater, revise=revise, source=source)
+        vote = _study(name, storage).tell(
+            duel, outcome, rater=rater, revise=revise, source=source, reason=reason, criterion=criterion
+        )
         late = ", after its deadline" if vote.late else ""
         say(f"vote {vote.sequence}: {vote.outcome} of duel {vote.duel_id} ({vote.first} against {vote.second}){late}")
 
@@ -128,10 +147,11 @@ def undo(
     duel: Annotated[int, typer.Argument(help="The duel's number.")],
     rater: Annotated[str, typer.Option("--rater", "-r", help="Whose answer to take back.")],
     storage: Url = STORAGE,
+    criterion: Annotated[str | None, typer.Option(help="Which criterion it was about.")] = None,
 ) -> None:
     """Take back a rater's answer."""
     with kind_errors():
-        vote = _study(name, storage).undo(duel, rater=rater)
+        vote = _study(name, storage).undo(duel, rater=rater, criterion=criterion)
         say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may answer again")
 
 
@@ -143,7 +163,8 @@ def status(name: Name, storage: Url = STORAGE, context: Context = None) -> None:
         arms = study.arms()
         retired = sum(arm.retired for arm in arms)
         say(
-            f"{study.name}: policy {study.settings.policy}, {len(arms)} arms ({retired} retired), {len(study)} votes in the log"
+            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {len(arms)} arms ({retired} retired), "
+            f"{len(study)} votes in the log"
         )
         say(f"{len(study.pending())} duels are out")
         if len(study) and len(arms) > 1:

@@ -1,28 +1,58 @@
 """Live studies: ask and tell that survive anything."""
 
 from duelist.study._importing import Imported
+from duelist.study._owning import Erased
+from duelist.study._why import Why
+from duelist.study.copying import backup_storage, copy_study, restore_study
+from duelist.study.goals import GOALS, Goal
 from duelist.study.opening import StudySummary, create_study, delete_study, list_studies, load_study
-from duelist.study.records import Arm, ChosenBy, Outcome, Source, StudyDuel, StudySettings, Vote, standing
+from duelist.study.records import (
+    Arm,
+    ChosenBy,
+    DuelKind,
+    GoldPair,
+    Outcome,
+    Rater,
+    Source,
+    StudyDuel,
+    StudySettings,
+    StudyState,
+    Vote,
+    counted,
+    standing,
+)
 from duelist.study.storage import Storage, open_storage, upgrade_storage
 from duelist.study.study import Study
 
 __all__ = [
+    "GOALS",
     "Arm",
     "ChosenBy",
+    "DuelKind",
+    "Erased",
+    "Goal",
+    "GoldPair",
     "Imported",
     "Outcome",
+    "Rater",
     "Source",
     "Storage",
     "Study",
     "StudyDuel",
     "StudySettings",
+    "StudyState",
     "StudySummary",
     "Vote",
+    "Why",
+    "backup_storage",
+    "copy_study",
+    "counted",
     "create_study",
     "delete_study",
     "list_studies",
     "load_study",
     "open_storage",
+    "restore_study",
     "standing",
     "upgrade_storage",
 ]

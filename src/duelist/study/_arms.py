@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.study.records import Arm
-from duelist.study.storage._base import ArmRow, FeatureChunk, Transaction
+from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Features = NDArray[np.floating[Any]]
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
+_MOST_PROMPTS: Final = 256
 _DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
 Precision = type[np.floating[Any]]
 
@@ -39,7 +40,9 @@ class KnownArms:
         self._newest = np.empty(0, np.int64)
         self._groups: dict[str | None, Ints] | None = None
         self._askable: dict[str | None, int] | None = None
+        self._group_of: Ints | None = None
         self._ready: tuple[str | None, Features] | None = None
+        self._prompts: dict[str, Any] = {}
 
     def forget(self) -> None:
         """Drop everything; the next `follow` finds it again."""
@@ -49,7 +52,8 @@ class KnownArms:
         """Take in what has changed in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
-        self._groups = self._askable = self._ready = None
+        self._groups = self._askable = self._ready = self._group_of = None
+        self._prompts = {}
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
             if not 0 <= row.number <= len(self._rows):
@@ -124,9 +128,27 @@ class KnownArms:
         except (KeyError, TypeError) as error:
             raise UnknownArm(f"arm {error.args[0]!r} is not in this study; add it with `add_arms`") from None
 
+    def ids(self) -> frozenset[str]:
+        """The ids of all arms."""
+        return frozenset(self._number)
+
     def id_of(self, number: int) -> str:
         """The id of an arm."""
         return self._rows[number].id
+
+    def payload(self, number: int) -> Any:
+        """What an arm is."""
+        return self._rows[number].payload
+
+    def prompt(self, tx: Transaction, context: str | None) -> Any:
+        """What a context is, as `tx` sees it; the last few are remembered until something changes."""
+        if context is None:
+            return None
+        if context not in self._prompts:
+            if len(self._prompts) >= _MOST_PROMPTS:
+                self._prompts.clear()
+            self._prompts[context] = tx.contexts([context]).get(context)
+        return self._prompts[context]
 
     def arm(self, number: int) -> Arm:
         """An arm with its newest version."""
@@ -149,6 +171,12 @@ class KnownArms:
         if not 0 <= row < self.n_rows:
             raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}")
         return int(self._owner[row])
+
+    def owners(self, rows: Ints) -> Ints:
+        """The numbers of the arms that rows belong to."""
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
+            self.owner(int(rows.max() if rows.min() >= 0 else rows.min()))
+        return self._owner[rows]
 
     def is_retired(self, number: int) -> bool:
         """Whether an arm is out of the game."""
@@ -173,9 +201,13 @@ class KnownArms:
             self._askable = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
         return self._askable
 
-    def context_of(self, number: int) -> str | None:
-        """The context of an arm."""
-        return self._rows[number].context
+    def group_of(self) -> Ints:
+        """Of each arm, which of the `askable` contexts it can be asked in; -1 for none."""
+        if self._group_of is None:
+            self._group_of = np.full(len(self._rows), -1, np.int64)
+            for place, context in enumerate(self.askable()):
+                self._group_of[self.groups()[context]] = place
+        return self._group_of
 
     def knows_context(self, context: str) -> bool:
         """Whether any arm, retired or not, is in that context."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
+from duelist.study.records import StudyDuel
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -96,11 +97,17 @@ def checked_rater(rater: str) -> str:
     return checked_text("rater", rater)
 
 
-def checked_number(duel_id: int) -> int:
-    """The id of a duel."""
-    if not isinstance(duel_id, (int, np.integer)) or isinstance(duel_id, bool):
-        raise InvalidInput(f"duel_id is {duel_id!r}; give the `id` of a duel that `ask` returned")
-    return int(duel_id)
+def checked_number(duel: int | StudyDuel) -> int:
+    """The id of a duel, given as the duel or as its id."""
+    number = duel.id if isinstance(duel, StudyDuel) else duel
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+        raise InvalidInput(f"duel is {duel!r}; give a duel that `ask` returned, or its `id`")
+    return int(number)
+
+
+def checked_reason(reason: str | None) -> str | None:
+    """Why a rater voted so; nothing for nothing."""
+    return None if reason is None else checked_text("reason", reason)
 
 
 def checked_seconds(seconds: float | None) -> float | None:

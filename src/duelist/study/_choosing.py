@@ -1,25 +1,23 @@
-"""Which pair to ask: the policy's, or a random one; never one that is out already."""
+"""Which pair to ask: the policy's, or a random one; never one that may not be asked."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.errors import NothingToAsk
 from duelist.policies import CompiledPolicy
 from duelist.study._arms import Features
+from duelist.study._pairs import Ints, among, code, count_free, random_free, split
 from duelist.study.records import ChosenBy
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Pending = list[tuple[Floats, int, float]]
-Pair = tuple[int, int]
 
-_TRIES: Final = 8
 _WORK: Final = 1 << 32
 """n candidates are looked at together if n^2 dim is at most this. Where features are long and nothing is ruled out, a policy
 compares all pairs: about half a second then, for which the other raters wait."""
@@ -46,54 +44,43 @@ class Chosen(NamedTuple):
 
 
 class Chooser(NamedTuple):
-    """One decision: candidates (n, dim), the pairs among them that are out, and everything the policy wants to know.
+    """One decision: candidates (n, dim), the pairs of them that may not be asked, and everything the policy wants to know.
 
-    `groups` is the number of groups that the candidates were drawn from.
+    `taken` are pairs of positions, as numbers of `_pairs`, in order; one pair at least is not among them. `groups` is the number of
+    groups that the candidates were drawn from.
     """
 
     policy: CompiledPolicy
     candidates: Features
-    out: frozenset[Pair]
+    taken: Ints
     pending: Pending
     rounds: int
     rng: np.random.Generator
     groups: int = 1
 
     def choose(self, random_share: float) -> Chosen:
-        """A pair; a share of them uniformly random among the pairs that are not out."""
-        n = len(self.candidates)
-        free = n * (n - 1) // 2 - len(self.out)
-        if free < 1:
-            raise NothingToAsk(
-                f"all {n * (n - 1) // 2} pairs of the {n} candidates are out; wait for a vote, add arms, "
-                "or let several raters have a duel with `raters_per_duel`"
-            )
+        """A pair; a share of them uniformly random among the pairs that may be asked."""
         if self.rng.random() < random_share:
-            first, second = self._random_pair()
-            return Chosen(
-                first, second, *self._placed(first, second), ChosenBy.RANDOM, random_share / (free * self.groups)
-            )
-        return Chosen(*self._policy_pair(), ChosenBy.POLICY, None)
-
-    def _policy_pair(self) -> tuple[int, int, int, float]:
-        """What the policy wants most, then what it wants without an arm of that pair, and so on.
-
-        A person cannot compare an arm with itself: where the policy would, its arm meets the best of the others.
-        """
+            return self._by_chance(random_share)
         seed = int(self.rng.integers(2**63))
         kept = self._shortlist()
-        for _ in range(_TRIES):
-            if len(kept) < 2:
-                break
-            first, second, layer, share = self._consider(kept, seed)
-            if first == second:
-                second, *_ = self._consider(kept[kept != first], seed)
-                layer, share = self._placed(first, second)
-            if not self._is_out(first, second):
-                return first, second, layer, share
-            kept = kept[kept != second]
-        first, second = self._random_pair()
-        return first, second, *self._placed(first, second)
+        every = len(kept) == len(self.candidates)
+        taken = self.taken if every else among(self.taken, kept, len(self.candidates))
+        if not count_free(len(kept), taken):
+            return self._by_chance(1.0)  # of very many candidates, none that the policy looked at
+        arms = np.asarray(self.candidates if every else self.candidates[kept], np.float64)
+        found = considered(self.policy, arms, self.pending, seed, self.rounds, taken)
+        if found is None:
+            return self._by_chance(1.0)
+        first, second, layer, share = found
+        return Chosen(int(kept[first]), int(kept[second]), layer, share, ChosenBy.POLICY, None)
+
+    def _by_chance(self, share: float) -> Chosen:
+        """Uniform over the pairs that may be asked, where such a draw comes with this probability."""
+        n = len(self.candidates)
+        first, second = random_free(n, self.taken, self.rng)
+        chance = share / (count_free(n, self.taken) * self.groups)
+        return Chosen(first, second, *self.placed(first, second), ChosenBy.RANDOM, chance)
 
     def _shortlist(self) -> Ints:
         """Positions of the candidates that the policy looks at: all; or, of very many, those that seem best to it for one half
@@ -109,44 +96,63 @@ class Chooser(NamedTuple):
         others = self.rng.choice(order[most // 2 :], most - most // 2, replace=False)
         return np.sort(np.concatenate([order[: most // 2], others]))
 
-    def _consider(self, kept: Ints, seed: int) -> tuple[int, int, int, float]:
-        every = len(kept) == len(self.candidates)
-        arms = np.asarray(self.candidates if every else self.candidates[kept], np.float64)
-        choice = self.policy.consider(arms, pending=self.pending, seed=seed, rounds=self.rounds)
-        return int(kept[choice.first]), int(kept[choice.second]), int(choice.layer), float(choice.share)
-
-    def _random_pair(self) -> Pair:
-        """Uniform over the pairs that are not out, by drawing again; at most as many are out as there are raters."""
-        n = len(self.candidates)
-        while True:
-            first = int(self.rng.integers(n))
-            second = int(self.rng.integers(n - 1))
-            second += second >= first
-            if not self._is_out(first, second):
-                return first, second
-
-    def _is_out(self, first: int, second: int) -> bool:
-        return (min(first, second), max(first, second)) in self.out
-
-    def _placed(self, first: int, second: int) -> tuple[int, float]:
-        one, other = (self.candidates[k].astype(np.float64) for k in (first, second))
-        layer, share = self.policy.place(one - other)
-        return int(layer), float(share)
+    def placed(self, first: int, second: int) -> tuple[int, float]:
+        """Layer and share of a pair that the policy did not ask for."""
+        return placed(self.policy, self.candidates, first, second)
 
 
-def out_among(pairs: list[Pair], numbers: Ints) -> frozenset[Pair]:
-    """Pairs of arm numbers that are out, as positions among the candidates; both must be among them."""
-    if not pairs:
-        return frozenset()
-    place: Callable[[int], int | None] = _places(pairs, numbers).get
-    found = ((place(a), place(b)) for a, b in pairs)
-    return frozenset((min(a, b), max(a, b)) for a, b in found if a is not None and b is not None)
+def placed(policy: CompiledPolicy, candidates: Features, first: int, second: int) -> tuple[int, float]:
+    """Layer and share of a pair that the policy did not ask for."""
+    one, other = (candidates[k].astype(np.float64) for k in (first, second))
+    layer, share = policy.place(one - other)
+    return int(layer), float(share)
 
 
-def _places(pairs: list[Pair], numbers: Ints) -> dict[int, int]:
-    """Where the arms of these pairs are among the candidates."""
-    wanted = np.array(sorted({number for pair in pairs for number in pair}))
-    order = np.argsort(numbers, kind="stable")
-    at = np.searchsorted(numbers, wanted, sorter=order)
-    at = np.minimum(at, len(numbers) - 1)
-    return {int(w): int(order[k]) for w, k in zip(wanted, at, strict=True) if numbers[order[k]] == w}
+def considered(
+    policy: CompiledPolicy, arms: Floats, pending: Pending, seed: int, rounds: int, taken: Ints
+) -> tuple[int, int, int, float] | None:
+    """What the policy would ask now of two different arms whose pair is not taken; None if it is at a loss.
+
+    A policy that leaves pairs out by itself is asked to. Of one that cannot, an arm is hidden as long as it wants a pair that is taken:
+    the one of the two that has fewer partners left. What it then wants is its own choice, among fewer arms.
+    """
+    if _leaves_out(type(policy)):
+        exclude = np.stack(split(taken), axis=1)
+        first, second, layer, share = policy.consider(  # type: ignore[call-arg]
+            arms, pending=pending, seed=seed, rounds=rounds, distinct=True, exclude=exclude
+        )
+        return int(first), int(second), int(layer), float(share)
+    forbidden = set(taken.tolist())
+    kept = np.arange(len(arms))
+    while len(kept) > 1:
+        first, second, layer, share = _wanted(policy, arms, kept, pending, seed, rounds)
+        if code(first, second) not in forbidden:
+            return first, second, layer, share
+        kept = kept[kept != _fewer_partners(first, second, kept, taken)]
+    return None
+
+
+@functools.cache
+def _leaves_out(kind: type[CompiledPolicy]) -> bool:
+    return "exclude" in inspect.signature(kind.consider).parameters
+
+
+def _wanted(
+    policy: CompiledPolicy, arms: Floats, kept: Ints, pending: Pending, seed: int, rounds: int
+) -> tuple[int, int, int, float]:
+    """What the policy wants of these arms; where it would have one meet itself, that one meets the best of the others."""
+    first, second, layer, share = policy.consider(arms[kept], pending=pending, seed=seed, rounds=rounds)
+    if first != second:
+        return int(kept[first]), int(kept[second]), int(layer), float(share)
+    rest = np.delete(kept, first)
+    second = rest[policy.consider(arms[rest], pending=pending, seed=seed, rounds=rounds).first]
+    return int(kept[first]), int(second), *placed(policy, arms, int(kept[first]), int(second))
+
+
+def _fewer_partners(first: int, second: int, kept: Ints, taken: Ints) -> int:
+    """Of two arms, the one with more pairs taken among those kept; the second, if both have as many."""
+    low, high = split(taken)
+    here = np.isin(low, kept) & np.isin(high, kept)
+    low, high = low[here], high[here]
+    counts = [int(((low == arm) | (high == arm)).sum()) for arm in (first, second)]
+    return first if counts[0] > counts[1] else second

@@ -18,7 +18,7 @@ from duelist.errors import NothingToAsk, StorageCorrupted, StorageWarning
 from duelist.policies import CompiledPolicy, make_policy, restore_policy
 from duelist.study._arms import KnownArms
 from duelist.study.records import WINS, StudySettings
-from duelist.study.storage._base import Lesson, Transaction
+from duelist.study.storage import Lesson, Transaction
 
 SNAPSHOT_EVERY: Final = 256
 """A snapshot is stored whenever the log has grown by this many rows."""
@@ -39,6 +39,8 @@ class Fold:
         self._settings = settings
         self._policy: CompiledPolicy | None = None
         self._sequence = 0
+        self._counting_revision: int | None = None
+        self._left_out: frozenset[str] = frozenset()
 
     def forget(self) -> None:
         """Drop what is in memory; the next `follow` finds it again."""
@@ -57,6 +59,11 @@ class Fold:
 
     def follow(self, tx: Transaction, arms: KnownArms) -> CompiledPolicy:
         """The policy after the whole log, as this transaction sees it."""
+        if tx.counters.counting_revision != self._counting_revision:
+            # Other raters are left out than before. Snapshots that knew it otherwise were dropped with that change.
+            self._policy = None
+            self._left_out = frozenset(rater.name for rater in tx.raters() if rater.left_out)
+            self._counting_revision = tx.counters.counting_revision
         if self._policy is None:
             self._load(tx)
         if self._policy is not None and tx.counters.n_votes == self._sequence:
@@ -67,10 +74,17 @@ class Fold:
             self._load(tx)
             lessons = tx.lessons_since(self._sequence)
         policy = self._loaded()
-        for lesson in standing_lessons(lessons):
+        for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
             learn(policy, lesson, arms)
         self._sequence = tx.counters.n_votes
         return policy
+
+    def counts(self, rater: str | None, criterion: str | None) -> bool:
+        """Whether the policy learns a rater's votes on a criterion; known after `follow`."""
+        return rater not in self._left_out and self._is_main(criterion)
+
+    def _is_main(self, criterion: str | None) -> bool:
+        return criterion in (None, self._settings.main_criterion)
 
     def learned_until(self, sequence: int) -> None:
         """Note that the policy has learned the log up to that row, which this transaction has just written."""

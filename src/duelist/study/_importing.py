@@ -1,29 +1,37 @@
-"""Votes from elsewhere, into the log: those that are not there yet, with their arms where there are none."""
+"""Votes from elsewhere, into the log: each with a duel of its own, with arms and contexts where there are none yet.
+
+A file is gone through twice: once for what it has, of which only marks are remembered (see `_identity`), and once for what
+is new in it. So memory does not grow with its texts.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.errors import InvalidInput
+from duelist.errors import InvalidInput, UnknownArm
 from duelist.policies import CompiledPolicy
 from duelist.study._asking import Known
 from duelist.study._checks import checked_text
 from duelist.study._fold import learn
-from duelist.study.formats import Comparison
-from duelist.study.records import ChosenBy, Vote
-from duelist.study.storage._base import DuelRow, Lesson, Transaction, VoteRow
+from duelist.study._identity import Plan, Scan, mark_of
+from duelist.study._times import microseconds
+from duelist.study.formats import Comparison, context_id
+from duelist.study.records import ChosenBy
+from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
 
 MOST_ONE_HOT: Final = 2000
 """Arms that a file may bring into an empty study without features: they get a feature each."""
 STRETCH: Final = 4096
 """Votes that are learned before they are written. A server ends a transaction in which it hears nothing for a minute."""
+
+Described = tuple[str, Any, str | None]
+"""Id, payload and context of an arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,108 +42,140 @@ class Imported:
     """Votes that are new in the log."""
     known: int
     """Votes that were in the log already, and were not counted again."""
+    revised: int = 0
+    """Votes of the log that the file revises or undoes."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows that are no votes of their own, and how many: `revised` by a later row, `undone`."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Fields that a log has no place for, and how many of the votes that were added had something in them."""
 
     def __str__(self) -> str:
-        already = f"; {self.known} were in the log already, and are not counted again" if self.known else ""
-        return f"{self.added} {'vote' if self.added == 1 else 'votes'} added{already}"
+        parts = [f"{self.added} {'vote' if self.added == 1 else 'votes'} added"]
+        if self.known:
+            parts.append(f"{self.known} were in the log already, and are not counted again")
+        if self.revised:
+            parts.append(f"{self.revised} of the log revised")
+        parts += [f"{count} left out: {reason}" for reason, count in self.left_out.items()]
+        if self.dropped:
+            parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.dropped.items()))
+        return "; ".join(parts)
 
 
-# -- what is new -------------------------------------------------------------------------
+# -- out of the file ---------------------------------------------------------------------
 
 
-def unseen(votes: list[Vote], log: list[Vote], now: datetime) -> list[Vote]:
-    """The votes that the log does not have. Those that came without a time have `now`, and so had those of an earlier file."""
-    timed = [vote for vote in votes if vote.told_at != now]
-    untimed = [_said(vote) for vote in votes if vote.told_at == now]
-    known = Counter((vote.told_at, _said(vote)) for vote in log)
-    repeated = Counter((vote.told_at, _said(vote)) for vote in timed) & known
-    as_before = bool(untimed) and untimed in _imports(log)
-
-    def is_new(vote: Vote) -> bool:
-        if vote.told_at == now:
-            return not as_before
-        key = vote.told_at, _said(vote)
-        repeated[key] -= 1
-        return repeated[key] < 0
-
-    return [vote for vote in votes if is_new(vote)]
+def settled(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
+    """Comparisons with a context each, where there is a prompt: one without a name is named for what it says."""
+    for one in comparisons:
+        yield replace(one, context=context_id(one.prompt)) if one.context is None and one.prompt is not None else one
 
 
-def _said(vote: Vote) -> tuple[Any, ...]:
-    return vote.first, vote.second, vote.outcome, vote.rater, vote.context
+@dataclass
+class FileArms:
+    """The arms of a file, for a study that has none."""
+
+    payloads: dict[str, Any] = field(default_factory=dict)
+    varied: set[str] = field(default_factory=set)
+    """Arms that were shown as different things, like a model by its answers."""
+    contexts: dict[str, str | None] = field(default_factory=dict)
+    alone: bool = True
+    """Whether each was met in one context only."""
+
+    def take(self, row: Comparison) -> None:
+        """One more row."""
+        for arm, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
+            if self.contexts.setdefault(checked_text("arm", arm), row.context) != row.context:
+                self.alone = False
+            if payload is None or arm in self.varied:
+                continue
+            if self.payloads.setdefault(arm, payload) != payload:
+                self.varied.add(arm)
+                del self.payloads[arm]
+
+    def described(self) -> tuple[list[Described], NDArray[np.float32]]:
+        """Id, payload and context of each, and a feature each.
+
+        An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
+        """
+        if len(self.contexts) > MOST_ONE_HOT:
+            raise InvalidInput(
+                f"the file compares {len(self.contexts)} arms, too many for a feature each; "
+                "add them first, with features: `add_arms` or `duelist study add-arms`"
+            )
+        described = [(arm, self.payloads.get(arm), c if self.alone else None) for arm, c in self.contexts.items()]
+        return described, np.eye(len(described), dtype=np.float32)
 
 
-def _imports(log: list[Vote]) -> list[list[tuple[Any, ...]]]:
-    """What was imported at each moment."""
-    moments: dict[datetime, list[tuple[Any, ...]]] = {}
-    for vote in log:
-        if vote.chosen_by is ChosenBy.IMPORT:
-            moments.setdefault(vote.told_at, []).append(_said(vote))
-    return list(moments.values())
+def _changed() -> InvalidInput:
+    return InvalidInput("the file was changed while it was read; import it again when it is complete")
 
 
-def adopted_arms(comparisons: list[Comparison]) -> tuple[list[tuple[str, Any, str | None]], NDArray[np.float32]]:
-    """The arms of a file, for a study that has none: id, payload and context of each, and a feature each."""
-    payloads: dict[str, Any] = {}
-    groups: dict[str, set[str | None]] = {}
-    for c in comparisons:
-        for arm, payload in ((c.first, c.payload_first), (c.second, c.payload_second)):
-            payloads.setdefault(checked_text("arm", arm), payload)
-            groups.setdefault(arm, set()).add(c.context)
-    if len(payloads) > MOST_ONE_HOT:
-        raise InvalidInput(
-            f"the file compares {len(payloads)} arms, too many for a feature each; "
-            "add them first, with features: `add_arms` or `duelist study add-arms`"
-        )
-    # An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
-    alone = all(len(contexts) == 1 for contexts in groups.values())
-    described = [(arm, payloads[arm], next(iter(groups[arm]))) if alone else (arm, None, None) for arm in payloads]
-    return described, np.eye(len(payloads), dtype=np.float32)
+def wanted(rows: Iterable[Comparison], scan: Scan, plan: Plan) -> Iterator[Comparison]:
+    """The votes of a file that are new, as they stand, in the order in which they were first given."""
+    marks = [row.mark for row in scan.rows]
+    count = 0
+    for place, row in enumerate(rows):
+        count += 1
+        if marks[place : place + 1] != [mark_of(row)]:
+            raise _changed()
+        if place in plan.new:
+            last = scan.last.get(place)
+            texts = {name: getattr(row, name) for name in ("prompt", "payload_first", "payload_second", "extra")}
+            yield row if last is None else replace(last, **texts)
+    if count != len(marks):
+        raise _changed()
 
 
 # -- into the log ------------------------------------------------------------------------
 
 
-def add_votes(tx: Transaction, known: Known, votes: list[Vote]) -> int:
-    """Add votes, each with a duel of its own; how many there were.
+def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
+    """Refuse what cannot be in a log; `arms` are the ids of those in the study, None if it takes what comes."""
+    for what in ("rater", "context", "reason", "criterion"):
+        text = getattr(vote, what)
+        if text is not None:
+            checked_text(what, text)
+    if vote.first == vote.second:
+        raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
+    for arm in (vote.first, vote.second):
+        if arms is not None and arm not in arms:
+            raise UnknownArm(f"arm {arm!r} is not in this study; add it with `add_arms`")
 
-    The policy places each where it belongs after those before it, so that history teaches as if it had been asked for.
+
+def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: int, batch: int) -> None:
+    """Add votes that were checked, each with a duel of its own. `now` stands in for the time of asking where there is none.
+
+    `batch` is the number of the import. The policy places each where it belongs after those before it, so that history teaches
+    as if it had been asked for.
     """
-    if not votes:
-        return 0
-    known.fold.begin(tx, known.arms)
-    policy = known.fold.follow(tx, known.arms)
-    for stretch in _stretches(votes):
+    stream = iter(votes)
+    while stretch := list(islice(stream, STRETCH)):
+        policy = known.fold.follow(tx, known.arms)
         before = tx.counters.n_votes
         duels: list[DuelRow] = []
         rows: list[VoteRow] = []
         for vote in stretch:
-            duel, row = _rows(tx, known, policy, vote)
+            duel, row = _rows(tx, known, policy, vote, now, batch)
+            if known.fold.counts(row.rater, row.criterion):
+                learn(policy, _lesson(duel, row), known.arms)
             duels.append(duel)
             rows.append(row)
             tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
         tx.add_duels(duels)
         tx.add_votes(rows)
+        tx.add_details(_details(tx, known, stretch, duels))
         known.fold.learned_until(tx.counters.n_votes)
         known.fold.keep(tx, known.arms, before)
-    return len(votes)
 
 
-def _stretches(votes: Sequence[Vote]) -> Iterator[Sequence[Vote]]:
-    return (votes[start : start + STRETCH] for start in range(0, len(votes), STRETCH))
-
-
-def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> tuple[DuelRow, VoteRow]:
-    """The duel and the row of the log of one vote, which the policy learns."""
+def _rows(
+    tx: Transaction, known: Known, policy: CompiledPolicy, vote: Comparison, now: int, batch: int
+) -> tuple[DuelRow, VoteRow]:
+    """The duel and the row of the log of one vote."""
     arms = known.arms
-    for what, text in (("rater", vote.rater), ("context", vote.context)):
-        if text is not None:
-            checked_text(what, text)
-    if vote.first == vote.second:
-        raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
     layer, share = policy.place(arms.difference(first, second))
-    time = microseconds(vote.told_at)
+    time = None if vote.told_at is None else microseconds(vote.told_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=first,
@@ -146,7 +186,7 @@ def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> 
         swapped=False,
         layer=int(layer),
         share=float(share),
-        asked_at=time,
+        asked_at=now if time is None else time,
         free=0,
     )
     sequence = tx.counters.n_votes + 1
@@ -161,14 +201,70 @@ def _rows(tx: Transaction, known: Known, policy: CompiledPolicy, vote: Vote) -> 
         late=vote.late,
         revises=None,
         root=sequence,
+        reason=vote.reason,
+        criterion=vote.criterion,
+        batch=batch,
     )
-    learn(policy, Lesson(sequence, sequence, vote.outcome, first, second, duel.layer, duel.share), arms)
     return duel, row
 
 
-def microseconds(time: datetime) -> int:
-    """A time as the storage keeps it."""
-    if time.tzinfo is None:
-        raise InvalidInput(f"told_at is {time}, without a time zone; give an aware time, e.g. with tzinfo=UTC")
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+def _lesson(duel: DuelRow, row: VoteRow) -> Lesson:
+    return Lesson(
+        row.sequence, row.root, row.outcome, duel.first_row, duel.second_row, duel.layer, duel.share, row.criterion
+    )
+
+
+def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
+    """What is known of votes and is not in the rows of their arms and contexts; contexts that have no payload get theirs."""
+    prompts: dict[str, Any] = {}
+    for vote in votes:
+        if vote.context is not None and vote.prompt is not None:
+            prompts.setdefault(vote.context, vote.prompt)
+    there = tx.contexts(list(prompts))
+    fresh = {name: prompt for name, prompt in prompts.items() if name not in there}
+    if fresh:
+        tx.counters.arms_revision += 1
+        tx.put_contexts([ContextRow(name, prompt, tx.counters.arms_revision) for name, prompt in fresh.items()])
+        known.arms.follow(tx)
+    shown = fresh | there
+    rows = []
+    for vote, duel in zip(votes, duels, strict=True):
+        own = {
+            "prompt": (vote.prompt, None if vote.context is None else shown.get(vote.context)),
+            "first": (vote.payload_first, known.arms.payload(known.arms.owner(duel.first_row))),
+            "second": (vote.payload_second, known.arms.payload(known.arms.owner(duel.second_row))),
+            "extra": (dict(vote.extra) or None, None),
+        }
+        body = {name: given for name, (given, elsewhere) in own.items() if given is not None and given != elsewhere}
+        if body:
+            rows.append(DetailRow(duel.number, body))
+    return rows
+
+
+def revise(tx: Transaction, known: Known, revisions: Mapping[int, Comparison]) -> int:
+    """Revise or undo rows of the log, by their numbers, as later rows of a file say; how many."""
+    if not revisions:
+        return 0
+    before = tx.counters.n_votes
+    rows: list[VoteRow] = []
+    for number, vote in revisions.items():
+        (old,) = tx.votes_between(number - 1, number)
+        rows.append(
+            old._replace(
+                sequence=before + len(rows) + 1,
+                outcome=vote.outcome,
+                told_at=None if vote.told_at is None else microseconds(vote.told_at),
+                source=vote.source,
+                response_seconds=vote.response_seconds,
+                late=vote.late,
+                revises=number,
+                reason=vote.reason,
+            )
+        )
+    tx.add_votes(rows)
+    tx.counters.n_votes += len(rows)
+    oldest = min(row.root for row in rows)
+    outdated = [sequence for sequence in tx.snapshot_sequences() if sequence >= oldest]
+    tx.drop_snapshots(outdated)
+    known.fold.keep(tx, known.arms, before, anyway=bool(outdated))
+    return len(rows)

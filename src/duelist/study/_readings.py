@@ -1,32 +1,76 @@
-"""What a study says: its best arms, its raters, how far along it is; and its way into files.
+"""What a study says: its best arms, its raters, how far along it is.
 
-Everything here is made anew from the votes that stand whenever it is asked for.
+Readings are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
+their own, so that nobody who asks or tells waits for them; what was read of the log is kept, and the next reading takes in what is new.
+
+All of them take the same options for what they look at:
+
+context     only the arms of this group, and the votes between them
+criterion   the question, where a study asks several
+without     raters whose votes are left out, besides those whom the owner has left out
+everyone    True counts the votes of those as well
+retired     True ranks retired arms, too; without, their votes teach, and they are not in the reading
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
-from duelist.identification import Verdict
 from duelist.policies import CompiledPolicy
 from duelist.study import reading
-from duelist.study.formats import Comparison, Written, write
-from duelist.study.records import Arm, Vote, standing
+from duelist.study._vote_log import VoteLog
+from duelist.study.records import Arm, StudySettings, Vote
+from duelist.study.stopping import Recommended
+from duelist.study.storage import Storage
+
+__all__ = ["Readings", "Recommended"]
+
+FITS_KEPT: Final = 8
+"""So many fits are kept for the next reading to begin with."""
 
 
-class Recommended(Verdict[str]):
-    """A verdict on arms by their ids."""
+class _Scope(NamedTuple):
+    """What a reading looks at; see the module."""
+
+    context: str | None = None
+    criterion: str | None = None
+    without: frozenset[str] = frozenset()
+    everyone: bool = False
+    retired: bool = False
+
+
+class _Seen(NamedTuple):
+    """The votes, arms and features that a reading looks at."""
+
+    log: reading.Log
+    arms: list[str]
+    features: NDArray[np.float64] | None
+    among: list[str] | None
+    contexts: list[str | None]
+    left_out: frozenset[str]
+    stamp: tuple[int, ...]
+
+
+class _Fit(NamedTuple):
+    stamp: tuple[int, ...]
+    fit: reading.Fitted
 
 
 class Readings(ABC):
     """The reading half of `Study`."""
+
+    _storage: Storage
+    _id: int
+    settings: StudySettings
 
     @abstractmethod
     def votes(self) -> list[Vote]:
@@ -37,10 +81,6 @@ class Readings(ABC):
         """All arms, or those of a context."""
 
     @abstractmethod
-    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
-        """Features of arms."""
-
-    @abstractmethod
     def policy(self) -> CompiledPolicy:
         """The policy as it stands after the whole log."""
 
@@ -48,73 +88,199 @@ class Readings(ABC):
 
     def leaderboard(self, context: str | None = None, *, top: int | None = None, **options: Any) -> reading.Leaderboard:
         """Arms by utility, with intervals, rank ranges and the chance of being best; options of `reading.leaderboard`."""
-        votes, ids, features = self._seen(context)
-        return reading.leaderboard(votes, ids, features, top=top, **options)
+        scope, options = split(context, options)
+        fit = self._fit(scope, options)
+        return reading.board_of(fit, top=top, **options)
 
-    def recommend(self, context: str | None = None, delta: float = 0.05) -> Recommended:
-        """The arm the policy would name now, how sure that is, and the arms that are not ruled out.
+    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> Recommended:
+        """The arm to name now, how sure that is, and the arms that are not ruled out.
 
         Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
         of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
         """
-        ids = [arm.id for arm in self.arms(context) if not arm.retired]
-        if not ids:
-            raise InvalidInput(f"context is {context!r}, which has no arms in the game; add or restore some")
-        found = self.policy().recommend(np.asarray(self.features(ids), np.float64), delta)
-        candidates = tuple(ids[k] for k in found.candidates)
-        return Recommended(ids[found.best], found.probability, found.interval, candidates, found.delta)
+        scope, options = split(context, options)
+        return reading.verdict_of(self._fit(scope, options), delta=delta, **options)
 
-    def win_matrix(self, context: str | None = None) -> reading.WinMatrix:
-        """Who won against whom, and how often they met."""
-        votes, ids, _ = self._seen(context)
-        return reading.win_matrix(votes, ids)
+    def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:
+        """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
+        scope, options = split(context, options)
+        return reading.progress_of(self._fit(scope, options), delta=delta, **options)
 
-    def progress(self, context: str | None = None, **options: Any) -> reading.Progress:
-        """How near the study is to knowing its best arm; options of `reading.progress`."""
-        return reading.progress(*self._seen(context), **options)
+    def win_matrix(self, context: str | None = None, **options: Any) -> reading.WinMatrix:
+        """Who won against whom, how often they were called equal, and how often both were bad."""
+        scope, options = split(context, options)
+        seen = self._seen(scope)
+        index = {arm: k for k, arm in enumerate(seen.arms)}
+        among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
+        return reading.matrix_of(seen.log.on_arms, seen.arms, among, **options)
+
+    def win_chances(self, context: str | None = None, **options: Any) -> reading.WinChances:
+        """The chance that each arm wins against each other, and of a tie, by the fit; options of `reading.win_chances`."""
+        scope, options = split(context, options)
+        return reading.chances_of(self._fit(scope, options), **options)
+
+    def history(self, context: str | None = None, **options: Any) -> reading.History:
+        """The chance of being best of each arm, vote by vote; options of `reading.history`."""
+        scope, options = split(context, options)
+        seen = self._seen(scope)
+        return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     # -- whom to trust -------------------------------------------------------------------
 
-    def calibration(self, **options: Any) -> reading.Calibration:
+    def calibration(self, context: str | None = None, **options: Any) -> reading.Calibration:
         """Predicted against observed, on votes that the prediction has not seen; options of `reading.calibration`."""
-        return reading.calibration(*self._seen(None), **options)
+        scope, options = split(context, options)
+        seen = self._seen(scope)
+        return reading.calibration(seen.log, seen.arms, seen.features, **options)
 
-    def raters(self, **options: Any) -> reading.Raters:
-        """Speed, side bias, agreement and outliers among raters; options of `reading.rater_statistics`."""
-        return reading.rater_statistics(*self._seen(None), **options)
+    def raters(self, context: str | None = None, **options: Any) -> reading.Raters:
+        """Speed, side bias, agreement and outliers among raters; options of `reading.rater_statistics`.
 
-    def regret(self, **options: Any) -> reading.RegretEstimate:
+        Raters who are left out have their row, too; but nobody is judged by their votes.
+        """
+        scope, options = split(context, options)
+        seen = self._seen(scope._replace(everyone=True, without=frozenset()))
+        left_out = _left_out(scope, seen)
+        return reading.rater_statistics(seen.log, seen.arms, seen.features, **{"left_out": left_out, **options})
+
+    def regret(self, context: str | None = None, **options: Any) -> reading.RegretEstimate:
         """Regret of the policy's duels, estimated from those chosen by a coin; options of `reading.estimated_regret`.
 
         Where arms have contexts, a duel is measured against the best arm of its own.
         """
-        groups = [arm.context for arm in self.arms()]
-        return reading.estimated_regret(*self._seen(None), **{"groups": groups, **options})
+        scope, options = split(context, options)
+        seen = self._seen(scope)
+        return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
 
-    # -- files ---------------------------------------------------------------------------
+    # -- inside --------------------------------------------------------------------------
 
-    def export(self, name: str, path: str | Path, **options: Any) -> Written:
-        """Write the votes in a format of `duelist.study.formats`; what it could not hold is counted in the result.
+    @cached_property
+    def _kept(self) -> _Kept:
+        return _Kept()
 
-        Formats other than our own get the votes that stand; ours gets the whole log. The context of a vote is its prompt.
-        """
-        log = self.votes()
-        arms = {arm.id: arm for arm in self.arms()}
-        chosen = log if name == "jsonl" else standing(log)
-        return write(name, (Comparison.of_vote(vote, arms, vote.context) for vote in chosen), path, **options)
+    def _seen(self, scope: _Scope) -> _Seen:
+        kept = self._kept
+        with kept.lock:
+            kept.log.follow(lambda: self._storage.viewing(self._id))
+            if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
+                scope = scope._replace(criterion=self.settings.main_criterion)
+            return _look(kept.log, scope)
 
-    def _which_contexts(self) -> str:
-        names = list(dict.fromkeys(arm.context for arm in self.arms() if arm.context is not None))
-        return f"there are: {', '.join(map(repr, names[:10]))}" if names else "the arms of this study have no contexts"
+    def _fit(self, scope: _Scope, options: dict[str, Any]) -> reading.Fitted:
+        """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
+        seen = self._seen(scope)
+        given = {name: options.pop(name) for name in ("ridge",) if name in options}
+        key = (scope, repr(given), repr(options.get("seed")))
+        before = self._kept.fit(key)
+        if before is not None and before.stamp == seen.stamp:
+            return before.fit
+        if "seed" in options:
+            given["seed"] = options["seed"]
+        start = None if before is None else before.fit.whole
+        fit = reading.fitted(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
+        self._kept.keep(key, _Fit(seen.stamp, fit))
+        return fit
 
-    def _seen(self, context: str | None) -> tuple[list[Vote], list[str], NDArray[np.float64] | None]:
-        """Votes that stand, ids and features of the arms; of a context, if one is given."""
-        ids = [arm.id for arm in self.arms(context)]
-        if context is not None and not ids:
-            raise InvalidInput(f"context is {context!r}, which has no arms; {self._which_contexts()}")
-        wanted = set(ids)
-        votes = [v for v in standing(self.votes()) if v.first in wanted and v.second in wanted]
-        features = np.asarray(self.features(ids), np.float64) if ids else None
-        if features is not None and features.shape[0] == features.shape[1] and (features == np.eye(len(ids))).all():
-            features = None  # a feature each: the reading has a faster way for that
-        return votes, ids, features
+
+class _Kept:
+    """What readings keep from one to the next; only ever touched under its lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.log = VoteLog()
+        self._fits: OrderedDict[Any, _Fit] = OrderedDict()
+
+    def fit(self, key: Any) -> _Fit | None:
+        with self.lock:
+            return self._fits.get(key)
+
+    def keep(self, key: Any, fit: _Fit) -> None:
+        with self.lock:
+            self._fits[key] = fit
+            self._fits.move_to_end(key)
+            while len(self._fits) > FITS_KEPT:
+                self._fits.popitem(last=False)
+
+
+def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[str, Any]]:
+    """What a reading looks at, and the options that are its own."""
+    without: Collection[str] | str = options.get("without", ())
+    scope = _Scope(
+        context,
+        options.get("criterion"),
+        frozenset([without] if isinstance(without, str) else without),
+        bool(options.get("everyone", False)),
+        bool(options.get("retired", False)),
+    )
+    return scope, {name: value for name, value in options.items() if name not in _Scope._fields}
+
+
+def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
+    unknown = next((name for name in scope.without if name not in seen.log.raters), None)
+    if unknown is not None:
+        raise InvalidInput(f"without has {unknown!r}, who has not voted here; leave the name out")
+    return scope.without | (frozenset() if scope.everyone else seen.left_out)
+
+
+def _look(known: VoteLog, scope: _Scope) -> _Seen:
+    """What a reading looks at, out of everything that is known."""
+    every = [known.arms.arm(number) for number in range(len(known.arms))]
+    chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
+    if scope.context is not None and not chosen:
+        raise InvalidInput(f"context is {scope.context!r}, which has no arms; {_which_contexts(every)}")
+    log, criterion = known.standing()
+    seen = _Seen(
+        log=log,
+        arms=[arm.id for arm in chosen],
+        features=_features(known, [arm.number for arm in chosen]),
+        among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
+        contexts=[arm.context for arm in chosen],
+        left_out=known.left_out,
+        stamp=known.stamp,
+    )
+    if seen.among == []:
+        raise InvalidInput(f"context is {scope.context!r}, which has no arms in the game; add or restore some")
+    wanted = _on(known, scope.criterion, criterion)
+    left_out = _left_out(scope, seen)
+    if left_out:
+        counts = np.array([*(name not in left_out for name in log.raters), True])
+        wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]
+    if len(chosen) < len(every):
+        place = np.full(len(every), -1)
+        place[[arm.number for arm in chosen]] = np.arange(len(chosen))
+        first, second = place[log.first], place[log.second]
+        inside = (first >= 0) & (second >= 0)
+        wanted = inside if wanted is None else wanted & inside
+        columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
+        log = reading.Log(**columns)
+    return seen._replace(log=log if wanted is None else log.of(wanted))
+
+
+def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which votes are on this question; None for all of them."""
+    if criterion is None:
+        return None if not len(known.criteria()) else of_votes == 0
+    number = known.criterion_number(criterion)
+    if number is None:
+        there = ", ".join(map(repr, known.criteria())) or "none"
+        raise InvalidInput(f"criterion is {criterion!r}, which no vote is on; there are: {there}")
+    return (of_votes == 0) | (of_votes == number)
+
+
+def _features(known: VoteLog, numbers: Sequence[int]) -> NDArray[np.float64] | None:
+    """The newest features of arms; None where each arm has one of its own, for which there is a faster way."""
+    if not numbers:
+        return None
+    features = np.asarray(known.arms.matrix(np.array(numbers)), np.float64)
+    ones = features == 1.0
+    own = (ones.sum(axis=1) == 1).all() and (ones.sum(axis=0) <= 1).all() and np.count_nonzero(features) == len(numbers)
+    return None if own or not features.shape[1] else features
+
+
+def _in_game(arms: Sequence[Arm]) -> list[str]:
+    return [arm.id for arm in arms if not arm.retired]
+
+
+def _which_contexts(arms: Sequence[Arm]) -> str:
+    names = list(dict.fromkeys(arm.context for arm in arms if arm.context is not None))
+    return f"there are: {', '.join(map(repr, names[:10]))}" if names else "the arms of this study have no contexts"

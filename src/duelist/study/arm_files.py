@@ -1,10 +1,8 @@
-"""Arms from a file: JSON lines or CSV."""
+"""Arms from a file: JSON lines, a JSON array, or a table as spreadsheets save it."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
+from duelist.study.formats._fields import as_number, optional_name
+from duelist.study.formats._files import Row, read_json, shown
+from duelist.study.formats._tables import is_table, read_table
 
-_NAMED: Final = ("id", "payload", "context")
+_NAMED: Final = ("id", "payload", "context", "prompt")
 
 
 class ArmFile(NamedTuple):
@@ -23,65 +24,76 @@ class ArmFile(NamedTuple):
     features: NDArray[np.float32]
     payloads: list[Any]
     contexts: list[str | None]
+    context_payloads: dict[str, Any]
 
 
-def read_arms(path: Path) -> ArmFile:
+def read_arms(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> ArmFile:
     """Arms of a file.
 
-    JSON lines: an object an arm, with `id`, `features` (a list of numbers) and, if you like, `payload` and `context`.
-    CSV: a column `id`, columns `payload` and `context` if you like; every other column is a feature.
+    JSON: an object an arm, with `id`, `features` (a list of numbers) and, if you like, `payload`, `context`, and `prompt`: what
+    the context is. A table (.csv, .tsv, .tab, .xlsx): a column `id`, columns `payload`, `context` and `prompt` if you like;
+    every other column is a feature. `columns` says what a table calls these, as in `{"id": "name"}`, and `encoding` how it is
+    written, if not as UTF-8.
     """
-    rows = list(_from_csv(path) if path.suffix.lower() == ".csv" else _from_jsonl(path))
-    if not rows:
-        raise InvalidInput(f"{path} has no arms; give one a line")
-    sizes = {len(features) for _, features, _, _ in rows}
+    if is_table(path):
+        rows = list(map(_of_table, _checked(path, read_table(path, ("id",), columns, encoding))))
+    elif columns or encoding:
+        raise InvalidInput(f"columns and encoding are for tables, and {path} is none; leave them out")
+    else:
+        rows = list(map(_of_json, _checked(path, read_json(path))))
+    sizes = {len(features) for _, features in rows}
     if len(sizes) > 1:
         raise InvalidInput(f"{path} has arms of {min(sizes)} and of {max(sizes)} features; give all the same")
-    ids, features, payloads, contexts = (list(column) for column in zip(*rows, strict=True))
-    return ArmFile(ids, np.array(features, np.float32), payloads, contexts)
+    contexts = [optional_name(row, "context") for row, _ in rows]
+    return ArmFile(
+        ids=[str(row.fields["id"]) for row, _ in rows],
+        features=np.array([features for _, features in rows], np.float32),
+        payloads=[row.fields.get("payload") for row, _ in rows],
+        contexts=contexts,
+        context_payloads=_prompts(row for row, _ in rows),
+    )
 
 
-def _from_jsonl(path: Path) -> Iterator[tuple[str, list[float], Any, str | None]]:
-    with _opened(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InvalidInput(
-                    f"{where} is not JSON ({error}); write an object an arm on a line of its own"
-                ) from None
-            if not isinstance(row, dict) or "id" not in row or not isinstance(row.get("features"), list):
-                raise InvalidInput(f'{where} has no id or no list of features; write {{"id": ..., "features": [...]}}')
-            context = row.get("context")
-            features = [_number(value, where) for value in row["features"]]
-            yield str(row["id"]), features, row.get("payload"), None if context is None else str(context)
+def _checked(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        raise InvalidInput(f"{path} has no arms; give one a line")
 
 
-def _from_csv(path: Path) -> Iterator[tuple[str, list[float], Any, str | None]]:
-    with _opened(path) as file:
-        table = csv.DictReader(file)
-        if "id" not in (table.fieldnames or ()):
+def _of_json(row: Row) -> tuple[Row, list[float]]:
+    if "id" not in row.fields or not isinstance(row.fields.get("features"), list):
+        raise InvalidInput(f'{row.where} has no id or no list of features; write {{"id": ..., "features": [...]}}')
+    return row, [_number(row, None, value) for value in row.fields["features"]]
+
+
+def _of_table(row: Row) -> tuple[Row, list[float]]:
+    known = {name: cell for name, cell in row.fields.items() if name in _NAMED and (cell != "" or name != "prompt")}
+    features = [_number(row, name, cell) for name, cell in row.fields.items() if name not in _NAMED]
+    return row._replace(fields=known), features
+
+
+def _prompts(rows: Iterable[Row]) -> dict[str, Any]:
+    prompts: dict[str, Any] = {}
+    for row in rows:
+        context, prompt = optional_name(row, "context"), row.fields.get("prompt")
+        if prompt is None:
+            continue
+        if context is None:
+            raise InvalidInput(f"{row.where} has a prompt, {shown(prompt)}, but no context; name the context it is of")
+        if prompts.setdefault(context, prompt) != prompt:
             raise InvalidInput(
-                f"{path} has no column id; its columns are {', '.join(table.fieldnames or ()) or 'none'}"
+                f"{row.where}: prompt is {shown(prompt)}, but above context {context!r} is {shown(prompts[context])}; "
+                "give a context one prompt"
             )
-        for row in table:
-            where = f"{path}, line {table.line_num}"
-            features = [_number(value, where) for name, value in row.items() if name not in _NAMED]
-            yield str(row["id"]), features, row.get("payload"), row.get("context") or None
+    return prompts
 
 
-def _opened(path: Path) -> Any:
-    try:
-        return path.open(encoding="utf-8", newline="")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read ({error.strerror}); give a file of arms") from error
-
-
-def _number(value: Any, where: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{where}: feature is {value!r}; give a number") from None
+def _number(row: Row, name: str | None, value: Any) -> float:
+    number = as_number(row, value)
+    if number is None:
+        which = "feature" if name is None else f"feature {name!r}"
+        raise InvalidInput(f"{row.where}: {which} is {shown(value)}; give a number")
+    return number

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from duelist.errors import InvalidInput, StudyExists, UnknownStudy
+from duelist.errors import StudyExists, UnknownStudy
+from duelist.policies import Policy
 from duelist.study._checks import checked_text
-from duelist.study._fold import new_policy
-from duelist.study.records import StudySettings
-from duelist.study.storage import Storage, open_storage
-from duelist.study.storage._base import StudyRow
+from duelist.study._settings import checked_settings, described_policy
+from duelist.study.goals import find_goal
+from duelist.study.records import StudySettings, StudyState
+from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.study import Study
 
 DEFAULT_STORAGE: Final = "sqlite:///duelist.db"
 DEFAULT_POLICY: Final = "LocalPairUCB"
 """The least regret of all policies without tuning, see docs/frontier.md."""
-_SETTINGS: Final = [field.name for field in fields(StudySettings) if field.name != "policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +31,15 @@ class StudySummary:
     arms: int
     duels: int
     votes: int
+    state: StudyState = StudyState.OPEN
 
 
 def create_study(
     name: str,
     storage: str | Storage | None = DEFAULT_STORAGE,
-    policy: str | None = None,
+    policy: str | Policy | None = None,
     load_if_exists: bool = False,
+    goal: str | None = None,
     **settings: Any,
 ) -> Study:
     """A new study.
@@ -51,9 +51,12 @@ def create_study(
     storage
         "sqlite:///file.db", "postgresql+psycopg://user@host/database", "memory" (or None), or a storage.
     policy
-        The name of a policy; default: LocalPairUCB.
+        The name of a policy, or the policy itself, as `LocalPairUCB(scale=0.7)`; default: what suits the goal.
     load_if_exists
         Return the study of that name if there is one; settings that are given must be the ones it has.
+    goal
+        What the study is for: "best", "rank", "learn" or "serve"; `duelist.study.GOALS` says when to choose which. It
+        chooses the policy, unless one is given, and what `can_stop` waits for.
     settings
         seed: everything random in the study comes from it; default 0.
         policy_settings: settings of the policy, a dict. A study estimates with estimator="online" unless told otherwise,
@@ -61,6 +64,12 @@ def create_study(
         lease_seconds: how long a rater has for a duel; default 600.
         raters_per_duel: how many raters each duel is asked of; default 1.
         random_share: the share of duels drawn uniformly at random, for evaluation off-line; default 0.
+        criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
+        most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
+        gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
+        repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
+        share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
+        alike (such duels are of kind "repeat" and teach nothing about the arms).
 
     >>> study = create_study("colours", storage="memory")
     >>> study.add_arms(["red", "green", "blue"], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
@@ -71,15 +80,16 @@ def create_study(
     True
     """
     checked_text("name", name)
-    given = dict(settings) if policy is None else {"policy": policy, **settings}
-    checked = _checked_settings({"policy": DEFAULT_POLICY, **given})
+    given = _with_policy(policy, goal, settings)
+    checked = checked_settings(given)
+    chosen = [name for name in given if name != "policy" or policy is not None]
     opened = open_storage(storage)
     created = opened.create_study(name, checked, round(time.time() * 1e6)) is not None
     row = _found(opened, name)
     if not created:
         if not load_if_exists:
             raise StudyExists(f"there is a study {name!r} already; `load_study`, load_if_exists=True, or another name")
-        _check_same(row, checked, list(given))
+        _check_same(row, checked, chosen)
     return Study(opened, row)
 
 
@@ -89,9 +99,10 @@ def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> Study:
     return Study(opened, _found(opened, name))
 
 
-def list_studies(storage: str | Storage = DEFAULT_STORAGE) -> list[StudySummary]:
-    """Every study in a storage, oldest first."""
-    return [_summary(row) for row in open_storage(storage, create=False).list_studies()]
+def list_studies(storage: str | Storage = DEFAULT_STORAGE, put_away: bool = False) -> list[StudySummary]:
+    """Every study in a storage, oldest first; those that were put away only if asked for."""
+    rows = open_storage(storage, create=False).list_studies()
+    return [_summary(row) for row in rows if put_away or row.state is not StudyState.ARCHIVED]
 
 
 def delete_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> None:
@@ -111,7 +122,18 @@ def _found(storage: Storage, name: str) -> StudyRow:
 def _summary(row: StudyRow) -> StudySummary:
     created = datetime.fromtimestamp(row.created_at / 1e6, UTC)
     counters = row.counters
-    return StudySummary(row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes)
+    return StudySummary(row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state)
+
+
+def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the policy that is given, or that suits the goal."""
+    given = dict(settings)
+    if goal is not None:
+        given["goal"] = find_goal(goal).name
+    if policy is None:
+        return {"policy": DEFAULT_POLICY if goal is None else find_goal(goal).policy, **given}
+    name, policy_settings = described_policy(policy, given.pop("policy_settings", None))
+    return {"policy": name, **({"policy_settings": policy_settings} if policy_settings else {}), **given}
 
 
 def _check_same(row: StudyRow, wanted: StudySettings, given: list[str]) -> None:
@@ -120,36 +142,6 @@ def _check_same(row: StudyRow, wanted: StudySettings, given: list[str]) -> None:
     for name in given:
         if has[name] != wants[name]:
             raise StudyExists(
-                f"study {row.name!r} has {name}={has[name]!r}, not {wants[name]!r}; settings are fixed when a study is created: "
-                "leave it out, or choose another name"
+                f"study {row.name!r} has {name}={has[name]!r}, not {wants[name]!r}; leave it out, change it with "
+                "`load_study(...).change(...)` where it can be, or choose another name"
             )
-
-
-def _checked_settings(given: dict[str, Any]) -> StudySettings:
-    unknown = sorted(set(given) - {"policy", *_SETTINGS})
-    if unknown:
-        raise InvalidInput(
-            f"a study has no setting {unknown[0]!r}; it takes {', '.join(_SETTINGS)} (those of the policy go into policy_settings)"
-        )
-    settings = StudySettings(**given)
-    if not isinstance(settings.policy, str):
-        raise InvalidInput(f"policy is {settings.policy!r}; give its name, and its settings as policy_settings")
-    if not isinstance(settings.policy_settings, dict):
-        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}; give a dict")
-    _check_number("seed", settings.seed, 0, 2**63 - 1, whole=True)
-    _check_number("lease_seconds", settings.lease_seconds, 1e-3, 1e9)
-    _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
-    _check_number("random_share", settings.random_share, 0, 1)
-    try:
-        json.dumps(settings.policy_settings, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
-    policy = new_policy(settings)  # refuses what the policy does not take
-    return replace(settings, policy=type(policy).__name__)
-
-
-def _check_number(name: str, value: Any, least: float, most: float, whole: bool = False) -> None:
-    kinds = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or math.isnan(value) or not least <= value <= most:
-        what = "a whole number" if whole else "a number"
-        raise InvalidInput(f"{name} is {value!r}; give {what} from {least:g} to {most:g}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 
 class Outcome(StrEnum):
@@ -22,6 +22,11 @@ class Outcome(StrEnum):
     BOTH_BAD = "both_bad"
     SKIP = "skip"
 
+    @property
+    def mirrored(self) -> Outcome:
+        """The same answer, had the arms been shown the other way round."""
+        return {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}.get(self, self)
+
 
 class Source(StrEnum):
     """Who voted."""
@@ -32,20 +37,46 @@ class Source(StrEnum):
 
 
 class ChosenBy(StrEnum):
-    """Who chose the pair: the policy, a coin (for off-line evaluation), or the person who imported it."""
+    """Who chose the pair: the policy, a coin (for off-line evaluation), the person who imported it, or the study's owner."""
 
     POLICY = "policy"
     RANDOM = "random"
     IMPORT = "import"
+    OWNER = "owner"
+
+
+class DuelKind(StrEnum):
+    """What a duel is for: to learn about arms; or, with a pair whose answer is known or was given, about a rater."""
+
+    NORMAL = "normal"
+    GOLD = "gold"
+    REPEAT = "repeat"
+
+
+class StudyState(StrEnum):
+    """Whether a study asks (open), asks nothing new but takes answers (paused), takes none (closed), or is put away."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+    ARCHIVED = "archived"
 
 
 WINS: Final[dict[Outcome, float]] = {Outcome.FIRST: 1.0, Outcome.SECOND: 0.0, Outcome.TIE: 0.5, Outcome.BOTH_BAD: 0.5}
 """Outcomes that teach which arm is better, as the share of the win that goes to the first; a skip teaches nothing."""
 
 
+class GoldPair(NamedTuple):
+    """A pair of arms whose answer is known, to see which raters look."""
+
+    first: str
+    second: str
+    outcome: Outcome
+
+
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """How a study asks; fixed when it is created."""
+    """How a study asks. Policy, its settings and the seed stay as they are; the rest may be changed, see `Study.change`."""
 
     policy: str
     policy_settings: dict[str, Any] = field(default_factory=dict)
@@ -53,6 +84,25 @@ class StudySettings:
     lease_seconds: float = 600.0
     raters_per_duel: int = 1
     random_share: float = 0.0
+    repeat_pairs: str | float = "never"
+    goal: str | None = None
+    criteria: tuple[str, ...] = ()
+    most_votes: int | None = None
+    most_votes_per_pair: int | None = None
+    most_votes_per_rater: int | None = None
+    gold: tuple[GoldPair, ...] = ()
+    gold_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        # JSON, which storages keep settings in, knows no tuples.
+        gold = tuple(GoldPair(first, second, Outcome(outcome)) for first, second, outcome in self.gold)
+        object.__setattr__(self, "criteria", tuple(self.criteria))
+        object.__setattr__(self, "gold", gold)
+
+    @property
+    def main_criterion(self) -> str | None:
+        """The criterion that the policy learns and readings show: the first, None where there is a single question."""
+        return self.criteria[0] if self.criteria else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +118,26 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
+class Rater:
+    """What the owner has said of a rater.
+
+    One who is `blocked` is asked no more; the votes of one who is `left_out` do not count; an `erased` one has a made-up name.
+    """
+
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    blocked: bool = False
+    left_out: bool = False
+    erased: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StudyDuel:
     """A duel asked of a rater: `first` is shown on the left, after shuffling.
 
     `swapped` says whether the policy had named the arms the other way round; `layer` and `share` are what the policy
     wants to know when it learns the outcome; `chance` is the probability with which this pair was chosen, where it is known.
+    `prompt` is what the context is, where somebody has said so: a text, messages, or any JSON.
     """
 
     id: int
@@ -87,20 +152,24 @@ class StudyDuel:
     swapped: bool = False
     layer: int = 0
     share: float = 1.0
+    kind: DuelKind = DuelKind.NORMAL
+    prompt: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
     """One row of the log. `sequence` is dense from 1 within a study, in the order votes were accepted.
 
-    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone.
+    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone. `told_at` is
+    None for a vote from elsewhere whose time is not known. `criterion` is None where the study asks a single question.
+    `expected` is the known answer of a gold duel. A vote that is `left_out` is one of a rater whom the owner does not count.
     """
 
     sequence: int
     duel_id: int
     outcome: Outcome | None
     rater: str | None
-    told_at: datetime
+    told_at: datetime | None
     first: str
     second: str
     context: str | None = None
@@ -110,12 +179,17 @@ class Vote:
     revises: int | None = None
     chosen_by: ChosenBy = ChosenBy.POLICY
     chance: float | None = None
+    reason: str | None = None
+    criterion: str | None = None
+    kind: DuelKind = DuelKind.NORMAL
+    expected: Outcome | None = None
+    left_out: bool = False
 
 
 def standing(votes: list[Vote]) -> list[Vote]:
-    """The votes that count: revised ones replaced in place, undone ones left out, in the order first given.
+    """The votes that stand: revised ones replaced in place, undone ones left out, in the order first given.
 
-    A revision of a revision replaces the same original vote.
+    A revision of a revision replaces the same original vote. Of these, `counted` are what arms are judged by.
     """
     original: dict[int, int] = {}
     latest: dict[int, Vote] = {}
@@ -124,3 +198,11 @@ def standing(votes: list[Vote]) -> list[Vote]:
         original[vote.sequence] = root
         latest[root] = vote
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
+
+
+def counted(votes: list[Vote], criterion: str | None = None) -> list[Vote]:
+    """Of votes that stand, those that say which arm is better: not those of raters who are left out, nor on gold and repeated
+    duels, which are asked to learn about raters; on one criterion, where the study asks about several.
+    """
+    wanted = (None, criterion)
+    return [v for v in votes if not v.left_out and v.kind is DuelKind.NORMAL and v.criterion in wanted]

@@ -11,56 +11,56 @@ that is not in the storage, only copies that are brought up to date whenever it 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.errors import InvalidInput, UnknownArm
+from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import CompiledPolicy, restore_policy
 from duelist.study._arms import Ints, KnownArms, chunked
-from duelist.study._asking import Known, Leased, Wanted, ask, holds
+from duelist.study._asking import Leased, Wanted, ask, holds
 from duelist.study._checks import (
     checked_contexts,
     checked_ids,
     checked_number,
     checked_payloads,
     checked_rater,
+    checked_reason,
     checked_seconds,
     checked_vectors,
     one_of,
 )
-from duelist.study._fold import Fold
-from duelist.study._importing import Imported, add_votes, adopted_arms, unseen
-from duelist.study._readings import Readings
+from duelist.study._filing import Filing
+from duelist.study._goals import Deciding
+from duelist.study._gold import gold_duel
+from duelist.study._importing import Described
+from duelist.study._limits import within_limits
+from duelist.study._owning import Owning
+from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
-from duelist.study.formats import read
-from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote, standing
-from duelist.study.storage import Storage, Transaction
-from duelist.study.storage._base import ArmRow, DuelRow, StudyRow, VoteRow
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-Described = tuple[str, Any, str | None]
-"""Id, payload and context of an arm."""
+from duelist.study._times import moment as _time
+from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
+from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
+from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
 
 
-class Study(Readings):
+class Study(Owning, Filing, Deciding):
     """A study in a storage; made by `create_study` and `load_study`.
 
-    `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`.
+    `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all
+    who share it, and with SQLite this machine's.
     """
 
-    def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, storage: Storage, row: StudyRow, clock: Callable[[], float] | None = None) -> None:
         self._storage = storage
         self._id = row.id
-        self._known = Known(row.settings, KnownArms(), Fold(row.settings))
-        self._lock = threading.RLock()
+        # Readers have copies and a queue of their own: nobody who asks or tells waits for a reading.
+        self._writer = Side(row.settings)
+        self._reader = Side(row.settings)
         self._clock = clock
         self.name = row.name
         self.settings: StudySettings = row.settings
@@ -70,7 +70,7 @@ class Study(Readings):
 
     def __len__(self) -> int:
         """Rows in the log."""
-        with self._storage.reading(self._id) as tx:
+        with self._storage.viewing(self._id) as tx:
             return tx.counters.n_votes
 
     def __bool__(self) -> bool:
@@ -85,6 +85,7 @@ class Study(Readings):
         features: ArrayLike,
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
+        context_payloads: Mapping[str, Any] | None = None,
     ) -> int:
         """Add arms: all of them, or, after an error, none; how many are new.
 
@@ -101,16 +102,21 @@ class Study(Readings):
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
             The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
+        context_payloads
+            What contexts are, by name: the text of the prompt, messages, or anything JSON can hold. It is shown with a duel
+            and exported as its prompt; `set_context` changes it.
         """
         ids = checked_ids(ids)
         described = list(
             zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
         )
-        with self._writing() as tx:
+        with self._changing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
-            new = [k for k, arm in enumerate(described) if not self._known.arms.has(*arm, vectors[k])]
+            new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
+            if context_payloads:
+                self._set_contexts(context_payloads, tx)
             return len(new)
 
     def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
@@ -125,8 +131,8 @@ class Study(Readings):
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
         """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
         ids = checked_ids(ids)
-        with self._writing() as tx:
-            numbers = self._known.arms.numbers(ids)
+        with self._changing() as tx:
+            numbers = self._writer.known.arms.numbers(ids)
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             tx.counters.arms_revision += 1
             tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
@@ -147,27 +153,27 @@ class Study(Readings):
 
     def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
         ids = checked_ids(ids)
-        with self._writing() as tx:
-            numbers = self._known.arms.numbers(ids)
+        with self._changing() as tx:
+            numbers = self._writer.known.arms.numbers(ids)
             tx.counters.arms_revision += 1
             tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
 
     def arms(self, context: str | None = None) -> list[Arm]:
         """All arms in the order they were added, retired ones too; or those of a context."""
         with self._reading():
-            arms = self._known.arms
+            arms = self._reader.known.arms
             everything = (arms.arm(number) for number in range(len(arms)))
             return [arm for arm in everything if context is None or arm.context == context]
 
     def contexts(self) -> list[str]:
         """The contexts that have arms in the game, in the order they were added."""
         with self._reading():
-            return [context for context in self._known.arms.groups() if context is not None]
+            return [context for context in self._reader.known.arms.groups() if context is not None]
 
     def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
         """Features of arms (n_arms, dim), all of them by default; of an older version if one is given."""
         with self._reading() as tx:
-            arms = self._known.arms
+            arms = self._reader.known.arms
             numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
             if version is None:
                 return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
@@ -183,7 +189,8 @@ class Study(Readings):
         """A duel for this rater, leased for `lease_seconds`.
 
         The rater has it until it is told: asking again returns the same duel. If the time runs out, the next rater who asks
-        may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so.
+        may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so, and
+        no rater is shown a pair again, unless `repeat_pairs` says so: `NothingLeft` tells that this rater is through.
 
         Parameters
         ----------
@@ -199,11 +206,18 @@ class Study(Readings):
         """
         rater = checked_rater(rater)
         with self._writing() as tx:
-            leased = ask(tx, self._known, rater, self._wanted(candidates, context), self._now())
-            return self._duel_of(leased)
+            side, now = self._writer, self._now(tx)
+            side.permit_asking(rater)
+
+            def gate(out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
+                allowed = within_limits(tx, side.known, side.tally, out, rater, wanted)
+                return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
+
+            leased = ask(tx, side.known, rater, self._wanted(candidates, context), now, gate)
+            return _shown(leased, side.known.arms, tx)
 
     def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
-        arms = self._known.arms
+        arms = self._writer.known.arms
         if context is not None and not arms.knows_context(context):
             raise UnknownArm(
                 f"context {context!r} is not in this study; add its arms with `add_arms(..., contexts=...)`"
@@ -221,12 +235,14 @@ class Study(Readings):
 
     def tell(
         self,
-        duel_id: int,
+        duel: StudyDuel | int,
         outcome: Outcome | str,
         rater: str,
         revise: bool = False,
         source: Source | str = Source.HUMAN,
         response_seconds: float | None = None,
+        reason: str | None = None,
+        criterion: str | None = None,
     ) -> Vote:
         """A rater's answer to a duel; the vote as it stands in the log, which is durable when this returns.
 
@@ -235,8 +251,8 @@ class Study(Readings):
 
         Parameters
         ----------
-        duel_id
-            The id of a duel that this rater was asked.
+        duel
+            A duel that this rater was asked, or its id.
         outcome
             "first", "second", "tie", "both_bad" or "skip".
         rater
@@ -247,86 +263,85 @@ class Study(Readings):
             "human", "model" or "import".
         response_seconds
             How long the rater took, if you know better than the time from ask to tell.
+        reason
+            Why the rater thinks so, in their words.
+        criterion
+            Which of the study's criteria the answer is about, where it has any; see `tell_all`.
         """
-        told = Told(
-            duel=checked_number(duel_id),
-            rater=checked_rater(rater),
-            outcome=one_of(Outcome, "outcome", outcome),
-            source=one_of(Source, "source", source),
-            response_seconds=checked_seconds(response_seconds),
-            revise=bool(revise),
-        )
-        with self._writing() as tx:
-            return self._vote_of(*tell(tx, self._known, told, self._now()))
+        return self._tell(duel, {criterion: outcome}, rater, revise, source, response_seconds, reason)[0]
 
-    def undo(self, duel_id: int, rater: str) -> Vote:
+    def tell_all(
+        self,
+        duel: StudyDuel | int,
+        outcomes: Mapping[str, Outcome | str],
+        rater: str,
+        revise: bool = False,
+        source: Source | str = Source.HUMAN,
+        response_seconds: float | None = None,
+        reason: str | None = None,
+    ) -> list[Vote]:
+        """A rater's answers to a duel by several criteria, all of them or, after an error, none; see `tell`.
+
+        `outcomes` has an outcome for each criterion, e.g. {"clear": "first", "short": "tie"}. The duel is the rater's until all
+        of the study's criteria are answered.
+        """
+        if not isinstance(outcomes, Mapping) or not outcomes:
+            raise InvalidInput(f"outcomes are {outcomes!r}; give a dict with an outcome for each criterion")
+        return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)
+
+    def _tell(
+        self,
+        duel: StudyDuel | int,
+        outcomes: Mapping[Any, Outcome | str],
+        rater: str,
+        revise: bool,
+        source: Source | str,
+        response_seconds: float | None,
+        reason: str | None,
+    ) -> list[Vote]:
+        given = [
+            Told(
+                duel=checked_number(duel),
+                rater=checked_rater(rater),
+                outcome=one_of(Outcome, "outcome", outcome),
+                source=one_of(Source, "source", source),
+                response_seconds=checked_seconds(response_seconds),
+                revise=bool(revise),
+                reason=checked_reason(reason),
+                criterion=criterion,
+            )
+            for criterion, outcome in outcomes.items()
+        ]
+        with self._writing() as tx:
+            side, now = self._writer, self._now(tx)
+            return [_vote(*tell(tx, side.known, told, now, side.refused_vote(rater)), side) for told in given]
+
+    def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
         """Take back a rater's vote; the row of the log that says so. The duel is in the rater's hands again."""
-        number, rater = checked_number(duel_id), checked_rater(rater)
+        number, rater = checked_number(duel), checked_rater(rater)
         with self._writing() as tx:
-            return self._vote_of(*undo(tx, self._known, number, rater, self._now()))
-
-    def add_votes(self, votes: Iterable[Vote]) -> int:
-        """Take votes from elsewhere into the log, all or none; how many. Their arms must be in the study.
-
-        Each becomes a duel that was chosen by import; it keeps its rater, source and time. Revised and undone
-        votes are left out. The policy learns them like any others. Every call counts: `import_votes` leaves out what is in
-        the log already.
-        """
-        given = standing(list(votes))
-        with self._writing() as tx:
-            return add_votes(tx, self._known, given)
-
-    def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
-        """Take the votes of a file into the log, all or none. The policy learns them like any others.
-
-        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
-        2,000 of them; with more, add them first with features of your own).
-
-        A vote that is in the log already is not counted twice: one of the same sides, outcome, rater, context and time. Votes
-        without a time are told apart only as a whole: the same ones in the same order, imported before.
-
-        Parameters
-        ----------
-        name
-            The format, one of `duelist.study.formats`.
-        path
-            The file.
-        again
-            Count every vote, whatever is in the log.
-        options
-            Those of the format, see docs/formats.md.
-        """
-        comparisons = list(read(name, path, **options))
-        now = _time(self._now())
-        votes = standing([c.vote(c.sequence or k, k, now) for k, c in enumerate(comparisons, start=1)])
-        with self._writing() as tx:
-            if votes and not len(self._known.arms):
-                self._put_arms(tx, *adopted_arms(comparisons))
-                self._known.arms.follow(tx)
-            new = votes if again else unseen(votes, self._log(tx), now)
-            return Imported(add_votes(tx, self._known, new), len(votes) - len(new))
+            side = self._writer
+            undone = undo(tx, side.known, number, rater, self._now(tx), criterion, side.refused_vote(rater))
+            return _vote(*undone, side)
 
     # -- reading -------------------------------------------------------------------------
 
     def votes(self) -> list[Vote]:
         """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
         with self._reading() as tx:
-            return self._log(tx)
-
-    def _log(self, tx: Transaction) -> list[Vote]:
-        duels = {duel.number: duel for duel in tx.duels_since(0)}
-        return [self._vote_of(row, duels[row.duel]) for row in tx.votes_since(0)]
+            return _log(tx, self._reader)
 
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
         with self._reading() as tx:
-            now = self._now()
-            return [self._duel_of(leased) for leased in tx.open_leases() if holds(leased[0], now)]
+            now = self._now(tx)
+            arms = self._reader.known.arms
+            return [_shown(leased, arms, tx) for leased in tx.open_leases() if holds(leased[0], now)]
 
     def policy(self) -> CompiledPolicy:
         """The policy as it stands after the whole log: a copy, with which you may do what you like."""
         with self._reading() as tx:
-            return restore_policy(self._known.fold.follow(tx, self._known.arms).snapshot())
+            return restore_policy(self._reader.known.fold.follow(tx, self._reader.known.arms).snapshot())
 
     def close(self) -> None:
         """Give back what the storage holds open."""
@@ -336,67 +351,107 @@ class Study(Readings):
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
-        with self._lock, self._forgetting(), self._storage.writing(self._id) as tx:
-            self._known.arms.follow(tx)
+        """One transaction that writes; what is known of the study then is `self._writer.known`."""
+        with self._following(self._writer, self._storage.writing) as tx:
+            yield tx
+        self._help(tx.waiting)
+
+    @contextmanager
+    def _changing(self) -> Iterator[Transaction]:
+        """As `_writing`, refused where the study was put away."""
+        with self._writing() as tx:
+            self._writer.permit_changes()
             yield tx
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
-        with self._lock, self._forgetting(), self._storage.reading(self._id) as tx:
-            self._known.arms.follow(tx)
+        """One transaction that reads; what is known of the study then is `self._reader.known`. Nobody who writes waits for it."""
+        with self._following(self._reader, self._storage.viewing) as tx:
             yield tx
 
     @contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        """After an error or an interruption: what was learned meanwhile may be half of something, or was not written."""
-        revision = self._known.arms.revision
-        try:
-            yield
-        except BaseException:
-            self._known.fold.forget()
-            if self._known.arms.revision != revision:
-                self._known.arms.forget()
-            raise
+    def _following(
+        self, side: Side, begin: Callable[[int], AbstractContextManager[Transaction]]
+    ) -> Iterator[Transaction]:
+        """A transaction, with the arms brought up to date.
 
-    def _now(self) -> int:
-        return round(self._clock() * 1e6)
+        After an error or an interruption what was learned meanwhile may be half of something, or was not written: it is forgotten.
+        """
+        with waiting_for(side.turns, seconds=BUSY_SECONDS, place=repr(self.name)):
+            revision = side.known.arms.revision
+            try:
+                with begin(self._id) as tx:
+                    if side.follow(tx):
+                        self.name, self.settings = side.name, side.known.settings
+                    yield tx
+            except BaseException:
+                side.known.forget()
+                if side.known.arms.revision != revision:
+                    side.known.arms.forget()
+                raise
 
-    def _duel_of(self, leased: Leased) -> StudyDuel:
-        lease, duel = leased
-        return StudyDuel(
-            id=duel.number,
-            first=self._known.arms.shown(duel.first_row),
-            second=self._known.arms.shown(duel.second_row),
-            rater=lease.rater,
-            asked_at=_time(lease.asked_at),
-            deadline=_time(lease.deadline),
-            context=duel.context,
-            chosen_by=duel.chosen_by,
-            chance=duel.chance,
-            swapped=duel.swapped,
-            layer=duel.layer,
-            share=duel.share,
+    def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
+        return _vote(row, duel, self._reader)
+
+    def _now(self, tx: Transaction | None = None) -> int:
+        """The time in microseconds: the storage's where it tells it, so that all who share it go by one clock."""
+        if self._clock is not None:
+            return round(self._clock() * 1e6)
+        return round(time.time() * 1e6) if tx is None else tx.now
+
+
+def _log(tx: Transaction, side: Side) -> list[Vote]:
+    duels = {duel.number: duel for duel in tx.duels_since(0)}
+    rows = tx.votes_since(0)
+    lost = next((row for row in rows if row.duel not in duels), None)
+    if lost is not None:
+        raise StorageCorrupted(
+            f"the storage is damaged: vote {lost.sequence} is on duel {lost.duel}, which is gone; go on with a copy from a backup"
         )
-
-    def _vote_of(self, row: VoteRow, duel: DuelRow) -> Vote:
-        arms = self._known.arms
-        return Vote(
-            sequence=row.sequence,
-            duel_id=row.duel,
-            outcome=row.outcome,
-            rater=row.rater,
-            told_at=_time(row.told_at),
-            first=arms.id_of(arms.owner(duel.first_row)),
-            second=arms.id_of(arms.owner(duel.second_row)),
-            context=duel.context,
-            source=row.source,
-            response_seconds=row.response_seconds,
-            late=row.late,
-            revises=row.revises,
-            chosen_by=duel.chosen_by,
-            chance=duel.chance,
-        )
+    return [_vote(row, duels[row.duel], side) for row in rows]
 
 
-def _time(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
+def _shown(leased: Leased, arms: KnownArms, tx: Transaction) -> StudyDuel:
+    lease, duel = leased
+    return StudyDuel(
+        id=duel.number,
+        first=arms.shown(duel.first_row),
+        second=arms.shown(duel.second_row),
+        rater=lease.rater,
+        asked_at=_time(lease.asked_at),
+        deadline=_time(lease.deadline),
+        context=duel.context,
+        chosen_by=duel.chosen_by,
+        chance=duel.chance,
+        swapped=duel.swapped,
+        layer=duel.layer,
+        share=duel.share,
+        kind=duel.kind,
+        prompt=arms.prompt(tx, duel.context),
+    )
+
+
+def _vote(row: VoteRow, duel: DuelRow, side: Side) -> Vote:
+    arms = side.known.arms
+    said = side.raters.get(row.rater) if row.rater is not None else None
+    return Vote(
+        sequence=row.sequence,
+        duel_id=row.duel,
+        outcome=row.outcome,
+        rater=row.rater,
+        told_at=None if row.told_at is None else _time(row.told_at),
+        first=arms.id_of(arms.owner(duel.first_row)),
+        second=arms.id_of(arms.owner(duel.second_row)),
+        context=duel.context,
+        source=row.source,
+        response_seconds=row.response_seconds,
+        late=row.late,
+        revises=row.revises,
+        chosen_by=duel.chosen_by,
+        chance=duel.chance,
+        reason=row.reason,
+        criterion=row.criterion,
+        kind=duel.kind,
+        expected=duel.expected,
+        left_out=said is not None and said.left_out,
+    )

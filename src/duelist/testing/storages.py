@@ -19,10 +19,24 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from duelist.errors import DuelistError, UnknownStudy
-from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
-from duelist.study.storage import Storage, Transaction
-from duelist.study.storage._base import ArmRow, DuelRow, FeatureChunk, LeaseRow, LeaseState, Lesson, VoteRow
+from duelist.errors import DuelistError, StudyExists, UnknownStudy
+from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
+from duelist.study.storage import (
+    ArmRow,
+    ContextRow,
+    DetailRow,
+    DuelRow,
+    FeatureChunk,
+    LeaseRow,
+    LeaseState,
+    Lesson,
+    RaterRow,
+    SeenRow,
+    StagedRow,
+    Storage,
+    Transaction,
+    VoteRow,
+)
 
 SETTINGS: Final = StudySettings(
     policy="VACDB",
@@ -51,6 +65,11 @@ def vote_row(sequence: int, **changes: Any) -> VoteRow:
     return row._replace(**changes)
 
 
+def rater_row(name: str, **changes: Any) -> RaterRow:
+    """A rater of whom nothing is said but that they are there."""
+    return RaterRow(name, {}, False, False, False, None, NOW)._replace(**changes)
+
+
 def write_everything(tx: Transaction) -> None:
     """Something of every kind."""
     tx.add_arms([arm_row(0), arm_row(1)])
@@ -59,6 +78,10 @@ def write_everything(tx: Transaction) -> None:
     tx.put_lease(LeaseRow(1, "ana", LeaseState.OPEN, NOW, NOW + 1))
     tx.add_votes([vote_row(1)])
     tx.put_snapshot(0, b"zero")
+    tx.put_rater(rater_row("ana"))
+    tx.put_contexts([ContextRow("c", "täxt", 1)])
+    tx.add_details([DetailRow(1, {"prompt": "whät"}), DetailRow(3, None)])
+    tx.add_staged([StagedRow(1, 7, b"\x00votes")])
     tx.counters.n_arms, tx.counters.n_duels, tx.counters.n_votes, tx.counters.dim = 2, 1, 1, 2
 
 
@@ -66,7 +89,8 @@ def read_everything(tx: Transaction) -> list[Any]:
     """All there is, without the counters."""
     features = [(c.first_row, c.arms.tolist(), c.vectors.tolist()) for c in tx.features_since(0)]
     rows: list[Any] = [tx.arms_since(0), features, tx.duels_since(0), tx.open_leases(), tx.votes_since(0)]
-    return [*rows, tx.snapshot_sequences()]
+    rest: list[Any] = [tx.snapshot_sequences(), tx.raters(), tx.contexts_since(0), tx.details(1, 9), tx.staged()]
+    return rows + rest
 
 
 class StorageContract:
@@ -148,6 +172,42 @@ class StorageContract:
         with storage.writing(other) as tx:
             assert not any(read_everything(tx))
             write_everything(tx)
+
+    def test_owners_change_a_study(self, storage: Storage, study: int) -> None:
+        """Name, settings and state; the name of another study is refused, and nothing of that remains."""
+        storage.create_study("two", SETTINGS, NOW)
+        other = StudySettings("StaD", seed=1)
+        with storage.writing(study) as tx:
+            tx.put_study("new näme", other, StudyState.PAUSED)
+            tx.counters.revision += 1
+        assert storage.find_study("one") is None
+        row = self.again(storage).find_study("new näme")
+        assert row is not None
+        assert (row.id, row.settings, row.state, row.counters.revision) == (study, other, StudyState.PAUSED, 1)
+        with storage.reading(study) as tx:
+            assert tx.study() == row
+        with pytest.raises(StudyExists), storage.writing(study) as tx:
+            tx.put_rater(rater_row("ana"))
+            tx.put_study("two", other, StudyState.OPEN)
+        with storage.reading(study) as tx:
+            assert (tx.study(), tx.raters()) == (row, [])
+
+    def test_a_study_is_restored_at_once(self, storage: Storage, study: int) -> None:
+        """The study, its rows and its counters are there together; after an error, not even its name is."""
+        with pytest.raises(ZeroDivisionError), storage.restoring("two", SETTINGS, NOW) as tx:
+            write_everything(tx)
+            raise ZeroDivisionError
+        assert [row.name for row in storage.list_studies()] == ["one"]
+        with storage.restoring("two", SETTINGS, NOW) as tx:
+            write_everything(tx)
+            written, counters = read_everything(tx), tx.counters
+        row = self.again(storage).find_study("two")
+        assert row is not None
+        assert (row.created_at, row.counters) == (NOW, counters)
+        with storage.reading(row.id) as tx:
+            assert read_everything(tx) == written
+        with pytest.raises(StudyExists), storage.restoring("one", SETTINGS, NOW):
+            pass
 
     # -- transactions --------------------------------------------------------------------
 
@@ -254,6 +314,61 @@ class StorageContract:
             assert np.concatenate([c.vectors for c in chunks]).tobytes() == values.tobytes()
             assert [c.first_row for c in tx.features_since(1)] == [2]
 
+    def test_contexts_come_back(self, storage: Storage, study: int) -> None:
+        """Any JSON as payload; those that changed are found by revision."""
+        rows = [ContextRow(name, payload, 1) for name, payload in (("a", [{"role": "user"}]), ("b", None), ("ü", "q"))]
+        with storage.writing(study) as tx:
+            tx.put_contexts(rows)
+            tx.put_contexts([ContextRow("b", "now", 2)])
+            tx.put_contexts([])
+        with storage.reading(study) as tx:
+            assert tx.contexts_since(0) == [rows[0], ContextRow("b", "now", 2), rows[2]]
+            assert tx.contexts_since(1) == [ContextRow("b", "now", 2)]
+            assert tx.contexts(["ü", "none", *map(str, range(1000)), "b"]) == {"ü": "q", "b": "now"}
+
+    def test_details_and_what_waits(self, storage: Storage, study: int) -> None:
+        """Both in order; what is dropped is gone."""
+        kept = [DetailRow(1, "a"), DetailRow(4, {"ü": [1]}), DetailRow(9, None)]
+        waiting = [StagedRow(1, 0, b""), StagedRow(2, 0, bytes(range(256)))]
+        with storage.writing(study) as tx:
+            tx.add_details(kept[::-1])
+            tx.add_staged(waiting[::-1])
+        with storage.writing(study) as tx:
+            assert (tx.details(1, 9), tx.details(2, 4)) == (kept, kept[1:2])
+            assert tx.staged() == waiting
+            tx.drop_staged([1])
+            assert tx.staged() == waiting[1:]
+
+    # -- raters --------------------------------------------------------------------------
+
+    def test_raters_come_back(self, storage: Storage, study: int) -> None:
+        """Every field, by name; what is said of one is written over."""
+        first = rater_row("ben", attributes={"größe": [1, None]}, blocked=True, left_out=True, blocked_at=NOW + 1)
+        with storage.writing(study) as tx:
+            tx.put_rater(first)
+            tx.put_rater(rater_row("ana", erased=True))
+        with storage.writing(study) as tx:
+            assert tx.raters() == [rater_row("ana", erased=True), first]
+            tx.put_rater(first._replace(blocked=False))
+            assert tx.raters()[1] == first._replace(blocked=False)
+
+    def test_a_rater_is_erased(self, storage: Storage, study: int) -> None:
+        """Another name in the log, in leases and among the raters; no reasons; nobody else is touched."""
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(1), duel_row(2)])
+            for rater in ("ana", "ben"):
+                tx.put_lease(LeaseRow(1, rater, LeaseState.TOLD, NOW, NOW))
+                tx.put_rater(rater_row(rater))
+            votes = [vote_row(1, reason="because"), vote_row(2, duel=1, rater="ben", reason="why not")]
+            tx.add_votes(votes)
+            assert (tx.first_vote_of("ben"), tx.first_vote_of("x")) == (2, None)
+            tx.erase_rater("ben", "nobody")
+        with storage.reading(study) as tx:
+            assert tx.votes_since(0) == [votes[0], votes[1]._replace(rater="nobody", reason=None)]
+            assert [row.name for row in tx.raters()] == ["ana", "nobody"]
+            assert (tx.leases_of("ben"), tx.first_vote_of("ben"), tx.first_vote_of("nobody")) == ([], None, 2)
+            assert [lease.duel for lease in tx.leases_of("nobody")] == [1]
+
     # -- duels and leases ----------------------------------------------------------------
 
     def test_duels_come_back(self, storage: Storage, study: int) -> None:
@@ -261,13 +376,15 @@ class StorageContract:
         rows = [
             duel_row(1, context="c", chosen_by=ChosenBy.RANDOM, chance=0.1 / 3, swapped=True, layer=3, share=1 / 7),
             duel_row(2, first_row=2**40, chosen_by=ChosenBy.IMPORT, layer=-1, share=0.0, free=2),
+            duel_row(3, chosen_by=ChosenBy.OWNER, kind=DuelKind.GOLD, expected=Outcome.TIE),
         ]
         with storage.writing(study) as tx:
             tx.add_duels(rows)
         with storage.reading(study) as tx:
             assert tx.duels_since(0) == rows
             assert tx.duels_since(1) == rows[1:]
-            assert (tx.duel(1), tx.duel(3)) == (rows[0], None)
+            assert (tx.duel(1), tx.duel(4)) == (rows[0], None)
+            assert [tx.duels_between(0, 2), tx.duels_between(2, 9)] == [rows[:2], rows[2:]]
 
     def test_waiting_duels(self, storage: Storage, study: int) -> None:
         """Those with room: fullest first, then oldest; within the limit; of the context; not told by this rater."""
@@ -301,6 +418,16 @@ class StorageContract:
             assert tx.lease(2, "ana") == newer
             assert tx.lease(1, "ana") is None
 
+    def test_leases_part_by_part(self, storage: Storage, study: int) -> None:
+        """By duel, then by the rater's name as Python orders it, whatever the database's language."""
+        names = ["Zoe", "ana", "zoe", "Änne", "\U0001f600"]
+        rows = [LeaseRow(duel, name, LeaseState.TOLD, NOW, NOW) for duel in (1, 2, 3) for name in names]
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(number) for number in (1, 2, 3)])
+            tx.add_leases(rows[::-1])
+            assert tx.leases_between(0, 2) == rows[:10]
+            assert tx.leases_between(2, 3) == rows[10:]
+
     # -- the log -------------------------------------------------------------------------
 
     def test_votes_come_back(self, storage: Storage, study: int) -> None:
@@ -309,6 +436,8 @@ class StorageContract:
             vote_row(1, outcome=Outcome.BOTH_BAD, source=Source.MODEL, response_seconds=0.1, late=True),
             vote_row(2, rater=None, response_seconds=None, source=Source.IMPORT),
             vote_row(3, duel=1, outcome=None, revises=1, root=1),
+            vote_row(4, told_at=None, reason="wärum", batch=2),
+            vote_row(5, duel=4, criterion="short"),
         ]
         with storage.writing(study) as tx:
             tx.add_votes(rows)
@@ -317,12 +446,15 @@ class StorageContract:
             assert tx.votes_since(2) == rows[2:]
             assert tx.last_vote(1, "ana") == rows[2]
             assert tx.last_vote(1, "ben") is None
+            assert (tx.last_vote(4, "ana"), tx.last_vote(4, "ana", "short")) == (rows[3], rows[4])
+            assert tx.votes_between(1, 3) == rows[1:3]
 
     def test_a_rater_votes_once(self, storage: Storage, study: int) -> None:
-        """The storage itself refuses a second first vote of a rater on a duel; nothing of the block remains."""
-        with pytest.raises(DuelistError), storage.writing(study) as tx:
-            tx.add_votes([vote_row(1)])
-            tx.add_votes([vote_row(2, duel=1)])
+        """The storage itself refuses a second first vote of a rater on a duel and criterion; nothing of the block remains."""
+        for criterion in (None, "short"):
+            with pytest.raises(DuelistError), storage.writing(study) as tx:
+                tx.add_votes([vote_row(1, criterion=criterion)])
+                tx.add_votes([vote_row(2, duel=1, criterion=criterion)])
         with storage.reading(study) as tx:
             assert tx.votes_since(0) == []
 
@@ -333,11 +465,46 @@ class StorageContract:
             tx.add_votes([vote_row(1, duel=2), vote_row(2, duel=1, outcome=Outcome.SKIP)])
             tx.add_votes([vote_row(3, duel=2, outcome=None, revises=1, root=1)])
             assert tx.lessons_since(0) == [
-                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0),
-                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5),
-                Lesson(3, 1, None, 0, 1, 0, 1.0),
+                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0, None, "ana"),
+                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5, None, "ana"),
+                Lesson(3, 1, None, 0, 1, 0, 1.0, None, "ana"),
             ]
             assert [lesson.sequence for lesson in tx.lessons_since(2)] == [3]
+
+    def test_what_teaches(self, storage: Storage, study: int) -> None:
+        """Not votes on gold and repeated duels, nor those of raters who are left out; those of nobody known do."""
+        with storage.writing(study) as tx:
+            kinds = (DuelKind.NORMAL, DuelKind.GOLD, DuelKind.REPEAT, DuelKind.NORMAL, DuelKind.NORMAL)
+            tx.add_duels([duel_row(number, kind=kind) for number, kind in enumerate(kinds, start=1)])
+            tx.add_votes([vote_row(number) for number in (1, 2, 3)])
+            tx.add_votes([vote_row(4, rater=None, criterion="short"), vote_row(5, rater="ben")])
+            tx.put_rater(rater_row("ben", blocked=True))
+            assert [(x.sequence, x.criterion) for x in tx.lessons_since(0)] == [(1, None), (4, "short"), (5, None)]
+            tx.put_rater(rater_row("ana", left_out=True))
+            assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
+
+    def test_what_a_rater_has_seen(self, storage: Storage, study: int) -> None:
+        """Their rows of the log after a row, in order, with what was shown; and the sides of all duels after a duel."""
+        with storage.writing(study) as tx:
+            tx.add_duels([duel_row(1), duel_row(2, first_row=5, second_row=4), duel_row(3, first_row=2, second_row=7)])
+            tx.add_votes(
+                [
+                    vote_row(1),
+                    vote_row(2, rater="ben"),
+                    vote_row(3, duel=2),
+                    vote_row(4, duel=1, outcome=None, revises=1, root=1),
+                ]
+            )
+        with self.again(storage).reading(study) as tx:
+            assert tx.seen_by("ana", 0) == [
+                SeenRow(1, 1, Outcome.FIRST, None, 0, 1),
+                SeenRow(3, 2, Outcome.FIRST, None, 5, 4),
+                SeenRow(4, 1, None, 1, 0, 1),
+            ]
+            assert [row.sequence for row in tx.seen_by("ana", 1)] == [3, 4]
+            assert tx.seen_by("nobody", 0) == []
+            assert sorted(tx.sides_since(1).tolist()) == [[2, 7], [5, 4]]
+            assert tx.sides_since(3).shape == (0, 2)
 
     def test_snapshots(self, storage: Storage, study: int) -> None:
         """The newest from before a row; any bytes; those that are dropped are gone."""

@@ -1,14 +1,15 @@
-"""Makes `schema_0001.db`, a database as the first schema left it. Kept as it is: future releases must read and upgrade it.
+"""Makes a database as the newest schema leaves it. Kept as it is: future releases must read and upgrade it.
 
-    python -m tests.study.databases.make schema_0001.db
+    python -m tests.study.databases.make tests/study/databases/schema_0002.db
 
-Run it only with the release of that schema; a new schema gets a new file beside the old ones.
+A new schema gets a new file beside the old ones, which are not made again.
 """
 
 import sys
 from pathlib import Path
 
 from duelist.study import create_study
+from duelist.study.storage import ContextRow, RaterRow
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
@@ -38,6 +39,10 @@ def main(path: Path) -> None:
     study.update_features(["arm 4"], [[0.5, 0.5]])
     study.retire(["arm 8"])
     study.ask("dora")
+    with study._storage.writing(study._id) as tx:
+        tx.put_contexts([ContextRow("p", {"text": "prömpt"}, tx.counters.arms_revision)])
+        tx.put_rater(RaterRow("ben", {"age": 31}, True, True, False, 1_790_000_900_000_000, 1_790_000_900_000_000))
+        tx.counters.revision += 1
     study.close()
 
 

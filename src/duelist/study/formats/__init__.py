@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
-from duelist.study.formats import arena, jsonl, label_studio, left_right, openai, trl, trl_unpaired
-from duelist.study.formats._comparison import Comparison, Written, arm_id
+from duelist.study.formats import arena, evalica, jsonl, label_studio, left_right, openai, trl, trl_unpaired
+from duelist.study.formats._comparison import Comparison, Written, arm_id, context_id
 
-__all__ = ["FORMATS", "Comparison", "Format", "Written", "arm_id", "get_format", "read", "write"]
+__all__ = ["FORMATS", "Comparison", "Format", "Written", "arm_id", "context_id", "get_format", "read", "write"]
 
 
 class Format(NamedTuple):
@@ -40,6 +40,7 @@ FORMATS: Final = {
         Format("trl-unpaired", None, trl_unpaired.write, "TRL labels: prompt, completion, label"),
         Format("openai", openai.read, openai.write, "OpenAI: input, preferred_output, non_preferred_output"),
         Format("csv", left_right.read, left_right.write, "CSV: left, right, winner"),
+        Format("evalica", left_right.read, evalica.write, "CSV for evalica's command line: left, right, winner"),
         Format("label-studio", label_studio.read, label_studio.write, "Label Studio pairwise results"),
         Format("jsonl", jsonl.read, jsonl.write, "duelist's own: every field, nothing lost"),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.study.records import Arm, ChosenBy, Outcome, Source, Vote
+from duelist.study.records import ChosenBy, Outcome, Source, Vote
 
 Message = dict[str, Any]
 
@@ -40,50 +40,22 @@ class Comparison:
     sequence: int | None = None
     duel_id: int | None = None
     revises: int | None = None
+    reason: str | None = None
+    criterion: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_vote(cls, vote: Vote, arms: Mapping[str, Arm] | None = None, prompt: Any = None) -> Comparison:
-        """A vote of a study; the payloads are looked up in `arms` by id."""
-        payloads = {} if arms is None else {key: arms[key].payload for key in (vote.first, vote.second) if key in arms}
-        return cls(
-            first=vote.first,
-            second=vote.second,
-            outcome=vote.outcome,
-            rater=vote.rater,
-            context=vote.context,
-            told_at=vote.told_at,
-            source=vote.source,
-            response_seconds=vote.response_seconds,
-            chosen_by=vote.chosen_by,
-            chance=vote.chance,
-            prompt=prompt,
-            payload_first=payloads.get(vote.first),
-            payload_second=payloads.get(vote.second),
-            late=vote.late,
-            sequence=vote.sequence,
-            duel_id=vote.duel_id,
-            revises=vote.revises,
-        )
+    def of_vote(cls, vote: Vote, **known: Any) -> Comparison:
+        """A vote of a study; `known` is what lies elsewhere: prompt, payload_first, payload_second, extra."""
+        return cls(**{name: getattr(vote, name) for name in _OF_VOTE}, **known)
 
-    def vote(self, sequence: int, duel_id: int, told_at: datetime) -> Vote:
-        """The same as a row of a study's log; its own time is kept, and `told_at` stands in where there is none."""
-        return Vote(
-            sequence=sequence,
-            duel_id=duel_id,
-            outcome=self.outcome,
-            rater=self.rater,
-            told_at=self.told_at if self.told_at is not None else told_at,
-            first=self.first,
-            second=self.second,
-            context=self.context,
-            source=self.source,
-            response_seconds=self.response_seconds,
-            late=self.late,
-            revises=self.revises,
-            chosen_by=self.chosen_by,
-            chance=self.chance,
-        )
+    def vote(self, sequence: int, duel_id: int, told_at: datetime | None = None) -> Vote:
+        """The same as a row of a study's log; `told_at` stands in where its own time is not known."""
+        here = {name: getattr(self, name) for name in _OF_VOTE}
+        return Vote(**here | {"sequence": sequence, "duel_id": duel_id, "told_at": self.told_at or told_at})
+
+
+_OF_VOTE: Final = tuple(each.name for each in fields(Comparison) if each.name in {one.name for one in fields(Vote)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +68,15 @@ class Written:
     """Comparisons that the format cannot hold: why, and how many."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Fields that the format cannot hold, and how many of the comparisons written had something in them."""
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """What the format says in its own way, so that it does not come back as it was: what, and how many."""
 
     def __str__(self) -> str:
         parts = [f"{self.rows} {'row' if self.rows == 1 else 'rows'} written"]
         parts += [f"{count} left out: {reason}" for reason, count in self.left_out.items()]
         if self.dropped:
             parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.dropped.items()))
+        parts += [f"{count} changed: {what}" for what, count in self.changed.items()]
         return "; ".join(parts)
 
 
@@ -114,9 +89,22 @@ def arm_id(content: Any) -> str:
     >>> arm_id("It is blue.") == arm_id([{"role": "assistant", "content": "It is blue."}])
     True
     """
-    plain = as_text(content)
+    return "text-" + _digest(content, "assistant")
+
+
+def context_id(prompt: Any) -> str:
+    """A name for a context of which only the prompt is known.
+
+    >>> context_id("Why?") == context_id([{"role": "user", "content": "Why?"}])
+    True
+    """
+    return "prompt-" + _digest(prompt, "user")
+
+
+def _digest(content: Any, role: str) -> str:
+    plain = as_text(content, role)
     written = plain if plain is not None else json.dumps(content, sort_keys=True, ensure_ascii=True)
-    return "text-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def as_text(content: Any, role: str = "assistant") -> str | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._files import Row, RowWriter, shown
+from duelist.study.formats._files import Row, shown
 from duelist.study.records import ChosenBy, Outcome, Source
 
 _KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object", int: "a whole number"}
@@ -52,13 +50,21 @@ def optional_number(row: Row, name: str) -> float | None:
     value = row.fields.get(name)
     if value in (None, ""):
         return None
+    number = as_number(row, value)
+    if number is None:
+        raise wrong(row, name, "a finite number, or nothing")
+    return number
+
+
+def as_number(row: Row, value: Any) -> float | None:
+    """A finite number, or its text as the table writes numbers; None of anything else."""
+    if row.decimal_comma and isinstance(value, str) and value.count(",") == 1 and "." not in value:
+        value = value.replace(",", ".")
     try:
         number = math.nan if isinstance(value, bool) or value is None else float(value)
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise wrong(row, name, "a finite number, or nothing")
-    return number
+        return None
+    return number if math.isfinite(number) else None
 
 
 def optional_chance(row: Row) -> float | None:
@@ -70,11 +76,12 @@ def optional_chance(row: Row) -> float | None:
 
 
 def one_of(row: Row, name: str, meanings: Mapping[str, Outcome]) -> Outcome:
-    """The outcome that a word stands for."""
+    """The outcome that a word stands for, however it is capitalised."""
     value = row.fields.get(name)
-    if not isinstance(value, str) or value not in meanings:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if word not in meanings:
         raise wrong(row, name, "one of " + ", ".join(meanings))
-    return meanings[value]
+    return meanings[word]
 
 
 def optional_source(row: Row) -> Source:
@@ -126,100 +133,22 @@ def iso(time: datetime | None) -> str | None:
     return None if time is None else time.astimezone(UTC).isoformat()
 
 
+EXTRA: Final = "extra"
+"""The field for what has no column of its own: an object, as JSON in a text."""
+
+
 def rest(row: Row, known: Iterable[str]) -> dict[str, Any]:
-    """The fields that the format does not know."""
+    """The fields that the format does not know, and those that were packed into one."""
     names = frozenset(known)
-    return {name: value for name, value in row.fields.items() if name not in names}
-
-
-# -- writing -----------------------------------------------------------------------------
-
-_COUNTED: Final = ("rater", "context", "told_at", "response_seconds", "prompt", "payload_first", "payload_second")
-"""Fields whose loss is reported. What only a study's log knows (sequence, duel_id, ...) no outside format has a place for."""
-
-
-class Unheld(Exception):
-    """A comparison that the format cannot hold; the argument says why."""
-
-
-def _nothing(_: Comparison) -> Iterable[str]:
-    return ()
-
-
-def _whole(record: dict[str, Any]) -> dict[str, Any]:
-    return record
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a format has a place for."""
-
-    holds: Collection[str]
-    """Fields of a comparison that it can hold."""
-    own: Collection[str]
-    """Its own names, which no extra field may take."""
-    columns: Collection[str] | None = None
-    """All the names that a file can have, where they are fixed by its header."""
-    placed: Collection[str] = ()
-    """Extra fields that have a place of their own."""
-    target: Callable[[dict[str, Any]], dict[str, Any]] = _whole
-    """The part of a record that extra fields go into."""
-    loses: Callable[[Comparison], Iterable[str]] = _nothing
-    """Fields that it can hold for others, but not for this comparison."""
-
-    def keeps(self, name: str) -> bool:
-        """Whether an extra field of this name goes into the file as it is."""
-        return name not in self.own and (self.columns is None or name in self.columns)
-
-
-def write_each(
-    comparisons: Iterable[Comparison],
-    writer: RowWriter,
-    convert: Callable[[Comparison], Iterable[dict[str, Any]]],
-    layout: Layout,
-) -> Written:
-    """Write what the format can hold, and count what it cannot."""
-    left_out: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
-    homeless = [name for name in _COUNTED if name not in layout.holds]
-    rows = 0
-    for comparison in comparisons:
-        try:
-            records = list(convert(comparison))
-        except Unheld as reason:
-            left_out[str(reason)] += 1
-            continue
-        kept = {name: value for name, value in comparison.extra.items() if layout.keeps(name)}
-        for record in records:
-            layout.target(record).update(kept)
-            writer(record)
-        rows += len(records)
-        lost = [*homeless, *layout.loses(comparison)]
-        dropped.update(name for name in lost if getattr(comparison, name) is not None)
-        dropped.update(f"extra {name}" for name in comparison.extra if name not in kept and name not in layout.placed)
-    return Written(rows, dict(left_out), dict(dropped))
-
-
-def decided(comparison: Comparison) -> bool:
-    """Whether the first won; anything but a win is not held."""
-    if comparison.outcome not in (Outcome.FIRST, Outcome.SECOND):
-        raise Unheld(why_not(comparison.outcome))
-    return comparison.outcome is Outcome.FIRST
-
-
-def why_not(outcome: Outcome | None) -> str:
-    """Words for an outcome that a format has no word for."""
-    return "undone" if outcome is None else str(outcome)
-
-
-def peeked(comparisons: Iterable[Comparison]) -> tuple[Comparison | None, Iterator[Comparison]]:
-    """The first comparison, and all of them."""
-    stream = iter(comparisons)
-    first = next(stream, None)
-
-    def everything() -> Iterator[Comparison]:
-        if first is not None:
-            yield first
-        yield from stream
-
-    return first, everything()
+    found = {name: value for name, value in row.fields.items() if name not in names}
+    packed = found.get(EXTRA)
+    if not isinstance(packed, str):
+        return found
+    try:
+        unpacked = json.loads(packed)
+    except ValueError:
+        return found
+    if not isinstance(unpacked, dict):
+        return found
+    del found[EXTRA]
+    return found | unpacked

@@ -1,13 +1,12 @@
-"""Rows of files, one at a time: JSON lines, JSON arrays and CSV, plain or gzipped; and the same way back."""
+"""Records of files, one at a time: JSON lines and JSON arrays, plain or gzipped; and the same way back. Tables are in `_tables`."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol
@@ -17,17 +16,22 @@ from duelist.files import replacing
 
 _GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 16
-_LARGEST_CELL: Final = 1 << 30
-"""Answers can be longer than the 128 KiB that the csv module allows unless told otherwise."""
+_MARKS: Final = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+"""Byte-order marks, as spreadsheets write them, and the encodings they stand for."""
 _LOOKAHEAD: Final = 16
 """No JSON literal or escape is longer: an error further than this from the end of what was read is a real one."""
 
 
 class Row(NamedTuple):
-    """One record of a file and where it begins, for messages."""
+    """One record of a file and where it begins, for messages.
+
+    In some tables numbers have a decimal comma; `coded` are the cells of a table that were JSON.
+    """
 
     where: str
     fields: dict[str, Any]
+    decimal_comma: bool = False
+    coded: frozenset[str] = frozenset()
 
 
 class RowWriter(Protocol):
@@ -40,78 +44,49 @@ class RowWriter(Protocol):
 # -- reading -----------------------------------------------------------------------------
 
 
-def is_csv(path: Path) -> bool:
-    """Whether the name says that this is CSV: .csv or .csv.gz."""
-    return _suffix(path) == ".csv"
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """Records of a CSV file by its name, of JSON lines or a JSON array otherwise."""
-    return read_csv(path) if is_csv(path) else read_json(path)
-
-
 def read_json(path: Path) -> Iterator[Row]:
     """Records of a file of JSON lines, or of one JSON array, told apart by the first character."""
-    with _text(path) as file, _damage(path):
+    with opened(path) as file:
         start = _first_character(file)
         file.seek(0)
         yield from (_array(path, file) if start == "[" else _lines(path, file))
 
 
-def read_csv(path: Path, needed: Sequence[str] = ()) -> Iterator[Row]:
-    """Records of a CSV file (RFC 4180) with a header; a cell may hold line ends."""
-    csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
-    with _text(path) as file, _damage(path):
-        reader = csv.reader(file, strict=True)
-        names = next(reader, None)
-        if names is None:
-            raise InvalidInput(f"{path} is empty; give a header and a row for each comparison")
-        _check_header(path, names, needed)
-        line = reader.line_num + 1
-        for cells in reader:
-            if len(cells) not in (0, len(names)):
-                raise InvalidInput(
-                    f"{path}, line {line} has {len(cells)} cells, but the header has {len(names)}; "
-                    "quote cells that hold a comma, a quote or a line end"
-                )
-            if cells:
-                yield Row(f"{path}, line {line}", dict(zip(names, cells, strict=True)))
-            line = reader.line_num + 1
-
-
-def _check_header(path: Path, names: Sequence[str], needed: Sequence[str]) -> None:
-    missing = [name for name in needed if name not in names]
-    if missing:
-        raise InvalidInput(f"{path} has no column {missing[0]!r}; its columns are {', '.join(names)}")
-    repeated = [name for k, name in enumerate(names) if name in names[:k]]
-    if repeated:
-        raise InvalidInput(f"{path} has the column {repeated[0]!r} twice; rename one of them")
-
-
 @contextmanager
-def _text(path: Path) -> Iterator[IO[str]]:
-    """The file as text, unpacked if it is gzipped; line ends are left as they are."""
+def opened(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
+    """The file as text, unpacked if it is gzipped; line ends are left as they are.
+
+    Without an `encoding` it is what the byte-order mark says, and UTF-8 where there is none.
+    """
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file; give the path of the file to read")
     with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP
-        raw.seek(0)
-        binary = gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
-        with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-            yield text
+        binary = gzip.GzipFile(fileobj=raw, mode="rb") if raw.peek(2).startswith(_GZIP) else raw
+        try:
+            chosen = encoding or _marked(binary.read(3))
+            binary.seek(0)
+            with io.TextIOWrapper(binary, encoding=chosen, newline="") as text, _damage(path, chosen):
+                yield text
+        except LookupError as error:
+            raise InvalidInput(f"encoding is {encoding!r}, which Python does not know; try 'cp1252'") from error
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise InvalidInput(f"{path} is a damaged gzip file ({error}); get it again") from error
+
+
+def _marked(start: bytes) -> str:
+    return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), "utf-8")
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Turn what damaged files raise into an error that names the file."""
+def _damage(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} is not UTF-8 ({error.reason}, byte {error.start}); save it as UTF-8") from error
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InvalidInput(f"{path} is a damaged gzip file ({error}); get it again") from error
-    except csv.Error as error:
-        raise InvalidInput(f"{path} cannot be read as CSV ({error}); save it as RFC 4180 has it") from error
+    except UnicodeError as error:
+        where = f"{error.reason}, byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InvalidInput(
+            f"{path} is not {encoding.upper()} ({where}); save it as UTF-8 (a spreadsheet's `CSV UTF-8`), or name its "
+            "encoding where the format takes one: encoding='cp1252'"
+        ) from error
 
 
 def _first_character(file: IO[str]) -> str:
@@ -222,8 +197,8 @@ def shown(value: Any) -> str:
 @contextmanager
 def writing_json(path: Path, *, array: bool | None = None) -> Iterator[RowWriter]:
     """A writer of JSON lines, or of an array (by default where the name ends in .json); the file appears when all is well."""
-    listed = _suffix(path) == ".json" if array is None else array
-    with _packed(path) as file:
+    listed = suffix_of(path) == ".json" if array is None else array
+    with packed(path) as file:
         count = 0
 
         def write(fields: Mapping[str, Any]) -> None:
@@ -241,35 +216,13 @@ def writing_json(path: Path, *, array: bool | None = None) -> Iterator[RowWriter
 
 
 @contextmanager
-def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
-    """A writer of CSV (RFC 4180) with these columns; None becomes an empty cell."""
-    with _packed(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        table = csv.writer(text, lineterminator="\r\n")
-        table.writerow(columns)
-
-        def write(fields: Mapping[str, Any]) -> None:
-            try:
-                table.writerow([_cell(fields.get(name)) for name in columns])
-            except UnicodeEncodeError as error:
-                raise InvalidInput(
-                    f"{shown(error.object)} has half a character (a lone surrogate); remove it"
-                ) from error
-
-        yield write
-        text.flush()
-        text.detach()
-
-
-@contextmanager
-def _packed(path: Path) -> Iterator[IO[bytes]]:
+def packed(path: Path) -> Iterator[IO[bytes]]:
     """The scratch file that becomes `path`, gzipped if its name ends in .gz."""
     with replacing(path) as file:
         if path.suffix == ".gz":
-            with gzip.GzipFile(
-                filename="", fileobj=file, mode="wb", mtime=0
-            ) as packed:  # no clock: same bytes each time
-                buffered = io.BufferedWriter(packed, _CHUNK)
+            # Without a name and a clock, the bytes are the same each time.
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped:
+                buffered = io.BufferedWriter(zipped, _CHUNK)
                 yield buffered
                 buffered.flush()
                 buffered.detach()
@@ -288,14 +241,7 @@ def _encoded(fields: Mapping[str, Any]) -> bytes:
         ) from error
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """What the name ends in, small, without .gz."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return name.suffix.lower()

@@ -46,6 +46,9 @@ def read(path: Path) -> Iterator[Comparison]:
     rows = read_json(path)
     _check_header(path, next(rows, None))
     for row in rows:
+        if "format" in row.fields:  # files that were joined have a header each
+            _check_header(path, row)
+            continue
         unknown = rest(row, COLUMNS)
         if unknown:
             raise InvalidInput(
@@ -103,6 +106,8 @@ def _comparison(row: Row) -> Comparison:
         sequence=_optional_whole(row, "sequence"),
         duel_id=_optional_whole(row, "duel_id"),
         revises=_optional_whole(row, "revises"),
+        reason=_optional_text(row, "reason"),
+        criterion=_optional_text(row, "criterion"),
         extra=need(row, "extra", dict) if "extra" in row.fields else {},
     )
 

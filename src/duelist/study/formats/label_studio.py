@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written, arm_id, as_text, different
 from duelist.study.formats._fields import (
-    Layout,
-    Unheld,
     iso,
     need,
     one_of,
@@ -24,18 +21,17 @@ from duelist.study.formats._fields import (
     optional_number,
     optional_time,
     rest,
-    why_not,
-    write_each,
     wrong,
 )
 from duelist.study.formats._files import Row, read_json, writing_json
+from duelist.study.formats._writing import CONTENTS, Layout, Unheld, beside_texts, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 LEFT: Final = "text1"
 RIGHT: Final = "text2"
 PROMPT: Final = "prompt"
 CONTROL: Final = "pw"
-HOLDS: Final = ("rater", "context", "told_at", "response_seconds", "prompt", "payload_first", "payload_second")
+HOLDS: Final = ("rater", "context", "told_at", "response_seconds", *CONTENTS)
 
 _MEANINGS: Final = {"left": Outcome.FIRST, "right": Outcome.SECOND}
 _WORDS: Final = {outcome: word for word, outcome in _MEANINGS.items()}
@@ -64,8 +60,17 @@ def write(comparisons: Iterable[Comparison], path: Path) -> Written:
 
     Label Studio knows raters by number or e-mail address; any other rater is dropped from the annotation.
     """
-    with writing_json(path, array=True) as writer:
-        return write_each(comparisons, writer, _task, Layout(HOLDS, _DATA, target=itemgetter("data"), loses=_unwritten))
+    with (
+        surveyed(comparisons, (*_WORDS, Outcome.SKIP)) as (survey, everything),
+        writing_json(path, array=True) as writer,
+    ):
+        layout = Layout(HOLDS, _DATA, survey, loses=_unwritten, changes=beside_texts, sparse=True)
+
+        def task(comparison: Comparison) -> Iterable[dict[str, Any]]:
+            one = _task(comparison)
+            yield one | {"data": one["data"] | layout.beside(comparison)}
+
+        return write_each(everything, writer, task, layout)
 
 
 def _comparison(data: Row, annotation: Row, keys: tuple[str, str, str]) -> Comparison:
@@ -106,7 +111,7 @@ def _rater(annotation: Row) -> str | None:
     return optional_name(annotation, "completed_by")
 
 
-def _task(comparison: Comparison) -> Iterable[dict[str, Any]]:
+def _task(comparison: Comparison) -> dict[str, Any]:
     if comparison.outcome not in (*_WORDS, Outcome.SKIP):
         raise Unheld(why_not(comparison.outcome))
     one, other = as_text(comparison.payload_first), as_text(comparison.payload_second)
@@ -120,7 +125,7 @@ def _task(comparison: Comparison) -> Iterable[dict[str, Any]]:
         PROMPT: comparison.prompt,
         "context": comparison.context,
     }
-    yield {
+    return {
         "data": {name: value for name, value in data.items() if value is not None},
         "annotations": [_annotation(comparison)],
     }

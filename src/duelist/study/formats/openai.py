@@ -19,13 +19,14 @@ from duelist.study.formats._comparison import (
     is_messages,
     plainest,
 )
-from duelist.study.formats._fields import Layout, Unheld, decided, need, rest, write_each, wrong
+from duelist.study.formats._fields import need, rest, wrong
 from duelist.study.formats._files import Row, read_json, writing_json
+from duelist.study.formats._writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("input", "preferred_output", "non_preferred_output")
 INPUT_EXTRAS: Final = ("tools", "parallel_tool_calls")
-HOLDS: Final = ("prompt", "payload_first", "payload_second")
+HOLDS: Final = CONTENTS
 
 _ANSWER_ROLES: Final = ("assistant", "tool")
 
@@ -51,17 +52,18 @@ def read(path: Path) -> Iterator[Comparison]:
 
 def write(comparisons: Iterable[Comparison], path: Path) -> Written:
     """Write the wins as JSON lines; ties, skips, and votes without a prompt or without text are left out."""
-    with writing_json(path, array=False) as writer:
-        return write_each(comparisons, writer, _example, Layout(HOLDS, (*COLUMNS, *INPUT_EXTRAS), placed=INPUT_EXTRAS))
+    with surveyed(comparisons, WINS) as (survey, everything), writing_json(path, array=False) as writer:
+        layout = Layout(HOLDS, COLUMNS, survey, placed=INPUT_EXTRAS, changes=beside_texts)
+        return write_each(everything, writer, lambda one: [_example(one) | layout.beside(one)], layout)
 
 
-def _example(comparison: Comparison) -> Iterable[dict[str, Any]]:
+def _example(comparison: Comparison) -> dict[str, Any]:
     won = decided(comparison)
     one, other = (_answer(part) for part in (comparison.payload_first, comparison.payload_second))
     prompt = as_messages(comparison.prompt, "user")
     if prompt is None:
         raise Unheld("without a prompt")
-    yield {
+    return {
         "input": {"messages": prompt, **{k: comparison.extra[k] for k in INPUT_EXTRAS if k in comparison.extra}},
         "preferred_output": one if won else other,
         "non_preferred_output": other if won else one,

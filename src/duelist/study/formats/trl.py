@@ -6,7 +6,7 @@ what was chosen is read as the first of the pair, and ids are made from the cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,19 +20,24 @@ from duelist.study.formats._comparison import (
     is_messages,
     shared_start,
 )
-from duelist.study.formats._fields import Layout, Unheld, decided, peeked, rest, write_each, wrong
-from duelist.study.formats._files import Row, read_rows, writing_json
+from duelist.study.formats._fields import rest, wrong
+from duelist.study.formats._files import Row, writing_json
+from duelist.study.formats._tables import read_rows
+from duelist.study.formats._writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "chosen", "rejected")
-HOLDS: Final = ("prompt", "payload_first", "payload_second")
+HOLDS: Final = CONTENTS
 
 _WANTED: Final = "a text, or a list of messages with role and content"
 
 
-def read(path: Path) -> Iterator[Comparison]:
-    """The preferences of a file of JSON lines, a JSON array or CSV, one at a time."""
-    for row in read_rows(path):
+def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
+    """The preferences of a file of JSON lines, a JSON array or a table, one at a time.
+
+    `columns` says what the file calls a field: `{"chosen": "better", "rejected": "worse"}`.
+    """
+    for row in read_rows(path, (), columns, encoding):
         prompt, chosen, rejected = _parts(row)
         first, second = different(row.where, arm_id(chosen), arm_id(rejected))
         yield Comparison(
@@ -49,26 +54,21 @@ def read(path: Path) -> Iterator[Comparison]:
 def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> Written:
     """Write the wins; ties, skips and votes without text are left out.
 
-    All rows of a file are of one kind: texts, or lists of messages (`conversational`); by default the first comparison
-    decides. Texts become messages where needed; a conversation in a file of texts is left out.
+    All rows of a file are of one kind: texts, or lists of messages (`conversational`), by default where any is a list of
+    messages. Texts become messages where needed; a conversation in a file of texts is left out.
     """
-    first, everything = peeked(comparisons)
-    style = is_conversational(first) if conversational is None else conversational
+    with surveyed(comparisons, WINS) as (survey, everything):
+        style = survey.has_messages if conversational is None else conversational
+        layout = Layout(HOLDS, COLUMNS, survey, changes=beside_texts)
 
-    def preference(comparison: Comparison) -> Iterable[dict[str, Any]]:
-        won = decided(comparison)
-        prompt, one, other = contents(comparison, style)
-        yield {"prompt": prompt, "chosen": one if won else other, "rejected": other if won else one}
+        def preference(comparison: Comparison) -> Iterable[dict[str, Any]]:
+            won = decided(comparison)
+            prompt, one, other = contents(comparison, style)
+            chosen, rejected = (one, other) if won else (other, one)
+            yield {"prompt": prompt, "chosen": chosen, "rejected": rejected, **layout.beside(comparison)}
 
-    with writing_json(path) as writer:
-        return write_each(everything, writer, preference, Layout(HOLDS, COLUMNS))
-
-
-def is_conversational(comparison: Comparison | None) -> bool:
-    """Whether any part of it is a list of messages."""
-    return comparison is not None and any(
-        is_messages(part) for part in (comparison.prompt, comparison.payload_first, comparison.payload_second)
-    )
+        with writing_json(path) as writer:
+            return write_each(everything, writer, preference, layout)
 
 
 def contents(comparison: Comparison, conversational: bool) -> tuple[Any, Any, Any]:
@@ -77,7 +77,10 @@ def contents(comparison: Comparison, conversational: bool) -> tuple[Any, Any, An
     prompt = "" if comparison.prompt is None and not conversational else convert(comparison.prompt, "user")
     one, other = (convert(part, "assistant") for part in (comparison.payload_first, comparison.payload_second))
     if prompt is None or one is None or other is None:
-        raise Unheld("a conversation among texts" if is_conversational(comparison) else _missing(comparison))
+        chatty = any(
+            is_messages(part) for part in (comparison.prompt, comparison.payload_first, comparison.payload_second)
+        )
+        raise Unheld("a conversation among texts" if chatty and not conversational else _missing(comparison))
     return prompt, one, other
 
 
@@ -91,7 +94,7 @@ def _parts(row: Row) -> tuple[Any, Any, Any]:
     if isinstance(chosen, list) != isinstance(rejected, list):
         raise wrong(row, "rejected", "the same kind as chosen: two texts, or two lists of messages")
     if row.fields.get("prompt") is not None:
-        return _content(row, "prompt"), chosen, rejected
+        return _content(row, "prompt") or None, chosen, rejected  # an empty prompt says that none is known
     shared = shared_start(chosen, rejected) if isinstance(chosen, list) else _shared_text(chosen, rejected)
     return (chosen[:shared] or None), chosen[shared:], rejected[shared:]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._fields import Layout, Unheld, peeked, why_not, write_each
 from duelist.study.formats._files import writing_json
-from duelist.study.formats.trl import HOLDS, contents, is_conversational
+from duelist.study.formats._writing import Layout, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.trl import HOLDS, contents
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "completion", "label")
@@ -23,15 +23,16 @@ _LABELS: Final = {Outcome.FIRST: (True, False), Outcome.SECOND: (False, True), O
 
 def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> Written:
     """Write two rows a comparison; ties, skips and votes without text are left out. See `trl.write`."""
-    first, everything = peeked(comparisons)
-    style = is_conversational(first) if conversational is None else conversational
+    with surveyed(comparisons, _LABELS) as (survey, everything):
+        style = survey.has_messages if conversational is None else conversational
+        layout = Layout(HOLDS, COLUMNS, survey, changes=beside_texts)
 
-    def labelled(comparison: Comparison) -> Iterable[dict[str, Any]]:
-        if comparison.outcome not in _LABELS:
-            raise Unheld(why_not(comparison.outcome))
-        prompt, *answers = contents(comparison, style)
-        for answer, good in zip(answers, _LABELS[comparison.outcome], strict=True):
-            yield {"prompt": prompt, "completion": answer, "label": good}
+        def labelled(comparison: Comparison) -> Iterable[dict[str, Any]]:
+            if comparison.outcome not in _LABELS:
+                raise Unheld(why_not(comparison.outcome))
+            prompt, *answers = contents(comparison, style)
+            for answer, good in zip(answers, _LABELS[comparison.outcome], strict=True):
+                yield {"prompt": prompt, "completion": answer, "label": good, **layout.beside(comparison)}
 
-    with writing_json(path) as writer:
-        return write_each(everything, writer, labelled, Layout(HOLDS, COLUMNS))
+        with writing_json(path) as writer:
+            return write_each(everything, writer, labelled, layout)

@@ -1,33 +1,67 @@
 """Reading a study: who is best, who won against whom, whom to trust, how far along it is.
 
-Pure functions of votes that stand, the ids of the arms, and their features where there are any.
+Pure functions of votes that stand (as a list, or as the columns of a `Log`), the ids of the arms, and their features where
+there are any. Those that end in `_of` take a fit that is there already (`fitted`), which several readings share.
 """
 
+from duelist.study.reading._fitted import Fitted, fitted
+from duelist.study.reading._log import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log, as_log
+from duelist.study.reading.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from duelist.study.reading.calibration import Bin, Calibration, calibration
-from duelist.study.reading.figures import draw_calibration, draw_leaderboard, draw_win_matrix
-from duelist.study.reading.leaderboard import Leaderboard, Progress, Standing, leaderboard, progress
-from duelist.study.reading.matrix import WinMatrix, win_matrix
+from duelist.study.reading.figures import (
+    draw_calibration,
+    draw_history,
+    draw_leaderboard,
+    draw_raters,
+    draw_win_matrix,
+)
+from duelist.study.reading.history import History, history
+from duelist.study.reading.leaderboard import Leaderboard, Standing, board_of, leaderboard
+from duelist.study.reading.matrix import WinChances, WinMatrix, chances_of, matrix_of, win_chances, win_matrix
+from duelist.study.reading.progress import Progress, progress, progress_of, verdict_of
 from duelist.study.reading.raters import Raters, RaterStatistics, rater_statistics
 from duelist.study.reading.regret import Estimate, RegretEstimate, estimated_regret
 
 __all__ = [
+    "CHOSEN_CODES",
+    "CODES",
+    "KIND_CODES",
+    "NO_TIME",
     "Bin",
     "Calibration",
     "Estimate",
+    "Fitted",
+    "History",
     "Leaderboard",
+    "Log",
     "Progress",
     "RaterStatistics",
     "Raters",
     "RegretEstimate",
     "Standing",
+    "WinChances",
     "WinMatrix",
+    "as_log",
+    "board_of",
     "calibration",
+    "chances_of",
+    "cohen_kappa",
     "draw_calibration",
+    "draw_history",
     "draw_leaderboard",
+    "draw_raters",
     "draw_win_matrix",
     "estimated_regret",
+    "fitted",
+    "fleiss_kappa",
+    "history",
+    "krippendorff_alpha",
     "leaderboard",
+    "matrix_of",
     "progress",
+    "progress_of",
     "rater_statistics",
+    "verdict_of",
+    "win_chances",
     "win_matrix",
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from duelist.errors import InvalidInput
-from duelist.study.reading._battles import Battles, battles, counted
-from duelist.study.reading._posterior import Posterior, fit_utilities
-from duelist.study.reading._text import percent, table, two_sided
+from duelist.errors import InvalidInput, NotConnected
+from duelist.study.reading._fitted import Fitted, fitted
+from duelist.study.reading._log import Log
+from duelist.study.reading._posterior import Posterior
+from duelist.study.reading._table import Shown, Table, columns_of
+from duelist.study.reading._text import percent, two_sided
 from duelist.study.records import Vote
 
 Floats = NDArray[np.float64]
@@ -32,77 +35,76 @@ class Standing:
 
     arm: str
     utility: float
-    """Relative to the mean arm; a difference d of two arms means a chance 1/(1 + exp(-d)) of winning."""
+    """Relative to the mean arm; a difference d of two arms means odds exp(d) among the votes that are no ties."""
     low: float
     high: float
     best_rank: int
     worst_rank: int
     chance_best: float
     votes: int
+    """Votes that are not skips, on this arm."""
     wins: int
     ties: int
+    both_bad: int
+    """Votes that neither is good enough: they say nothing of which is better, and are not in the fit."""
+    group: int
+    """Arms of different groups never met, nor did anybody they met: 1 is the group of the first arm."""
+
+    @property
+    def ranks(self) -> str:
+        """The range of ranks."""
+        return f"{self.best_rank}" if self.best_rank == self.worst_rank else f"{self.best_rank}-{self.worst_rank}"
 
 
 @dataclass(frozen=True, slots=True)
-class Leaderboard:
+class Leaderboard(Shown):
     """Arms from best to worst. Intervals hold with probability `level` each, not all at once."""
 
     standings: tuple[Standing, ...]
     level: float
     votes: int
-    """Votes that teach: neither skipped nor undone."""
+    """Votes that teach: for one arm, or a tie."""
+    tie_share: float | None = None
+    """How often two equal arms are tied, by the fit; None where there are no ties."""
+    note: str | None = None
+    """What to beware of, if there is something."""
+    n_arms: int = 0
+    """Arms that are ranked, of which `standings` may have only the best."""
 
-    def __str__(self) -> str:
+    __str__ = Shown.__str__
+
+    def _table(self) -> Table:
+        grouped = self.note is not None
+        bad = any(each.both_bad for each in self.standings)
+        headers = ["arm", "utility", f"{percent(self.level)} interval", "rank", "best", "votes", "wins", "ties"]
         rows = [
-            (
+            [
                 each.arm,
                 f"{each.utility:+.2f}",
                 f"{each.low:+.2f} to {each.high:+.2f}",
-                f"{each.best_rank}" if each.best_rank == each.worst_rank else f"{each.best_rank}-{each.worst_rank}",
+                each.ranks,
                 percent(each.chance_best),
                 str(each.votes),
                 str(each.wins),
                 str(each.ties),
-            )
+                *([str(each.both_bad)] if bad else []),
+                *([str(each.group)] if grouped else []),
+            ]
             for each in self.standings
         ]
-        return table(
-            ("arm", "utility", f"{percent(self.level)} interval", "rank", "best", "votes", "wins", "ties"), rows
-        )
+        more = [*(["both bad"] if bad else []), *(["group"] if grouped else [])]
+        return Table([*headers, *more], rows, [] if self.note is None else [self.note])
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How near a study is to knowing its best arm."""
-
-    leader: str
-    chance_best: float
-    """Probability that the leader is the best arm."""
-    not_ruled_out: int
-    """Arms, the leader among them, that may still be better than the leader at this level."""
-    arms: int
-    votes: int
-    target: float
-    level: float
-
-    @property
-    def done(self) -> bool:
-        """Whether the leader is the best with the probability asked for."""
-        return self.chance_best >= self.target
-
-    def __str__(self) -> str:
-        verdict = "done" if self.done else f"until {percent(self.target)}"
-        return (
-            f"{self.leader} leads and is best with probability {percent(self.chance_best)} ({verdict}); "
-            f"{self.not_ruled_out} of {self.arms} arms not ruled out after {self.votes} votes"
-        )
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return columns_of(self.standings, [field.name for field in fields(Standing)])
 
 
 def leaderboard(
-    votes: Sequence[Vote],
+    votes: Sequence[Vote] | Log,
     arms: Sequence[str],
     features: ArrayLike | None = None,
     *,
+    among: Sequence[str] | None = None,
     ridge: float = 1.0,
     level: float = 0.95,
     top: int | None = None,
@@ -110,14 +112,18 @@ def leaderboard(
 ) -> Leaderboard:
     """Utility, interval, range of ranks and chance of being best of each arm, from an exact fit to all votes.
 
+    Ties are fitted as such, by Davidson's model (`fit_utilities`). "both bad" is counted beside; skips teach nothing.
+
     Parameters
     ----------
     votes
-        Votes that stand (`duelist.study.records.standing`); skips teach nothing, a tie or both bad is half a win each.
+        Votes that stand (`duelist.study.records.standing`).
     arms
         Ids of all arms.
     features
         Of the arms, (n_arms, dim): utilities are then linear in them. Without, each arm has its own.
+    among
+        Ids of the arms to rank, all by default; votes on the others teach all the same.
     ridge
         Of the fit; see `fit_utilities`.
     level
@@ -128,52 +134,43 @@ def leaderboard(
     seed
         Of the draws.
     """
-    met = battles(votes, arms)
-    spread = two_sided(level)
-    posterior = fit_utilities(counted(met), features, ridge, seed)
+    _check_top(top)
+    two_sided(level)
+    return board_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed), level=level, top=top, seed=seed)
+
+
+def board_of(fit: Fitted, *, level: float = 0.95, top: int | None = None, seed: int = 0) -> Leaderboard:
+    """The leaderboard of a fit that is there already."""
+    posterior, spread = fit.posterior, two_sided(level)
     order = np.argsort(-posterior.mean, kind="stable")[: _check_top(top)]
     deviation = spread * np.sqrt(posterior.variance)
     best, worst = _rank_ranges(posterior, order, spread)
     chance = chances_of_best(posterior, seed)
-    met_by, won, tied = _tallies(met)
+    names, tallies, groups = fit.ids, fit.tallies, fit.groups
     standings = tuple(
         Standing(
-            arm=arms[arm],
+            arm=names[arm],
             utility=float(posterior.mean[arm]),
             low=float(posterior.mean[arm] - deviation[arm]),
             high=float(posterior.mean[arm] + deviation[arm]),
             best_rank=int(best[k]),
             worst_rank=int(worst[k]),
             chance_best=float(chance[arm]),
-            votes=int(met_by[arm]),
-            wins=int(won[arm]),
-            ties=int(tied[arm]),
+            group=int(groups[arm]),
+            **{name: int(count[fit.among[arm]]) for name, count in tallies.items()},
         )
         for k, arm in enumerate(order)
     )
-    return Leaderboard(standings, level, len(met.share))
+    warn_if_apart(fit)
+    tie = posterior.tie
+    share = None if tie is None else float(np.exp(tie) / (2.0 + np.exp(tie)))
+    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names))
 
 
-def progress(
-    votes: Sequence[Vote],
-    arms: Sequence[str],
-    features: ArrayLike | None = None,
-    *,
-    target: float = 0.95,
-    ridge: float = 1.0,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Progress:
-    """How sure the leader is, and how many arms may still be better: their difference's interval reaches zero."""
-    if not arms:
-        raise InvalidInput("there are no arms; add some first")
-    met = battles(votes, arms)
-    posterior = fit_utilities(counted(met), features, ridge, seed)
-    leader = int(np.argmax(posterior.mean))
-    gap, deviation = _behind(posterior, leader)
-    left = int((gap <= two_sided(level) * deviation).sum())
-    chance = float(chances_of_best(posterior, seed)[leader])
-    return Progress(arms[leader], chance, left, len(arms), len(met.share), target, level)
+def warn_if_apart(fit: Fitted) -> None:
+    """Where nothing but the prior ranks some arms against others, say so aloud."""
+    if fit.note is not None and fit.whole.features is None:
+        warnings.warn(fit.note, NotConnected, stacklevel=4)
 
 
 def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> Floats:
@@ -182,7 +179,8 @@ def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> 
     if not len(chance):
         return chance
     leader = int(np.argmax(posterior.mean))
-    gap, deviation = _behind(posterior, leader)
+    gap, variance = behind(posterior, leader)
+    deviation = np.sqrt(variance)
     near = np.flatnonzero(gap <= _HOPELESS * deviation)
     if len(near) == 2:
         other = int(near[near != leader][0])
@@ -198,11 +196,11 @@ def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> 
     return chance / draws
 
 
-def _behind(posterior: Posterior, leader: int) -> tuple[Floats, Floats]:
-    """How far each arm is behind the leader, and the standard deviation of that."""
+def behind(posterior: Posterior, leader: int) -> tuple[Floats, Floats]:
+    """How far each arm is behind the leader, and the variance of that."""
     everyone = np.arange(len(posterior.mean))
     variance = posterior.difference_variance(np.full(len(everyone), leader), everyone)
-    return posterior.mean[leader] - posterior.mean, np.sqrt(variance)
+    return posterior.mean[leader] - posterior.mean, variance
 
 
 def _rank_ranges(posterior: Posterior, chosen: Ints, spread: float) -> tuple[Ints, Ints]:
@@ -216,16 +214,6 @@ def _rank_ranges(posterior: Posterior, chosen: Ints, spread: float) -> tuple[Int
         best[start : start + _CHUNK] = 1 + (gap < -allowed).sum(axis=1)
         worst[start : start + _CHUNK] = len(mean) - (gap > allowed).sum(axis=1)
     return best, worst
-
-
-def _tallies(met: Battles) -> tuple[Ints, Ints, Ints]:
-    """Votes, wins and ties of each arm."""
-    n = met.n_arms
-    first_won, second_won, tied = met.share == 1.0, met.share == 0.0, met.share == 0.5
-    votes = np.bincount(met.first, minlength=n) + np.bincount(met.second, minlength=n)
-    wins = np.bincount(met.first[first_won], minlength=n) + np.bincount(met.second[second_won], minlength=n)
-    ties = np.bincount(met.first[tied], minlength=n) + np.bincount(met.second[tied], minlength=n)
-    return votes, wins, ties
 
 
 def _check_top(top: int | None) -> int | None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from duelist.errors import InvalidInput
-from duelist.study.reading._battles import battles, counted
-from duelist.study.reading._posterior import fit_utilities
-from duelist.study.reading._text import binomial_interval, check_level, percent, table
-from duelist.study.records import Outcome, Vote
+from duelist.study.reading._coins import surely_above, tails
+from duelist.study.reading._judging import chances_without_own
+from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
+from duelist.study.reading._table import Shown, Table, columns_of
+from duelist.study.reading._text import binomial_interval, check_level, percent
+from duelist.study.reading._units import Units
+from duelist.study.records import Vote
 
 Floats = NDArray[np.float64]
-
-FOLDS: Final = 10
-_EXACT: Final = 3000
-"""Up to so many votes of a rater tails are exact; beyond, normal."""
-_DECIDED: Final = (Outcome.FIRST, Outcome.SECOND)
+Ints = NDArray[np.int64]
 
 DISAGREES: Final = "disagrees with the other raters' fit"
 ONE_SIDED: Final = "prefers a side"
@@ -35,19 +32,34 @@ class RaterStatistics:
     rater: str
     votes: int
     ties: int
-    """Ties and both bad."""
+    both_bad: int
     skips: int
     median_seconds: float | None
+    """From ask to tell."""
+    votes_per_hour: float | None
+    """By the median time from one vote to the next, so that breaks do not count."""
     first_share: float | None
     """Share of the decided votes that went to the first, which is shown on the left."""
     first_low: float
     first_high: float
     agreement_others: float | None
-    """Mean chance that another decided vote on the same pair, in the same context, is for the same arm."""
+    """Mean chance that another's decided vote on the same pair, in the same context, is for the same arm."""
+    kappa: float | None
+    """Agreement with the others beyond chance (Cohen), on pairs that others have answered too; a tie and both bad are
+    answers of their own. 1 is full agreement, 0 chance."""
+    repeats: int
+    """Votes on a pair that this rater had voted on before, in the same context."""
+    repeat_agreement: float | None
+    """Share of these that are the same as the time before."""
+    gold: int
+    """Votes on pairs whose answer is known."""
+    gold_right: float | None
     agreement_model: float | None
     """Share of the decided votes that went to the arm which a fit without this rater favours."""
     expected_model: float | None
     """What that share would be on average if the rater voted as the fit says."""
+    left_out: bool
+    """Whether the owner does not count this rater's votes."""
     reasons: tuple[str, ...]
     """Why this rater is an outlier; none for most."""
 
@@ -58,43 +70,77 @@ class RaterStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Raters:
+class Raters(Shown):
     """All raters, those with most votes first."""
 
     rows: tuple[RaterStatistics, ...]
     level: float
     false_alarms: float
+    alpha: float | None = None
+    """Krippendorff's alpha over all raters: agreement beyond chance on pairs that several have answered."""
 
-    def __str__(self) -> str:
-        rows = [
-            (
-                each.rater,
-                str(each.votes),
-                str(each.ties),
-                str(each.skips),
-                "-" if each.median_seconds is None else f"{each.median_seconds:.1f} s",
-                "-"
-                if each.first_share is None
-                else f"{percent(each.first_share)} ({percent(each.first_low)}-{percent(each.first_high)})",
-                percent(each.agreement_others),
-                percent(each.agreement_model),
-                percent(each.expected_model),
-                ", ".join(each.reasons),
-            )
-            for each in self.rows
-        ]
-        head = ("rater", "votes", "ties", "skips", "median", "first", "others", "fit", "expected", "outlier")
-        return table(head, rows)
+    __str__ = Shown.__str__
+
+    @property
+    def outliers(self) -> tuple[str, ...]:
+        """The names of those who stand out."""
+        return tuple(row.rater for row in self.rows if row.outlier)
+
+    def _table(self) -> Table:
+        optional = {
+            "both bad": any(row.both_bad for row in self.rows),
+            "kappa": any(row.kappa is not None for row in self.rows),
+            "repeats": any(row.repeats for row in self.rows),
+            "gold": any(row.gold for row in self.rows),
+        }
+        rows = [_shown(row) for row in self.rows]
+        headers = ["rater", *(name for name in _HEADERS if optional.get(name, True)), "outlier"]
+        notes = (
+            [] if self.alpha is None else [f"Krippendorff's alpha {self.alpha:.2f}: 1 is full agreement, 0 is chance"]
+        )
+        return Table(headers, [[row[name] for name in headers] for row in rows], notes)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return columns_of(self.rows, [field.name for field in fields(RaterStatistics)])
+
+
+_HEADERS: Final = (
+    "votes", "ties", "both bad", "skips", "median", "an hour", "first", "others", "kappa", "repeats", "gold", "fit", "expected",
+)  # fmt: skip
+
+
+def _shown(row: RaterStatistics) -> dict[str, str]:
+    left_out = ["votes left out"] if row.left_out else []
+    return {
+        "rater": row.rater,
+        "votes": str(row.votes),
+        "ties": str(row.ties),
+        "both bad": str(row.both_bad),
+        "skips": str(row.skips),
+        "median": "-" if row.median_seconds is None else f"{row.median_seconds:.1f} s",
+        "an hour": "-" if row.votes_per_hour is None else f"{row.votes_per_hour:.0f}",
+        "first": "-"
+        if row.first_share is None
+        else f"{percent(row.first_share)} ({percent(row.first_low)}-{percent(row.first_high)})",
+        "others": percent(row.agreement_others),
+        "kappa": "-" if row.kappa is None else f"{row.kappa:.2f}",
+        "repeats": "-" if not row.repeats else f"{percent(row.repeat_agreement)} of {row.repeats}",
+        "gold": "-" if not row.gold else f"{percent(row.gold_right)} of {row.gold}",
+        "fit": percent(row.agreement_model),
+        "expected": percent(row.expected_model),
+        "outlier": ", ".join([*row.reasons, *left_out]),
+    }
 
 
 def rater_statistics(
-    votes: Sequence[Vote],
+    votes: Sequence[Vote] | Log,
     arms: Sequence[str],
     features: ArrayLike | None = None,
     *,
     ridge: float = 1.0,
     level: float = 0.95,
     false_alarms: float = 0.01,
+    left_out: Collection[str] = (),
     seed: int = 0,
 ) -> Raters:
     """Statistics of every rater that has a name.
@@ -104,108 +150,109 @@ def rater_statistics(
     distribution of a sum of unequal coins, the coins being the chances from a fit to decided votes without this rater's
     (raters are dealt into ten groups, and each group is judged by the others), and holds at false_alarms / (2 raters):
     if all vote as the fit says, the probability that anybody at all is flagged is at most about `false_alarms`.
+
+    Raters who are `left_out` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
+    are asked for, and not for the fit.
     """
     check_level(level)
     if not 0.0 < false_alarms < 1.0:
         raise InvalidInput(f"false_alarms is {false_alarms!r}; give a probability between 0 and 1, such as 0.01")
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for k, vote in enumerate(votes):
-        if vote.rater is not None and vote.outcome is not None:
-            grouped[vote.rater].append(k)
-    chances = _chances(votes, arms, features, list(grouped), ridge, seed)
-    alike = _Alike(votes)
-    threshold = false_alarms / max(2 * len(grouped), 1)
-    rows = [
-        _statistics(rater, [votes[k] for k in mine], chances[mine], alike, level, threshold)
-        for rater, mine in grouped.items()
-    ]
-    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms)
+    log = as_log(votes, arms)
+    judged = _Judged(log, features, frozenset(left_out), level, false_alarms, ridge, seed)
+    rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]
+    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, judged.units.alpha())
 
 
-def _chances(
-    votes: Sequence[Vote], arms: Sequence[str], features: ArrayLike | None, raters: list[str], ridge: float, seed: int
-) -> Floats:
-    """For each decided vote the chance that it is for the first, from a fit to decided votes without those of its rater."""
-    met = battles(votes, arms)
-    met = met.of(met.share != 0.5)  # half wins would pull the chances towards a half, where no decided vote lies
-    order = np.random.default_rng(seed).permutation(len(raters))
-    group = {rater: int(place) % FOLDS for rater, place in zip(raters, order, strict=True)}
-    fold = np.array([group.get(votes[k].rater or "", -1) for k in met.vote], dtype=np.int64)
-    chances = np.full(len(votes), 0.5)
-    for k in np.unique(fold[fold >= 0]):
-        out = fold == k
-        posterior = fit_utilities(counted(met.of(~out)), features, ridge, seed)
-        chances[met.vote[out]] = posterior.chances(met.first[out], met.second[out])
-    return chances
+class _Judged:
+    """Everything counted at once, over all raters."""
+
+    def __init__(
+        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.log, self.level = log, level
+        self.left_out = np.array([name in left_out for name in log.raters], np.bool_)
+        self.named = log.rater >= 0
+        self.votes = self._count(self.named)
+        self.units = Units(log, self.left_out)
+        normal = log.kind == KIND_CODES["normal"]
+        decided = np.flatnonzero(self.named & normal & log.decided)
+        self.decided = decided[_order(log.rater[decided], len(log.raters))]
+        self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
+        self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed)
+        self.first = log.outcome[self.decided] == FIRST
+        self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
+        self.columns = self._columns()
+
+    def _count(self, chosen: NDArray[np.bool_]) -> Ints:
+        return np.bincount(self.log.rater[chosen], minlength=len(self.log.raters))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        log, named = self.log, self.named
+        gold = named & (log.expected >= 0)
+        golds, right = self._count(gold), self._count(gold & (log.outcome == log.expected))
+        return {
+            "rater": log.raters,
+            "votes": self.votes.tolist(),
+            "ties": self._count(named & (log.outcome == TIE)).tolist(),
+            "both_bad": self._count(named & (log.outcome == BOTH_BAD)).tolist(),
+            "skips": self._count(named & (log.outcome == SKIP)).tolist(),
+            "median_seconds": [
+                float(np.median(seconds)) if len(seconds) else None
+                for seconds in _by_rater(log, log.seconds, named & ~np.isnan(log.seconds))
+            ],
+            "votes_per_hour": self._pace(),
+            "gold": golds.tolist(),
+            "gold_right": [r / n if n else None for r, n in zip(right.tolist(), golds.tolist(), strict=True)],
+            "left_out": self.left_out.tolist(),
+            **self.units.by_rater(),
+        }
+
+    def _pace(self) -> list[float | None]:
+        """Votes an hour by the median time between one vote of a rater and the next."""
+        timed = self.named & (self.log.told_at != NO_TIME)
+        gaps = (np.diff(np.sort(times)) / 1e6 for times in _by_rater(self.log, self.log.told_at, timed))
+        medians = (float(np.median(gap)) if len(gap) else 0.0 for gap in gaps)
+        return [3600.0 / gap if gap > 0.0 else None for gap in medians]
+
+    def row(self, k: int) -> RaterStatistics:
+        mine = slice(int(self.starts[k]), int(self.starts[k + 1]))
+        first, chance = self.first[mine], self.chance[mine]
+        n, won = len(first), int(first.sum())
+        favoured = first == (chance > 0.5)
+        likely = np.maximum(chance, 1.0 - chance)
+        low, high = binomial_interval(won, n, self.level)
+        return RaterStatistics(
+            first_share=won / n if n else None,
+            first_low=low,
+            first_high=high,
+            agreement_model=float(favoured.mean()) if n else None,
+            expected_model=float(likely.mean()) if n else None,
+            reasons=(
+                *((DISAGREES,) if self._disagrees(likely, int(favoured.sum())) else ()),
+                *((ONE_SIDED,) if self._one_sided(chance, won) else ()),
+            ),
+            **{name: column[k] for name, column in self.columns.items()},
+        )
+
+    def _disagrees(self, likely: Floats, favoured: int) -> bool:
+        if surely_above(self.threshold, likely, favoured)[0]:
+            return False
+        return tails(likely, favoured)[0] <= self.threshold
+
+    def _one_sided(self, chance: Floats, won: int) -> bool:
+        if all(surely_above(self.threshold / 2.0, chance, won)):
+            return False
+        return 2.0 * min(tails(chance, won)) <= self.threshold
 
 
-def _statistics(
-    rater: str, mine: list[Vote], chances: Floats, alike: _Alike, level: float, threshold: float
-) -> RaterStatistics:
-    decided = np.array([vote.outcome in _DECIDED and vote.first != vote.second for vote in mine])
-    first = np.array([vote.outcome is Outcome.FIRST for vote in mine])[decided]
-    chance = chances[decided]
-    n, won = len(first), int(first.sum())
-    favoured = first == (chance > 0.5)
-    likely = np.maximum(chance, 1.0 - chance)
-    low, high = binomial_interval(won, n, level)
-    seconds = [vote.response_seconds for vote in mine if vote.response_seconds is not None]
-    agreements = [value for vote in mine if (value := alike.with_others(vote)) is not None]
-    reasons = (
-        *((DISAGREES,) if lower_tail(likely, int(favoured.sum())) <= threshold else ()),
-        *((ONE_SIDED,) if 2 * min(lower_tail(chance, won), lower_tail(1.0 - chance, n - won)) <= threshold else ()),
-    )
-    return RaterStatistics(
-        rater=rater,
-        votes=len(mine),
-        ties=sum(vote.outcome in (Outcome.TIE, Outcome.BOTH_BAD) for vote in mine),
-        skips=sum(vote.outcome is Outcome.SKIP for vote in mine),
-        median_seconds=float(np.median(seconds)) if seconds else None,
-        first_share=won / n if n else None,
-        first_low=low,
-        first_high=high,
-        agreement_others=float(np.mean(agreements)) if agreements else None,
-        agreement_model=float(favoured.mean()) if n else None,
-        expected_model=float(likely.mean()) if n else None,
-        reasons=reasons,
-    )
+def _by_rater(log: Log, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list[NDArray[Any]]:
+    """Each rater's values, in the order of the log."""
+    kept = np.flatnonzero(chosen)
+    order = kept[_order(log.rater[kept], len(log.raters))]
+    return np.split(values[order], np.searchsorted(log.rater[order], np.arange(1, len(log.raters))))[: len(log.raters)]
 
 
-def lower_tail(chances: Floats, successes: int) -> float:
-    """P(X <= successes) for X the number of successes of independent coins with these chances."""
-    n = len(chances)
-    if n > _EXACT:
-        deviation = np.sqrt((chances * (1.0 - chances)).sum())
-        return float(ndtr((successes + 0.5 - chances.sum()) / max(deviation, 1e-300)))
-    mass = np.zeros(n + 1)
-    mass[0] = 1.0
-    for k, p in enumerate(chances):
-        mass[1 : k + 2] = mass[1 : k + 2] * (1.0 - p) + mass[: k + 1] * p
-        mass[0] *= 1.0 - p
-    return float(min(mass[: successes + 1].sum(), 1.0))
-
-
-class _Alike:
-    """Decided votes of each pair in each context, by the arm that won, over all and by rater."""
-
-    def __init__(self, votes: Sequence[Vote]) -> None:
-        self._all: Counter[tuple[str | None, str, str]] = Counter()
-        self._own: Counter[tuple[str | None, str | None, str, str]] = Counter()
-        for vote in votes:
-            if vote.outcome in _DECIDED:
-                winner, loser = _winner_loser(vote)
-                self._all[vote.context, winner, loser] += 1
-                self._own[vote.rater, vote.context, winner, loser] += 1
-
-    def with_others(self, vote: Vote) -> float | None:
-        """Share of the others' votes on this pair that are for the same arm; None where there is nothing to compare."""
-        if vote.outcome not in _DECIDED:
-            return None
-        winner, loser = _winner_loser(vote)
-        same = self._all[vote.context, winner, loser] - self._own[vote.rater, vote.context, winner, loser]
-        against = self._all[vote.context, loser, winner] - self._own[vote.rater, vote.context, loser, winner]
-        return same / (same + against) if same + against else None
-
-
-def _winner_loser(vote: Vote) -> tuple[str, str]:
-    return (vote.first, vote.second) if vote.outcome is Outcome.FIRST else (vote.second, vote.first)
+def _order(rater: NDArray[Any], n: int) -> Ints:
+    """Positions by rater, in the order of the log; numbers of two bytes are sorted fastest."""
+    return np.argsort(rater.astype(np.int16) if n < 2**15 else rater, kind="stable")

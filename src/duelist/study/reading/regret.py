@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
-from duelist.study.reading._battles import Battles, battles, counted
-from duelist.study.reading._posterior import Posterior, fit_utilities
-from duelist.study.reading._text import check_level, percent, table
-from duelist.study.records import ChosenBy, Vote
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._log import CHOSEN_CODES, Log, as_log, counted
+from duelist.study.reading._posterior import Posterior
+from duelist.study.reading._table import Shown, Table
+from duelist.study.reading._text import check_level, percent
+from duelist.study.records import Vote
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +41,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class RegretEstimate:
+class RegretEstimate(Shown):
     """Average regret a duel of the policy's choices and of random ones, in units of utility."""
 
     policy: Estimate
@@ -51,18 +53,25 @@ class RegretEstimate:
     level: float
     estimator: str = ESTIMATOR
 
-    def __str__(self) -> str:
+    __str__ = Shown.__str__
+
+    def _table(self) -> Table:
         rows = [
-            ("policy", str(self.policy), str(self.policy_duels)),
-            ("random", str(self.random), str(self.random_duels)),
-            ("saved", str(self.saved), ""),
+            ["policy", str(self.policy), str(self.policy_duels)],
+            ["random", str(self.random), str(self.random_duels)],
+            ["saved", str(self.saved), ""],
         ]
-        head = table(("regret a duel", f"estimate, {percent(self.level)} interval", "duels"), rows)
-        return f"{head}\n{self.estimator}"
+        headers = ["regret a duel", f"estimate, {percent(self.level)} interval", "duels"]
+        return Table(headers, rows, [self.estimator])
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        kinds = ("policy", "random", "saved")
+        parts = ("value", "low", "high")
+        return {"of": kinds, **{part: [getattr(getattr(self, kind), part) for kind in kinds] for part in parts}}
 
 
 def estimated_regret(
-    votes: Sequence[Vote],
+    votes: Sequence[Vote] | Log,
     arms: Sequence[str],
     features: ArrayLike | None = None,
     *,
@@ -79,14 +88,14 @@ def estimated_regret(
     best utility among all arms, or among those of the same group (`groups` names one for each arm). Value and interval
     are over draws from the fit's posterior; each duel counts once, however many voted on it.
     """
-    met = battles(votes, arms)
-    chosen_by = np.array([votes[k].chosen_by for k in met.vote])
-    by_policy, by_chance = chosen_by == ChosenBy.POLICY, chosen_by == ChosenBy.RANDOM
-    if not by_policy.any() or not by_chance.any():
-        missing = "by the policy" if not by_policy.any() else "at random"
+    log = as_log(votes, arms).on_arms
+    log = log.of(log.teaching)
+    by_policy, by_chance = (log.of(log.chosen_by == CHOSEN_CODES[name]) for name in ("policy", "random"))
+    if not len(by_policy) or not len(by_chance):
+        missing = "by the policy" if not len(by_policy) else "at random"
         raise InvalidInput(f"no vote is on a duel chosen {missing}; set random_share above 0 and collect votes first")
-    posterior = fit_utilities(counted(met.of(by_chance), _weights(votes, met.vote[by_chance])), features, ridge, seed)
-    policy, random = (_duels(votes, met.of(which)) for which in (by_policy, by_chance))
+    posterior = fit_utilities(counted(by_chance, _weights(by_chance.chance)), features, ridge, seed)
+    policy, random = _duels(by_policy), _duels(by_chance)
     group = _group_numbers(groups, len(arms))
     costs = np.array([_cost(u, group, policy, random) for u in _utilities(posterior, seed)])
     tail = (1.0 - check_level(level)) / 2.0
@@ -105,22 +114,23 @@ def _estimate(draws: Floats, tail: float) -> Estimate:
     return Estimate(float(draws.mean()), float(low), float(high))
 
 
-def _weights(votes: Sequence[Vote], chosen: Ints) -> Floats:
-    """1/chance, scaled to mean 1; a vote whose chance is not known weighs as much as the mean of the others."""
-    chances = [votes[k].chance for k in chosen]
-    wrong = next((chance for chance in chances if chance is not None and not 0.0 < chance <= 1.0), None)
-    if wrong is not None:
-        raise InvalidInput(f"a random duel has the chance {wrong}; give a probability above 0 and at most 1, or None")
-    inverse = np.array([np.nan if chance is None else 1.0 / chance for chance in chances])
-    known = ~np.isnan(inverse)
+def _weights(chance: Floats) -> Floats:
+    """1/chance, scaled to mean 1; a vote whose chance is not known (NaN) weighs as much as the mean of the others."""
+    known = ~np.isnan(chance)
+    wrong = chance[known & ~((chance > 0.0) & (chance <= 1.0))]
+    if len(wrong):
+        raise InvalidInput(
+            f"a random duel has the chance {wrong[0]}; give a probability above 0 and at most 1, or None"
+        )
+    inverse = np.where(known, 1.0 / np.where(known, chance, 1.0), 0.0)
     mean = inverse[known].mean() if known.any() else 1.0
     return np.where(known, inverse / mean, 1.0)
 
 
-def _duels(votes: Sequence[Vote], met: Battles) -> Ints:
+def _duels(log: Log) -> Ints:
     """Arms of each duel, (n, 2), each duel once."""
-    _, once = np.unique([votes[k].duel_id for k in met.vote], return_index=True)
-    return np.stack([met.first[once], met.second[once]], axis=1)
+    _, once = np.unique(log.duel, return_index=True)
+    return np.stack([log.first[once], log.second[once]], axis=1).astype(np.int64)
 
 
 def _group_numbers(groups: Sequence[str | None] | None, n_arms: int) -> Ints:

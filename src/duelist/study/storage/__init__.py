@@ -5,18 +5,55 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from duelist.errors import InvalidInput
-from duelist.study.storage._base import Storage, Transaction
+from duelist.study.storage._base import (
+    ArmRow,
+    ContextRow,
+    Counters,
+    DetailRow,
+    DuelColumns,
+    DuelRow,
+    FeatureChunk,
+    LeaseRow,
+    LeaseState,
+    Lesson,
+    RaterRow,
+    SeenRow,
+    Staged,
+    StagedRow,
+    Storage,
+    StudyRow,
+    Transaction,
+    VoteColumns,
+    VoteRow,
+)
 from duelist.study.storage._postgres import PostgresStorage
 from duelist.study.storage._sql import SqlStorage
 from duelist.study.storage._sqlite import MemoryStorage, SqliteStorage
 
 __all__ = [
+    "ArmRow",
+    "ContextRow",
+    "Counters",
+    "DetailRow",
+    "DuelColumns",
+    "DuelRow",
+    "FeatureChunk",
+    "LeaseRow",
+    "LeaseState",
+    "Lesson",
     "MemoryStorage",
     "PostgresStorage",
+    "RaterRow",
+    "SeenRow",
     "SqlStorage",
     "SqliteStorage",
+    "Staged",
+    "StagedRow",
     "Storage",
+    "StudyRow",
     "Transaction",
+    "VoteColumns",
+    "VoteRow",
     "open_storage",
     "upgrade_storage",
     "without_password",

@@ -107,6 +107,8 @@ def _advice(error: Exception, cause: BaseException) -> Advice:
         for start, advice in known.items():
             if given.startswith(start):
                 return advice
+    if name == "SQLITE_ERROR" and str(cause).startswith("no such"):
+        return _CORRUPTED  # a table or a column that every file of this schema has
     if isinstance(cause, sqlite3.Error) and not name:
         return _CORRUPTED  # Python could not read what SQLite gave it
     if isinstance(error, sa.exc.OperationalError) and not name and not code:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import weakref
@@ -10,13 +9,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
-from duelist.errors import StorageError, StorageTooNew, StorageTooOld, UnknownStudy
-from duelist.study.records import ChosenBy, Outcome, Source, StudySettings
+from duelist.errors import StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
+from duelist.study.records import StudySettings
 from duelist.study.storage import _statements as say
 from duelist.study.storage._base import (
     ArmRow,
@@ -24,42 +24,39 @@ from duelist.study.storage._base import (
     DuelRow,
     FeatureChunk,
     LeaseRow,
-    LeaseState,
     Lesson,
+    SeenRow,
+    Staged,
     Storage,
     StudyRow,
-    Transaction,
     VoteRow,
 )
-from duelist.study.storage._explain import explaining, whole
+from duelist.study.storage._columns import ColumnsTransaction
+from duelist.study.storage._explain import explaining
 from duelist.study.storage._migrate import migrate
+from duelist.study.storage._owning import settings_text
+from duelist.study.storage._rows import (
+    ARM_NUMBERS,
+    VECTORS,
+    arm_from,
+    chunk_from,
+    duel_from,
+    duel_values,
+    lease_from,
+    lesson_from,
+    seen_from,
+    study_from,
+    to_json,
+    vote_from,
+    vote_values,
+)
 from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
 
-_ARM_NUMBERS = np.dtype("<i8")
-_VECTORS = np.dtype("<f4")
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 
 
-class SqlTransaction(Transaction):
+class SqlTransaction(ColumnsTransaction):
     """A transaction of one study on one connection."""
-
-    def __init__(self, connection: sa.Connection, study_id: int, counters: Counters) -> None:
-        self._connection = connection
-        self._study_id = study_id
-        self.counters = counters
-
-    def _rows(self, statement: sa.Executable, **given: Any) -> Sequence[Any]:
-        return self._connection.execute(statement, {"study": self._study_id, **given}).all()
-
-    def _one(self, statement: sa.Executable, **given: Any) -> Any:
-        return self._connection.execute(statement, {"study": self._study_id, **given}).first()
-
-    def _do(self, statement: sa.Executable, **given: Any) -> None:
-        self._connection.execute(statement, {"study": self._study_id, **given})
-
-    def _do_many(self, statement: sa.Executable, given: list[dict[str, Any]]) -> None:
-        if given:
-            self._connection.execute(statement, given)
 
     # -- arms ----------------------------------------------------------------------------
 
@@ -67,13 +64,13 @@ class SqlTransaction(Transaction):
         """New arms."""
         self._do_many(
             say.ADD_ARMS,
-            [{"study_id": self._study_id, **row._asdict(), "payload": _to_json(row.payload)} for row in rows],
+            [{"study_id": self._study_id, **row._asdict(), "payload": to_json(row.payload)} for row in rows],
         )
 
     def arms_since(self, revision: int) -> list[ArmRow]:
         """Arms that are new or have changed after that revision, by number."""
         found = self._rows(say.ARMS_SINCE, since=revision)
-        return sorted(map(_arm, found), key=lambda row: row.number)
+        return sorted(map(arm_from, found), key=lambda row: row.number)
 
     def set_retired(self, numbers: Sequence[int], retired: bool, revision: int) -> None:
         """Take arms out of the game, or back in."""
@@ -92,33 +89,35 @@ class SqlTransaction(Transaction):
             {
                 "study_id": self._study_id,
                 "first_row": chunk.first_row,
-                "arms": np.ascontiguousarray(chunk.arms, _ARM_NUMBERS).tobytes(),
-                "vectors": np.ascontiguousarray(chunk.vectors, _VECTORS).tobytes(),
+                "arms": np.ascontiguousarray(chunk.arms, ARM_NUMBERS).tobytes(),
+                "vectors": np.ascontiguousarray(chunk.vectors, VECTORS).tobytes(),
             },
         )
 
     def features_since(self, row: int) -> Iterator[FeatureChunk]:
         """Chunks that start at that row or later, in order."""
         found = self._connection.execute(say.FEATURES_SINCE, {"study": self._study_id, "since": row})
-        return map(_chunk, found)
+        return map(chunk_from, found)
 
     # -- duels and leases ----------------------------------------------------------------
 
     def add_duels(self, rows: Sequence[DuelRow]) -> None:
         """New duels."""
-        self._do_many(
-            say.ADD_DUELS,
-            [{"study_id": self._study_id, **row._asdict(), "chosen_by": row.chosen_by.value} for row in rows],
-        )
+        self._do_many(say.ADD_DUELS, [{"study_id": self._study_id, **duel_values(row)} for row in rows])
 
     def duel(self, number: int) -> DuelRow | None:
         """One duel."""
         found = self._one(say.DUEL, duel=number)
-        return None if found is None else _duel(found)
+        return None if found is None else duel_from(found)
 
     def duels_since(self, number: int) -> list[DuelRow]:
         """All duels after that one, in order."""
-        return [_duel(row) for row in self._rows(say.DUELS_SINCE, since=number)]
+        return [duel_from(row) for row in self._rows(say.DUELS_SINCE, since=number)]
+
+    def sides_since(self, number: int) -> NDArray[np.int64]:
+        """The rows of features that all duels after that one showed, left and right (duels, 2), in any order."""
+        found = self._rows(say.SIDES_SINCE, since=number)
+        return np.array([tuple(row) for row in found], np.int64).reshape(-1, 2)
 
     def waiting_duels(self, rater: str, context: str | None, limit: int) -> list[DuelRow]:
         """Duels with room for this rater; see the contract for which and in what order."""
@@ -126,7 +125,7 @@ class SqlTransaction(Transaction):
             found = self._rows(say.WAITING_DUELS, rater=rater, most=limit)
         else:
             found = self._rows(say.WAITING_IN_CONTEXT, rater=rater, within=context, most=limit)
-        return [_duel(row) for row in found]
+        return [duel_from(row) for row in found]
 
     def set_free(self, duel: int, free: int) -> None:
         """How many more raters a duel has room for."""
@@ -135,12 +134,12 @@ class SqlTransaction(Transaction):
     def lease(self, duel: int, rater: str) -> LeaseRow | None:
         """The lease of a duel to a rater, whatever its state."""
         found = self._one(say.LEASE, of=duel, by=rater)
-        return None if found is None else _lease(found)
+        return None if found is None else lease_from(found)
 
     def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
         """Every open lease with its duel, oldest duel first."""
         width = len(LeaseRow._fields)
-        found = ((_lease(row[:width]), _duel(row[width:])) for row in self._rows(say.OPEN_LEASES))
+        found = ((lease_from(row[:width]), duel_from(row[width:])) for row in self._rows(say.OPEN_LEASES))
         return sorted(found, key=lambda leased: (leased[0].duel, leased[0].rater))
 
     def put_lease(self, row: LeaseRow) -> None:
@@ -151,32 +150,26 @@ class SqlTransaction(Transaction):
 
     def add_votes(self, rows: Sequence[VoteRow]) -> None:
         """More rows of the log."""
-        self._do_many(
-            say.ADD_VOTES,
-            [
-                {
-                    "study_id": self._study_id,
-                    **row._asdict(),
-                    "outcome": None if row.outcome is None else row.outcome.value,
-                    "source": row.source.value,
-                }
-                for row in rows
-            ],
-        )
+        self._do_many(say.ADD_VOTES, [{"study_id": self._study_id, **vote_values(row)} for row in rows])
 
-    def last_vote(self, duel: int, rater: str) -> VoteRow | None:
-        """The newest row of a rater about a duel."""
-        found = (_vote(row) for row in self._rows(say.VOTES_ON_DUEL, of=duel, by=rater))
-        return max(found, key=lambda row: row.sequence, default=None)
+    def last_vote(self, duel: int, rater: str, criterion: str | None = None) -> VoteRow | None:
+        """The newest row of a rater about a duel, on that criterion."""
+        found = (vote_from(row) for row in self._rows(say.VOTES_ON_DUEL, of=duel, by=rater))
+        return max((row for row in found if row.criterion == criterion), key=lambda row: row.sequence, default=None)
 
     def votes_since(self, sequence: int) -> list[VoteRow]:
         """The log after that row, in order."""
-        return [_vote(row) for row in self._rows(say.VOTES_SINCE, since=sequence)]
+        return [vote_from(row) for row in self._rows(say.VOTES_SINCE, since=sequence, until=self._until)]
+
+    def seen_by(self, rater: str, sequence: int) -> list[SeenRow]:
+        """A rater's rows of the log after that row, in order."""
+        found = self._rows(say.SEEN_BY, by=rater, since=sequence)
+        return sorted((seen_from(row) for row in found), key=lambda row: row.sequence)
 
     def lessons_since(self, sequence: int) -> list[Lesson]:
         """What the log after that row teaches, in order."""
-        found = self._rows(say.LESSONS_SINCE, since=sequence)
-        return [_lesson(row) for row in found]
+        found = self._rows(say.LESSONS_SINCE, since=sequence, until=self._until)
+        return [lesson_from(row) for row in found]
 
     # -- snapshots -----------------------------------------------------------------------
 
@@ -212,6 +205,10 @@ class SqlStorage(Storage):
 
     # -- what databases differ in --------------------------------------------------------
 
+    _count: ClassVar[sa.Executable] = say.COUNT
+    _count_and_lock: ClassVar[sa.Executable] = say.COUNT_AND_LOCK
+    """What every transaction begins with. A database that others reach as well tells the time with it."""
+
     @abstractmethod
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         """An engine whose connections are durable and wait for each other."""
@@ -222,8 +219,12 @@ class SqlStorage(Storage):
     def _reader_options(self) -> dict[str, Any]:
         return {}
 
-    def _one_at_a_time(self) -> AbstractContextManager[Any]:
-        """What threads of this process take before they begin."""
+    def _turn_to_write(self) -> AbstractContextManager[Any]:
+        """What writers wait for before they begin."""
+        return nullcontext()
+
+    def _turn_to_read(self) -> AbstractContextManager[Any]:
+        """What readers wait for before they begin: nothing, where they have a view of their own."""
         return nullcontext()
 
     def _lock_schema(self, connection: sa.Connection) -> None:
@@ -233,28 +234,42 @@ class SqlStorage(Storage):
 
     def create_study(self, name: str, settings: StudySettings, created_at: int) -> int | None:
         """The id of a new study; None, and nothing is written, if the name is taken."""
-        body = {"name": name, "settings": json.dumps(asdict(settings)), "created_at": created_at, **asdict(Counters())}
         with self._begun(self._writer) as connection:
-            self._lock_schema(connection)  # two may create the same name at once
-            if connection.execute(say.STUDY_BY_NAME, {"name": name}).first() is not None:
-                return None
-            return int(connection.execute(say.ADD_STUDY, {"id": _fresh_id(connection), **body}).scalar_one())
+            return self._new_study(connection, name, settings, created_at)
+
+    def _new_study(self, connection: sa.Connection, name: str, settings: StudySettings, created_at: int) -> int | None:
+        body = {"name": name, "settings": settings_text(settings), "created_at": created_at, **asdict(Counters())}
+        self._lock_schema(connection)  # two may create the same name at once
+        if connection.execute(say.STUDY_BY_NAME, {"name": name}).first() is not None:
+            return None
+        return int(connection.execute(say.ADD_STUDY, {"id": _fresh_id(connection), **body}).scalar_one())
+
+    @contextmanager
+    def restoring(self, name: str, settings: StudySettings, created_at: int) -> Iterator[SqlTransaction]:
+        """A new study and everything that is written into it at once: all of it, or none; StudyExists if the name is taken."""
+        with self._begun(self._writer) as connection:
+            study_id = self._new_study(connection, name, settings, created_at)
+            if study_id is None:
+                raise StudyExists(f"there is a study {name!r} already in {self.url}; give another name")
+            transaction = SqlTransaction(connection, study_id, Counters())
+            yield transaction
+            transaction.save_counters()
 
     def find_study(self, name: str) -> StudyRow | None:
         """The study of that name."""
         with self._begun(self._reader) as connection:
             found = connection.execute(say.STUDY_BY_NAME, {"name": name}).first()
-            return None if found is None else _study(found)
+            return None if found is None else study_from(found)
 
     def list_studies(self) -> list[StudyRow]:
         """All studies, oldest first."""
         with self._begun(self._reader) as connection:
-            return [_study(row) for row in connection.execute(say.STUDIES).all()]
+            return [study_from(row) for row in connection.execute(say.STUDIES).all()]
 
     def delete_study(self, study_id: int) -> None:
         """Delete a study and everything in it."""
         with self._begun(self._writer) as connection:
-            self._counters(connection, study_id, say.COUNT_AND_LOCK)
+            self._begin(connection, study_id, self._count_and_lock)
             for table in CHILDREN:
                 connection.execute(sa.delete(table).where(table.c.study_id == study_id))
             connection.execute(sa.delete(studies).where(studies.c.id == study_id))
@@ -263,21 +278,20 @@ class SqlStorage(Storage):
     def writing(self, study_id: int) -> Iterator[SqlTransaction]:
         """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
         with self._begun(self._writer) as connection:
-            counters = self._counters(connection, study_id, say.COUNT_AND_LOCK)
-            transaction = SqlTransaction(connection, study_id, replace(counters))
+            transaction = self._begin(connection, study_id, self._count_and_lock)
+            before = replace(transaction.counters)
             yield transaction
-            if transaction.counters != counters:
-                new = {f"new_{name}": value for name, value in asdict(transaction.counters).items()}
-                connection.execute(say.SAVE_COUNTERS, {"study": study_id, **new})
+            if transaction.counters != before:
+                transaction.save_counters()
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:
         """A consistent view of what is committed; what is written in it is refused or undone."""
         with self._begun(self._reader) as connection:
-            counters = self._counters(connection, study_id, say.COUNT)
-            transaction = SqlTransaction(connection, study_id, replace(counters))
+            transaction = self._begin(connection, study_id, self._count)
+            before = replace(transaction.counters)
             yield transaction
-            if transaction.counters != counters:
+            if transaction.counters != replace(before, n_votes=min(before.n_votes, transaction.shown_until)):
                 raise StorageError(f"counters of study {study_id} were changed while reading; use `writing`")
             connection.rollback()
 
@@ -289,14 +303,17 @@ class SqlStorage(Storage):
 
     @contextmanager
     def _begun(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        with explaining(self.url), self._one_at_a_time(), engine.begin() as connection:
+        turn = self._turn_to_write() if engine is self._writer else self._turn_to_read()
+        with explaining(self.url), turn, engine.begin() as connection:
             yield connection
 
-    def _counters(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> Counters:
+    def _begin(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> SqlTransaction:
         found = connection.execute(statement, {"study": study_id}).first()
         if found is None:
             raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
-        return Counters(*found)
+        *counters, part, since, now = found
+        waiting = None if part is None else Staged(part, since)
+        return SqlTransaction(connection, study_id, Counters(*counters), now, waiting)
 
     def check(self, create: bool) -> None:
         """Make the tables where there are none and `create` says so; refuse what this release cannot work with."""
@@ -364,65 +381,3 @@ def _fresh_id(connection: sa.Connection) -> int:
         number = 1 + secrets.randbelow(_IDS)
         if connection.execute(say.COUNT, {"study": number}).first() is None:
             return number
-
-
-def _to_json(value: Any) -> str | None:
-    if value is None:
-        return None
-    plain = json.dumps(value, ensure_ascii=False)
-    try:
-        plain.encode()
-    except UnicodeEncodeError:  # half a character, which JSON can hold only escaped
-        return json.dumps(value)
-    return plain
-
-
-def _from_json(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
-
-
-def _outcome(text: str | None) -> Outcome | None:
-    return None if text is None else Outcome(text)
-
-
-@whole
-def _arm(row: Sequence[Any]) -> ArmRow:
-    number, name, payload, *rest = row
-    return ArmRow(number, name, _from_json(payload), *rest)
-
-
-@whole
-def _chunk(row: Sequence[Any]) -> FeatureChunk:
-    first_row, arms, vectors = row
-    numbers = np.frombuffer(arms, _ARM_NUMBERS)
-    return FeatureChunk(first_row, numbers, np.frombuffer(vectors, _VECTORS).reshape(len(numbers), -1))
-
-
-@whole
-def _lesson(row: Sequence[Any]) -> Lesson:
-    number, root, outcome, *rest = row
-    return Lesson(number, root, _outcome(outcome), *rest)
-
-
-@whole
-def _study(row: Sequence[Any]) -> StudyRow:
-    number, name, settings, created_at, *counters = row
-    return StudyRow(number, name, StudySettings(**json.loads(settings)), created_at, Counters(*counters))
-
-
-@whole
-def _duel(row: Sequence[Any]) -> DuelRow:
-    number, first_row, second_row, context, chosen_by, *rest = row
-    return DuelRow(number, first_row, second_row, context, ChosenBy(chosen_by), *rest)
-
-
-@whole
-def _lease(row: Sequence[Any]) -> LeaseRow:
-    duel, rater, state, asked_at, deadline = row
-    return LeaseRow(duel, rater, LeaseState(state), asked_at, deadline)
-
-
-@whole
-def _vote(row: Sequence[Any]) -> VoteRow:
-    sequence, duel, rater, outcome, told_at, source, *rest = row
-    return VoteRow(sequence, duel, rater, _outcome(outcome), told_at, Source(source), *rest)

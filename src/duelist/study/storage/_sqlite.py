@@ -1,27 +1,27 @@
 """Studies in a file, or in memory, by SQLite.
 
 A file is opened with a write-ahead log, so that readers never wait, and with `synchronous=FULL`, so that a vote that was
-acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle.
+acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle;
+and they queue for it, see `turns`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from duelist.errors import StorageLocked, StorageWarning, UnknownStudy
+from duelist.errors import StorageWarning, UnknownStudy
+from duelist.study.storage._explain import explaining
 from duelist.study.storage._sql import SqlStorage
+from duelist.study.storage.turns import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
 
-BUSY_SECONDS: Final = 60.0
-"""How long a writer waits for the others."""
 _NETWORKED: Final = (
     "nfs",
     "cifs",
@@ -49,8 +49,9 @@ class SqliteStorage(SqlStorage):
 
     def __init__(self, url: sa.URL) -> None:
         super().__init__(url)
-        self._lock = threading.RLock()
         self._path = Path(url.database or "")
+        self._threads = ThreadTurns()
+        self._processes = FileTurns(self._path)
 
     def check(self, create: bool) -> None:
         """As for every database; and the file must be there, unless `create` says to make it."""
@@ -77,15 +78,24 @@ class SqliteStorage(SqlStorage):
     def _writer_options(self) -> dict[str, Any]:
         return {"duelist_begin": "BEGIN IMMEDIATE"}
 
-    @contextmanager
-    def _one_at_a_time(self) -> Iterator[None]:
-        # Threads queue here; SQLite would have them poll.
-        if not self._lock.acquire(timeout=BUSY_SECONDS):
-            raise StorageLocked(f"storage {self.url} is busy in another thread for over {BUSY_SECONDS:g} s; try again")
-        try:
-            yield
-        finally:
-            self._lock.release()
+    def scrub(self) -> bool:
+        """Empty the write-ahead log, unless somebody reads; what lies in the file itself was overwritten when it was deleted."""
+        with explaining(self.url), self._engine.connect() as connection:
+            busy, *_ = connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
+    def copy_to_file(self, path: Path) -> bool:
+        """As it is at this moment, by SQLite's own backup: nobody waits for it, and it waits for nobody."""
+        with explaining(self.url), self._engine.connect() as connection:
+            source: Any = connection.connection.driver_connection
+            with contextlib.closing(sqlite3.connect(path)) as target:
+                source.backup(target)  # in one step: a write-ahead log keeps what was there when it began
+                target.execute("PRAGMA journal_mode = WAL")
+        return True
+
+    def _turn_to_write(self) -> AbstractContextManager[None]:
+        # One thread of each process queues among the processes, so that none has more turns for having more threads.
+        return waiting_for(self._threads, self._processes, seconds=BUSY_SECONDS, place=self.url)
 
 
 class MemoryStorage(SqliteStorage):
@@ -99,6 +109,12 @@ class MemoryStorage(SqliteStorage):
         engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         return _listened_to(engine, in_memory=True)
 
+    def _turn_to_write(self) -> AbstractContextManager[None]:
+        return waiting_for(self._threads, seconds=BUSY_SECONDS, place=self.url)
+
+    def _turn_to_read(self) -> AbstractContextManager[None]:
+        return self._turn_to_write()  # there is one connection for all
+
     def close(self) -> None:
         """Nothing: to close the connection would be to forget everything."""
 
@@ -111,7 +127,7 @@ def _listened_to(engine: sa.Engine, in_memory: bool) -> sa.Engine:
         connection.isolation_level = None
         if not in_memory:
             _use_write_ahead_log(connection)
-        for setting in ("synchronous = FULL", "foreign_keys = ON"):
+        for setting in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")

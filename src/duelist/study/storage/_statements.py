@@ -11,13 +11,17 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam as given
 
+from duelist.study.records import DuelKind
 from duelist.study.storage._base import LeaseState
-from duelist.study.storage._tables import arms, duels, features, leases, snapshots, studies, votes
+from duelist.study.storage._tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
 
-COUNTERS: Final = ("n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at")
+COUNTERS: Final = (
+    "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at", "revision", "counting_revision",
+)  # fmt: skip
 
 _study = given("study", type_=sa.BigInteger)
 _since = given("since", type_=sa.BigInteger)
+_until = given("until", type_=sa.BigInteger)
 
 
 def _columns(table: sa.Table) -> list[sa.Column[Any]]:
@@ -25,13 +29,34 @@ def _columns(table: sa.Table) -> list[sa.Column[Any]]:
     return [column for column in table.c if column.name != "study_id"]
 
 
-COUNT: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
-COUNT_AND_LOCK: Final = COUNT.with_for_update()
+_counted: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
+_waiting_for: Final = tuple(
+    sa.select(column).where(staged.c.study_id == _study).order_by(staged.c.number).limit(1).scalar_subquery()
+    for column in (staged.c.number, staged.c.since)
+)
+
+
+def count(now: sa.ColumnElement[Any] | None = None, lock: bool = False) -> sa.Select[Any]:
+    """The counters of a study, its next staged part, and the time if the database tells it; with a lock on its row, if one is wanted.
+
+    What is beside the counters is looked at when the lock is there.
+    """
+    row = (_counted.with_for_update() if lock else _counted).cte("counted")
+    return sa.select(*row.c, *(column.label(None) for column in _waiting_for), sa.null() if now is None else now)
+
+
+COUNT: Final = count()
+COUNT_AND_LOCK: Final = count(lock=True)
 SAVE_COUNTERS: Final = (
     sa.update(studies).where(studies.c.id == _study).values({name: given("new_" + name) for name in COUNTERS})
 )
 STUDIES: Final = sa.select(
-    studies.c.id, studies.c.name, studies.c.settings, studies.c.created_at, *(studies.c[name] for name in COUNTERS)
+    studies.c.id,
+    studies.c.name,
+    studies.c.settings,
+    studies.c.created_at,
+    studies.c.state,
+    *(studies.c[name] for name in COUNTERS),
 ).order_by(studies.c.created_at, studies.c.id)
 STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
 ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
@@ -55,6 +80,9 @@ ADD_DUELS: Final = sa.insert(duels)
 DUEL: Final = sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number == given("duel"))
 DUELS_SINCE: Final = (
     sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number > _since).order_by(duels.c.number)
+)
+SIDES_SINCE: Final = sa.select(duels.c.first_row, duels.c.second_row).where(
+    duels.c.study_id == _study, duels.c.number > _since
 )
 
 
@@ -101,8 +129,16 @@ ADD_VOTES: Final = sa.insert(votes)
 VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
     votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by")
 )
+_LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.left_out == sa.true())
 VOTES_SINCE: Final = (
-    sa.select(*_columns(votes)).where(votes.c.study_id == _study, votes.c.sequence > _since).order_by(votes.c.sequence)
+    sa.select(*_columns(votes))
+    .where(votes.c.study_id == _study, votes.c.sequence > _since, votes.c.sequence <= _until)
+    .order_by(votes.c.sequence)
+)
+SEEN_BY: Final = (
+    sa.select(votes.c.sequence, votes.c.duel, votes.c.outcome, votes.c.revises, duels.c.first_row, duels.c.second_row)
+    .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
+    .where(votes.c.study_id == _study, votes.c.rater == given("by"), votes.c.sequence > _since)
 )
 LESSONS_SINCE: Final = (
     sa.select(
@@ -113,9 +149,17 @@ LESSONS_SINCE: Final = (
         duels.c.second_row,
         duels.c.layer,
         duels.c.share,
+        votes.c.criterion,
+        votes.c.rater,
     )
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
-    .where(votes.c.study_id == _study, votes.c.sequence > _since)
+    .where(
+        votes.c.study_id == _study,
+        votes.c.sequence > _since,
+        votes.c.sequence <= _until,
+        duels.c.kind == DuelKind.NORMAL.value,
+        votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT),
+    )
     .order_by(votes.c.sequence)
 )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """The newest migration; a test compares it with the files."""
 VERSION_TABLE: Final = "duelist_version"
 
@@ -38,6 +38,35 @@ studies = sa.Table(
     sa.Column("arms_revision", sa.BigInteger, nullable=False),
     sa.Column("dim", sa.Integer),
     sa.Column("last_told_at", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.Text, nullable=False, server_default="open"),
+    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("counting_revision", sa.BigInteger, nullable=False, server_default="0"),
+)
+
+contexts = sa.Table(
+    "duelist_contexts",
+    metadata,
+    _of_study(),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("payload", sa.Text),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Index("duelist_contexts_by_revision", "study_id", "revision"),
+    sqlite_with_rowid=False,
+)
+
+raters = sa.Table(
+    "duelist_raters",
+    metadata,
+    _of_study(),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("attributes", sa.Text, nullable=False),
+    sa.Column("blocked", sa.Boolean, nullable=False),
+    sa.Column("left_out", sa.Boolean, nullable=False),
+    sa.Column("erased", sa.Boolean, nullable=False),
+    sa.Column("blocked_at", sa.BigInteger),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Index("duelist_raters_left_out", "study_id", "left_out", "name"),
+    sqlite_with_rowid=False,
 )
 
 arms = sa.Table(
@@ -80,6 +109,8 @@ duels = sa.Table(
     sa.Column("share", sa.Double, nullable=False),
     sa.Column("asked_at", sa.BigInteger, nullable=False),
     sa.Column("free", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False, server_default="normal"),
+    sa.Column("expected", sa.Text),
     sa.Index("duelist_duels_by_free", "study_id", "free", "number"),
     sa.Index("duelist_duels_by_context", "study_id", "context", "free", "number"),
     sqlite_with_rowid=False,
@@ -95,6 +126,7 @@ leases = sa.Table(
     sa.Column("asked_at", sa.BigInteger, nullable=False),
     sa.Column("deadline", sa.BigInteger, nullable=False),
     sa.Index("duelist_leases_by_state", "study_id", "state", "duel"),
+    sa.Index("duelist_leases_by_rater", "study_id", "rater", "duel"),
     sqlite_with_rowid=False,
 )
 
@@ -106,25 +138,50 @@ votes = sa.Table(
     sa.Column("duel", sa.BigInteger, nullable=False),
     sa.Column("rater", sa.Text),
     sa.Column("outcome", sa.Text),
-    sa.Column("told_at", sa.BigInteger, nullable=False),
+    sa.Column("told_at", sa.BigInteger),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("response_seconds", sa.Double),
     sa.Column("late", sa.Boolean, nullable=False),
     sa.Column("revises", sa.BigInteger),
     sa.Column("root", sa.BigInteger, nullable=False),
+    sa.Column("reason", sa.Text),
+    # Empty for the study's only question: of empty texts one is like another, of NULLs none.
+    sa.Column("criterion", sa.Text, nullable=False),
+    sa.Column("batch", sa.BigInteger),
     sa.Index("duelist_votes_by_duel", "study_id", "duel", "rater", "sequence"),
+    sa.Index("duelist_votes_by_rater", "study_id", "rater", "sequence"),
     sqlite_with_rowid=False,
 )
 
-# What the transactions promise, the database holds as well: one first vote of a rater on a duel.
+# What the transactions promise, the database holds as well: one first vote of a rater on a duel and criterion.
 sa.Index(
     "duelist_votes_once",
     votes.c.study_id,
     votes.c.duel,
     votes.c.rater,
+    votes.c.criterion,
     unique=True,
     sqlite_where=votes.c.revises.is_(None),
     postgresql_where=votes.c.revises.is_(None),
+)
+
+# What a file knew of a duel and no other row has; in a table of its own, so that no reading loads long texts.
+details = sa.Table(
+    "duelist_details",
+    metadata,
+    _of_study(),
+    sa.Column("duel", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+# Votes of an import that was accepted and goes into the log little by little; `since` is the row of the log it began after.
+staged = sa.Table(
+    "duelist_staged",
+    metadata,
+    _of_study(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 snapshots = sa.Table(
@@ -135,5 +192,5 @@ snapshots = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
-CHILDREN: Final = (snapshots, votes, leases, duels, features, arms)
+CHILDREN: Final = (snapshots, staged, details, votes, leases, duels, features, arms, contexts, raters)
 """Everything that belongs to a study, in an order in which it can be deleted."""

@@ -1,0 +1,56 @@
+"""Whether a study can stop, by its goal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duelist.errors import InvalidInput
+from duelist.study._readings import Readings, split
+from duelist.study.goals import find_goal
+from duelist.study.reading.enough import CanStop, best_found, learned_enough, order_settled
+
+
+class Deciding(Readings):
+    """The half of `Study` that says when to stop."""
+
+    def can_stop(
+        self, context: str | None = None, *, goal: str | None = None, top: int = 5, delta: float = 0.05, **options: Any
+    ) -> CanStop:
+        """Whether there are votes enough for what the study is for, and what is missing, in words.
+
+        For a study without a goal, and for "best" and "serve", this is what `recommend().decided` and `progress().done` say, by the
+        same rule. Where arms have contexts, each is looked at, and all must be done; the error rate is shared among them.
+
+        Parameters
+        ----------
+        context
+            Only this group.
+        goal
+            Another than the study's own.
+        top
+            How many places "rank" is about.
+        delta
+            The probability of stopping with a wrong winner, or a wrong order, however often one looks. ("learn" promises none.)
+        options
+            Those of all readings, see `Readings`.
+        """
+        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+            raise InvalidInput(f"top is {top!r}; give a whole number of at least 1")
+        wanted = find_goal(goal or self.settings.goal or "best").name
+        if wanted == "learn":
+            seen = self._seen(split(context, options)[0])
+            return learned_enough(seen.log.on_arms, seen.features)
+        groups = [context] if context is not None else self._contexts()
+        found = [self._enough(each, wanted, top, delta / len(groups), options) for each in groups]
+        return next((each for each in found if not each.done), found[0])
+
+    def _contexts(self) -> list[str | None]:
+        """The groups of arms in the game; all arms together, where some have no context."""
+        groups = list(dict.fromkeys(arm.context for arm in self.arms() if not arm.retired))
+        return groups if groups and None not in groups else [None]
+
+    def _enough(self, context: str | None, goal: str, top: int, delta: float, options: dict[str, Any]) -> CanStop:
+        scope, rest = split(context, options)
+        fit = self._fit(scope, rest)
+        found = order_settled(fit, top, delta) if goal == "rank" else best_found(fit, goal, delta)
+        return CanStop(found.done, found.statement, found.goal, context)

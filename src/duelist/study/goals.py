@@ -1,0 +1,44 @@
+"""What a study is for: which policy suits the goal, and when to choose it. The one table of goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from duelist.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A goal, when to choose it, and the name of the policy that suits it."""
+
+    name: str
+    when: str
+    policy: str
+
+
+GOALS: Final = {
+    goal.name: goal
+    for goal in (
+        Goal(
+            "best",
+            "You want one winner with as few votes as possible, and do not mind bad arms being shown on the way.",
+            "BestArmPair",
+        ),
+        Goal("rank", "You want the order of the arms, not only the first of them.", "UniformPair"),
+        Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "UniformPair"),
+        Goal(
+            "serve",
+            "People live with what they are shown: every duel should be between good arms, while you learn.",
+            "LocalPairUCB",
+        ),
+    )
+}
+
+
+def find_goal(name: str) -> Goal:
+    """The goal of that name."""
+    goal = GOALS.get(name) if isinstance(name, str) else None
+    if goal is None:
+        raise InvalidInput(f"goal is {name!r}; choose one of {', '.join(GOALS)}")
+    return goal

@@ -1,0 +1,128 @@
+"""A log and the fit to it: what leaderboard, progress, recommendation and chances of winning are all made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from duelist.errors import InvalidInput
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.reading._posterior import Posterior
+from duelist.study.records import Vote
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Votes on arms, and what they say of those that are looked at (`among`, positions in `arms`)."""
+
+    arms: tuple[str, ...]
+    among: Ints
+    log: Log
+    whole: Posterior
+    """Of all arms."""
+    group: Ints
+    """Of each arm: two have the same number if a chain of votes connects them."""
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Of the arms looked at, relative to their mean."""
+        return self.whole if len(self.among) == len(self.arms) else self.whole.among(self.among)
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the arms looked at."""
+        return [self.arms[k] for k in self.among]
+
+    @cached_property
+    def votes(self) -> int:
+        """Votes that teach, between any arms."""
+        return int(self.log.teaching.sum())
+
+    @cached_property
+    def tallies(self) -> dict[str, Ints]:
+        """Votes, wins, ties and both bad of each arm, retired ones included."""
+        log = self.log.of(self.log.first != self.log.second)
+        sides = [(log.first, FIRST), (log.second, SECOND)]
+
+        def count(*wanted: int) -> Ints:
+            return sum((self._count(side[np.isin(log.outcome, wanted)]) for side, _ in sides), np.zeros(1, np.int64))
+
+        wins = sum((self._count(side[log.outcome == won]) for side, won in sides), np.zeros(1, np.int64))
+        votes = count(FIRST, SECOND, TIE, BOTH_BAD)
+        return {"votes": votes, "wins": wins, "ties": count(TIE), "both_bad": count(BOTH_BAD)}
+
+    def _count(self, arms: NDArray[np.integer]) -> Ints:
+        return np.bincount(arms, minlength=len(self.arms))
+
+    @cached_property
+    def groups(self) -> Ints:
+        """Groups of the arms looked at, numbered from 1 in the order of the best arm of each."""
+        order = np.argsort(-self.posterior.mean, kind="stable")
+        number: dict[int, int] = {}
+        found = np.empty(len(self.among), np.int64)
+        for k in order:
+            found[k] = number.setdefault(int(self.group[self.among[k]]), len(number) + 1)
+        return found
+
+    @cached_property
+    def n_groups(self) -> int:
+        """How many groups the arms looked at fall into, not counting arms without votes."""
+        size = np.bincount(self.group, minlength=1)
+        groups = np.unique(self.group[self.among])
+        return int((size[groups] > 1).sum()) if len(groups) else 0
+
+    def connected(self, leader: int) -> Bools:
+        """Whether anything but the prior compares each arm looked at with this one: votes, or features."""
+        if self.whole.features is not None:
+            return np.ones(len(self.among), np.bool_)
+        groups = self.group[self.among]
+        return np.asarray(groups == groups[leader])
+
+    @property
+    def note(self) -> str | None:
+        """What to say of arms that no votes connect."""
+        if self.n_groups < 2:
+            return None
+        groups = f"the arms fall into {self.n_groups} groups that no vote connects"
+        if self.whole.features is not None:
+            return f"{groups}: only their features compare arms of different groups"
+        return f"{groups}: ranks hold within a group, and say nothing between them; read one context at a time"
+
+
+def fitted(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: ArrayLike | None = None,
+    *,
+    among: Sequence[str] | None = None,
+    ridge: float = 1.0,
+    seed: int = 0,
+    start: Posterior | None = None,
+) -> Fitted:
+    """Fit a log; see `fit_utilities`."""
+    log = as_log(votes, arms).on_arms
+    pairs = counted(log)
+    posterior = fit_utilities(pairs, features, ridge, seed, start)
+    edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
+    group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
+    return Fitted(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
+
+
+def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:
+    if among is None:
+        return np.arange(len(arms))
+    index = {arm: k for k, arm in enumerate(arms)}
+    stray = next((arm for arm in among if arm not in index), None)
+    if stray is not None:
+        raise InvalidInput(f"among has {stray!r}, which is not among the {len(arms)} arms given; leave it out")
+    return np.array([index[arm] for arm in among], np.int64)

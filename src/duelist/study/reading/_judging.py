@@ -1,0 +1,67 @@
+"""Chances for a rater's votes from a fit that has not seen them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._log import FIRST, NORMAL, Log, Pairs, numbered
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FOLDS: Final = 10
+_PRECISION: Final = 1e-12
+"""Of these fits: chances are then right to some eight digits."""
+
+
+def chances_without_own(
+    log: Log, wanted: Ints, features: ArrayLike | None, left_out: NDArray[np.bool_], ridge: float, seed: int
+) -> Floats:
+    """For each vote wanted the chance that it is for the first, from a fit to decided votes without those of its rater.
+
+    Votes that are not decided are left out of the fit: among the others its chances are right whatever makes raters call a tie.
+    """
+    fold = _dealt(len(log.raters), seed)
+    counts = bool(left_out.any()) or bool((log.kind != NORMAL).any())
+    teaching = log.decided
+    if counts:
+        teaching &= (log.kind == NORMAL) & ~np.append(left_out, False)[log.rater]
+    pairs = _ByFold(log, np.flatnonzero(teaching), fold)
+    chances = np.full(len(wanted), 0.5)
+    mine = fold[log.rater[wanted]]
+    posterior = None
+    for k in np.unique(mine):
+        out = np.flatnonzero(mine == k)
+        posterior = fit_utilities(pairs.without(k), features, ridge, seed, posterior, _PRECISION)
+        chances[out] = posterior.decided_chances(log.first[wanted[out]], log.second[wanted[out]])
+    return chances
+
+
+def _dealt(n_raters: int, seed: int) -> Ints:
+    """A group for each rater; the last, which nobody is judged in, is for votes of nobody we know."""
+    return np.append(np.random.default_rng(seed).permutation(n_raters) % FOLDS, FOLDS)
+
+
+class _ByFold:
+    """Decided votes by pair and by group of raters, counted once for all fits."""
+
+    def __init__(self, log: Log, chosen: Ints, fold: Ints) -> None:
+        first, second = log.first[chosen].astype(np.int64), log.second[chosen].astype(np.int64)
+        self.n_arms = log.n_arms
+        key = np.minimum(first, second) * log.n_arms + np.maximum(first, second)
+        self.pair, where = numbered(key, log.n_arms**2)
+        cell = where * (FOLDS + 1) + fold[log.rater[chosen]]
+        won = (log.outcome[chosen] == FIRST) == (first < second)
+        shape = (len(self.pair), FOLDS + 1)
+        self.total = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        self.wins = np.bincount(cell, won, shape[0] * shape[1]).reshape(shape)
+
+    def without(self, fold: int) -> Pairs:
+        total = self.total.sum(axis=1) - self.total[:, fold]
+        kept = np.flatnonzero(total)
+        wins = (self.wins.sum(axis=1) - self.wins[:, fold])[kept]
+        return Pairs(self.n_arms, self.pair[kept] // self.n_arms, self.pair[kept] % self.n_arms, total[kept], wins, 0.0)

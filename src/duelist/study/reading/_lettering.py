@@ -1,0 +1,83 @@
+"""Names in pictures: any id, of any length, in any script, without a warning."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+_MISSING: Final = "\u25a1"
+"""Stands for a character that no font on this machine has."""
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters, the middle left out: ids often differ at their ends. On one line, whatever it holds.
+
+    >>> shortened("a rather long name", 9)
+    'a ra…name'
+    """
+    line = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs") else c for c in text)
+    if len(line) <= most:
+        return line
+    tail = (most - 1) // 2
+    return f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
+
+
+class Lettering:
+    """Fonts for some texts: matplotlib's own, and others of this machine for characters that it lacks."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        wanted = {ord(c) for text in texts for c in text} - _characters(_own_font())
+        self.families = [_OWN]
+        for family, characters in _others() if wanted else ():
+            if wanted & characters:
+                self.families.append(family)
+                wanted -= characters
+            if not wanted:
+                break
+        self._missing = {code: _MISSING for code in wanted if not unicodedata.combining(chr(code))} | {
+            code: None for code in wanted if unicodedata.combining(chr(code))
+        }
+
+    def __call__(self, text: str) -> str:
+        """The text as it can be drawn."""
+        return text.translate(self._missing)
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """For every text that holds a name: these fonts, and dollars are dollars."""
+        return {"fontfamily": self.families, "parse_math": False}
+
+
+_OWN: Final = "DejaVu Sans"
+
+
+@lru_cache(maxsize=1)
+def _own_font() -> str:
+    from matplotlib.font_manager import findfont
+
+    return str(findfont(_OWN))
+
+
+@lru_cache(maxsize=256)
+def _characters(path: str) -> frozenset[int]:
+    from matplotlib.ft2font import FT2Font
+
+    try:
+        return frozenset(FT2Font(path).get_charmap())
+    except (OSError, RuntimeError):  # a font that matplotlib lists and cannot open
+        return frozenset()
+
+
+@lru_cache(maxsize=1)
+def _others() -> Sequence[tuple[str, frozenset[int]]]:
+    """The other families of this machine, upright and regular, with what they can draw; those that can draw most first."""
+    from matplotlib.font_manager import fontManager
+
+    found = {
+        font.name: _characters(font.fname)
+        for font in fontManager.ttflist
+        if font.style == "normal" and font.weight in (400, "normal", "regular") and not font.name.startswith("DejaVu")
+    }
+    return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -1,0 +1,121 @@
+"""Who agrees with whom: votes on the same pair in the same context, by several raters, or by one rater again."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, numbered
+from duelist.study.reading.agreement import krippendorff_alpha
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LOW, _HIGH, _TIE, _BAD, ANSWERS = range(5)
+_TURNED: Final = np.array([_HIGH, _LOW, _TIE, _BAD])
+
+
+class Units:
+    """Answers by unit (a pair in a context) and by rater: the arm that won, a tie, or both bad; skips are none."""
+
+    def __init__(self, log: Log, left_out: NDArray[np.bool_]) -> None:
+        answered = np.flatnonzero((log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second))
+        first, second = log.first[answered].astype(np.int64), log.second[answered].astype(np.int64)
+        outcome = log.outcome[answered]
+        straight = first < second
+        self.answer = np.select(
+            [outcome == TIE, outcome == BOTH_BAD, (outcome == FIRST) == straight], [_TIE, _BAD, _LOW], _HIGH
+        )
+        self.rater = log.rater[answered].astype(np.int64)
+        self.n_raters = len(log.raters)
+        pair = np.minimum(first, second) * log.n_arms + np.maximum(first, second)
+        n_contexts = int(log.context.max(initial=0)) + 1
+        keys, self.unit = numbered(pair * n_contexts + log.context[answered], log.n_arms**2 * n_contexts)
+        self.n_units = len(keys)
+        self.counts = np.append(left_out, False)[self.rater] == 0
+        self.decided = outcome <= SECOND
+        self._others()
+
+    def _others(self) -> None:
+        """For each vote: how often others, who count, gave each answer to its unit."""
+        n_units = self.n_units
+        counted = self.counts
+        everyone = np.bincount(self.unit[counted] * ANSWERS + self.answer[counted], minlength=n_units * ANSWERS)
+        self.by_unit = everyone.reshape(n_units, ANSWERS)[:, : _BAD + 1]
+        width = self.n_raters + 1
+        own_key, own = numbered(self.unit * width + self.rater + 1, n_units * width)
+        mine = np.bincount(own[counted] * ANSWERS + self.answer[counted], minlength=len(own_key) * ANSWERS)
+        nobody = self.rater < 0  # two votes of nobody we know may be of two people
+        mine = mine.reshape(len(own_key), ANSWERS)[:, : _BAD + 1][own]
+        self.others = self.by_unit[self.unit] - np.where(nobody[:, None], 0, mine)
+        self.own = own
+
+    def by_rater(self) -> dict[str, list[Any]]:
+        """Agreement with the others, plain and beyond chance, and with oneself."""
+        agreement = self._mean(*self._agreement_decided())
+        repeats, repeat_agreement = self._repeats()
+        return {
+            "agreement_others": agreement,
+            "kappa": self._kappas(),
+            "repeats": repeats,
+            "repeat_agreement": repeat_agreement,
+        }
+
+    def _agreement_decided(self) -> tuple[Ints, Floats]:
+        """For each decided vote that others decided too, the share of them that is for the same arm."""
+        others = self.others[:, : _HIGH + 1]
+        total = others.sum(axis=1)
+        chosen = np.flatnonzero(self.decided & (total > 0) & (self.rater >= 0))
+        return chosen, others[chosen, self.answer[chosen]] / total[chosen]
+
+    def _mean(self, chosen: Ints, values: Floats) -> list[float | None]:
+        """Of values of some votes, by rater."""
+        count = np.bincount(self.rater[chosen], minlength=self.n_raters)
+        total = np.bincount(self.rater[chosen], values, self.n_raters)
+        return [t / n if n else None for t, n in zip(total.tolist(), count.tolist(), strict=True)]
+
+    def _kappas(self) -> list[float | None]:
+        """Cohen's kappa of each rater against the others on the same units, each of a unit's others with an equal part.
+
+        Which arm of a pair is the lower number is arbitrary: every vote is counted both ways round, so that what chance would do
+        does not depend on it.
+        """
+        total = self.others.sum(axis=1)
+        chosen = np.flatnonzero((total > 0) & (self.rater >= 0))
+        rater, answer = self.rater[chosen], self.answer[chosen]
+        theirs = self.others[chosen] / total[chosen, None]
+        n = self.n_raters
+        same = np.bincount(rater, theirs[np.arange(len(chosen)), answer], n)
+        votes = np.bincount(rater, minlength=n)
+        mine = np.bincount(rater * _TURNED.size + answer, minlength=n * _TURNED.size).reshape(n, -1)
+        others = np.stack([np.bincount(rater, theirs[:, k], n) for k in range(_TURNED.size)], axis=1)
+        expected = ((mine + mine[:, _TURNED]) * (others + others[:, _TURNED])).sum(axis=1) / 4.0
+        found: list[float | None] = []
+        for agreed, by_chance, count in zip(same.tolist(), expected.tolist(), votes.tolist(), strict=True):
+            chance = by_chance / count**2 if count else 1.0
+            found.append((agreed / count - chance) / (1.0 - chance) if chance < 1.0 else None)
+        return found
+
+    def _repeats(self) -> tuple[list[int], list[float | None]]:
+        """How often a rater voted on a unit again, and with the same answer as the time before."""
+        several = np.flatnonzero(np.bincount(self.own)[self.own] > 1) if len(self.own) else np.zeros(0, np.int64)
+        order = several[np.argsort(self.own[several], kind="stable")]
+        again = np.flatnonzero((self.own[order][1:] == self.own[order][:-1]) & (self.rater[order][1:] >= 0))
+        now, before = order[again + 1], order[again]
+        same = self._mean(now, (self.answer[now] == self.answer[before]).astype(np.float64))
+        return np.bincount(self.rater[now], minlength=self.n_raters).tolist(), same
+
+    def alpha(self) -> float | None:
+        """Krippendorff's alpha of the raters who count, by the last answer of each to a unit; both ways round, as above."""
+        counted = np.flatnonzero(self.counts & (self.rater >= 0))
+        newest = np.full(int(self.own.max(initial=-1)) + 1, -1)
+        newest[self.own[counted]] = counted  # of several the last one stays
+        last = newest[newest >= 0]
+        n_units = self.n_units
+        cell = self.unit[last] * _TURNED.size + self.answer[last]
+        table = np.bincount(cell, minlength=n_units * _TURNED.size).reshape(n_units, -1)
+        table = table[table.sum(axis=1) > 1]
+        found = krippendorff_alpha(np.concatenate([table, table[:, _TURNED]]))
+        return None if np.isnan(found) else found

@@ -1,0 +1,122 @@
+"""Whether there are votes enough, for each goal in its own words; one rule says when an arm is behind another.
+
+best, serve   every other arm is ruled out: the rule of `duelist.study.stopping`, which `recommend` and `progress` go by
+rank          each of the first few is ahead of the next, and the last of them of all others, by the same rule
+learn         twice as many votes have not made the prediction of votes that it has not seen any better
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.identification import check_delta
+from duelist.study.reading._fit import fit_utilities
+from duelist.study.reading._fitted import Fitted
+from duelist.study.reading._log import FIRST, Log, counted
+from duelist.study.reading._text import percent, two_sided
+from duelist.study.reading.progress import verdict_of
+from duelist.study.stopping import still_possible
+
+FOLDS: Final = 5
+RISE: Final = 0.01
+"""A rise of the agreement by less than this is none."""
+_LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class CanStop:
+    """Whether to stop asking, and why, in words."""
+
+    done: bool
+    statement: str
+    goal: str
+    context: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.done
+
+    def __str__(self) -> str:
+        where = "" if self.context is None else f"in {self.context}: "
+        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}"
+
+
+def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
+    """Whether every arm but one is ruled out."""
+    found = verdict_of(fit, delta=delta)
+    if found.decided:
+        what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
+        return CanStop(True, f"{found.best} is best, at error rate {delta:g}; {what}", goal)
+    others = len(found.candidates) - 1
+    return CanStop(False, f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out", goal)
+
+
+def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
+    """Whether the order of the first `top` arms is settled, or of all, if there are no more."""
+    delta = check_delta(delta)
+    mean = fit.posterior.mean
+    order = np.argsort(-mean, kind="stable")
+    top = min(top, len(order) - 1)
+    if top < 1:
+        return CanStop(True, "there is one arm", "rank")
+    # Each of the first against the next; the last of them against everybody behind.
+    ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
+    behind = order[1:]
+    open_pairs = _open_pairs(fit, ahead, behind, delta)
+    name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
+    if not open_pairs.any():
+        return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
+    first = int(np.argmax(open_pairs))
+    one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
+    return CanStop(
+        False, f"{name} may still change in {int(open_pairs.sum())} places, the first between {one} and {other}", "rank"
+    )
+
+
+def _open_pairs(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64], delta: float) -> NDArray[np.bool_]:
+    """Which of these comparisons are not decided; all of them together are wrong with probability at most `delta`."""
+    posterior = fit.posterior
+    connected = np.array([fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)], np.bool_)
+    own = np.zeros(1)  # the rule wants the leader among the arms
+    return still_possible(
+        np.append(posterior.mean[ahead] - posterior.mean[behind], own),
+        np.append(posterior.difference_variance(ahead, behind), own),
+        np.append(posterior.prior_variance(ahead, behind), own),
+        np.append(connected, True),
+        delta,
+    )[:-1]
+
+
+def learned_enough(log: Log, features: ArrayLike | None, seed: int = 0) -> CanStop:
+    """Whether half of the votes would have predicted the others as well as all of them did.
+
+    Every decided vote is predicted by a fit to votes of other folds, and by one to half of those. The difference of the two shares
+    that were right, with its interval, says what the second half brought. (Two changed predictions more than were seen
+    keep a handful of votes from saying anything.)
+    """
+    log = log.of(log.teaching)
+    rng = np.random.default_rng(seed)
+    fold = rng.permutation(len(log)) % FOLDS
+    half = rng.permutation(len(log)) % 2 == 0
+    whole, part = np.zeros(len(log)), np.zeros(len(log))
+    for k in range(FOLDS):
+        out = fold == k
+        for right, taught in ((whole, ~out), (part, ~out & half)):
+            posterior = fit_utilities(counted(log.of(taught)), features, 1.0, seed)
+            right[out] = _right(log.of(out), posterior.decided_chances(log.first[out], log.second[out]))
+    gained = (whole - part)[log.decided]
+    n = max(len(gained), 1)
+    agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
+    margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
+    said = f"held-out agreement is {percent(agreement)}; the second half of the votes raised it by {100 * rise:.1f} points, "
+    said += f"at most {100 * (rise + margin):.1f}"
+    return CanStop(rise + margin <= RISE, said, "learn")
+
+
+def _right(log: Log, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
+    first = log.outcome == FIRST
+    return np.where(chance == 0.5, 0.5, (chance > 0.5) == first).astype(np.float64)

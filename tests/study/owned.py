@@ -1,0 +1,184 @@
+"""Studies whose owner is killed in the middle of things: archives, copies, blocks, erasures, renames, with raters at work.
+
+python -m tests.study.owned URL ROUNDS SEED        kill -9 a busy owner, again and again, and look at what is left
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from duelist.errors import InvalidArchive, NothingToAsk, StudyExists, VoteRefused
+from duelist.policies import restore_policy
+from duelist.study import (
+    Study,
+    backup_storage,
+    copy_study,
+    create_study,
+    delete_study,
+    list_studies,
+    load_study,
+    restore_study,
+    standing,
+)
+from duelist.study.records import WINS
+from duelist.testing.storages import read_everything
+from tests.study import busy
+
+N_ARMS, DIM, POLICY = 12, 3, "VACDB"
+RATERS = ("ana", "ben", "cleo", "dora")
+
+
+def make(url: str) -> None:
+    study = create_study("owned", url, policy=POLICY, lease_seconds=0.05, gold_share=0.2)
+    rng = np.random.default_rng(0)
+    study.add_arms([f"a{k}" for k in range(N_ARMS)], rng.normal(size=(N_ARMS, DIM)))
+    study.add_gold("a0", "a1", "first")
+    study.close()
+
+
+def rate(study: Study, luck: random.Random, acknowledged: Path, votes: int) -> None:
+    """Some votes, written down after they were acknowledged."""
+    with acknowledged.open("ab", buffering=0) as file:
+        for _ in range(votes):
+            rater = luck.choice(RATERS)
+            with contextlib.suppress(NothingToAsk, VoteRefused):
+                vote = study.tell(study.ask(rater), luck.choice(busy.OUTCOMES), rater, reason=f"{rater} says")
+                file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome}\n".encode())
+
+
+def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
+    """Everything an owner may do, by chance, for as long as one lives; what was done is written down."""
+    luck = random.Random(seed)
+    study = load_study("owned", url)
+    deeds: dict[str, Callable[[], object]] = {
+        "block": lambda: study.block(luck.choice(RATERS)),
+        "unblock": lambda: study.unblock(luck.choice(RATERS)),
+        "erase": lambda: study.erase_rater(luck.choice(RATERS)),
+        "archive": lambda: study.archive(folder / "archive.duelist"),
+        "restore": lambda: restore_study(folder / "archive.duelist", url, f"restored {luck.random()}"),
+        "copy": lambda: copy_study("owned", url, to_name=f"copy {luck.random()}"),
+        "backup": lambda: backup_storage(url, folder / f"backup {luck.random()}.db"),
+        "limit": lambda: study.limit(per_pair=luck.choice([None, 500])),
+        "pause": lambda: (study.pause(), study.open()),
+        "describe": lambda: study.describe_rater(luck.choice(RATERS), age=luck.randrange(99)),
+    }
+    while True:
+        rate(study, luck, acknowledged, luck.randrange(4))
+        deed = luck.choice(list(deeds))
+        with contextlib.suppress(InvalidArchive if not (folder / "archive.duelist").exists() else StudyExists):
+            deeds[deed]()
+            with (folder / "done").open("a") as file:
+                file.write(f"{deed}\n")
+
+
+def refolded(study: Study) -> dict:
+    """The policy by the plainest means: first snapshot, votes that stand, without raters who are left out, without gold."""
+    with study._storage.reading(study._id) as tx:
+        first = tx.snapshot_before(1)
+        duels = {duel.number: duel for duel in tx.duels_since(0)}
+        out = {row.name for row in tx.raters() if row.left_out}
+    assert first is not None
+    policy = restore_policy(busy.json.loads(busy.zlib.decompress(first[1])))
+    arms = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
+    for vote in standing(study.votes()):
+        duel = duels[vote.duel_id]
+        if vote.rater not in out and duel.kind == "normal" and vote.outcome in WINS:
+            policy.learn(arms[vote.first] - arms[vote.second], WINS[vote.outcome], layer=duel.layer, share=duel.share)
+    return policy.snapshot()
+
+
+def whole(study: Study) -> list[object]:
+    with study._storage.reading(study._id) as tx:
+        snapshots = [tx.snapshot_before(sequence + 1) for sequence in tx.snapshot_sequences()]
+        return [*read_everything(tx), tx.leases_between(0, tx.counters.n_duels), snapshots, tx.counters]
+
+
+def check_study(study: Study) -> int:
+    """Dense log, no vote twice, policy equal to its log, erased names nowhere beside their made-up ones; votes in it."""
+    votes = study.votes()
+    assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
+    first = Counter((vote.duel_id, vote.rater) for vote in votes if vote.revises is None)
+    assert max(first.values(), default=1) == 1, "a vote was counted twice"
+    for vote in votes:
+        erased = str(vote.rater).startswith("erased")
+        assert (vote.reason is None) if erased else (vote.reason == f"{vote.rater} says"), "half erased"
+    if votes:
+        assert study.policy().snapshot() == refolded(study), "the policy is not its log"
+    return len(votes)
+
+
+def check(url: str, folder: Path, acknowledged: Path) -> None:
+    """What must hold after a kill."""
+    study = load_study("owned", url)
+    check_study(study)
+    there = {(vote.sequence, vote.duel_id, str(vote.outcome)) for vote in study.votes()}
+    for line in acknowledged.read_text().splitlines() if acknowledged.exists() else []:
+        sequence, duel, outcome = line.split()
+        assert (int(sequence), int(duel), outcome) in there, f"an acknowledged vote is lost: {line}"
+    archive = folder / "archive.duelist"
+    if archive.exists():
+        check_study(restore_study(archive, "memory"))
+    now = study.archive(folder / "now")  # the archive of what is left is what is left
+    assert whole(restore_study(now, "memory")) == whole(study)
+    for backup in folder.glob("backup*.db"):
+        check_study(load_study("owned", f"sqlite:///{backup}"))
+        for file in folder.glob(f"{backup.name}*"):
+            file.unlink()
+    for summary in list_studies(url):
+        if summary.name != "owned":  # a copy is there whole, or it is not there
+            copied = load_study(summary.name, url)
+            assert check_study(copied) == summary.votes
+            assert len(copied.arms()) == N_ARMS
+            delete_study(summary.name, url)
+    study.open()  # whoever paused it was killed before opening it again
+    study.close()
+
+
+def start(*arguments: object) -> int:
+    """A child that owns; its process id."""
+    child = os.fork()
+    if child == 0:
+        try:
+            own(*arguments)  # type: ignore[arg-type]
+        except BaseException:  # noqa: BLE001  (shown, and the exit status tells)
+            traceback.print_exc()
+        os._exit(1)
+    return child
+
+
+def kill(url: str, rounds: int, seed: int, slowness: float = 1.0) -> None:
+    """Kill an owner at a random moment, look at what is left, go on."""
+    luck = random.Random(seed)
+    make(url)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        acknowledged = folder / "acknowledged"
+        for number in range(rounds):
+            child = start(url, folder, acknowledged, seed * 1_000_003 + number)
+            time.sleep(slowness * luck.uniform(0.1, 0.8))
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            assert os.WIFSIGNALED(status), f"the owner ended by itself: {status}"
+            check(url, folder, acknowledged)
+        done = Counter((folder / "done").read_text().split()) if (folder / "done").exists() else Counter()
+        votes = len(acknowledged.read_text().splitlines()) if acknowledged.exists() else 0
+    print(f"{rounds} kills, {votes} votes acknowledged, {sum(done.values())} deeds: {dict(sorted(done.items()))}")  # noqa: T201
+    assert sum(done.values()) >= rounds, "too little was done between the kills: nothing was tested"
+
+
+if __name__ == "__main__":
+    busy.warm_up()
+    where, count, first, *slow = sys.argv[1:]
+    kill(where, int(count), int(first), *(float(each) for each in slow))

@@ -1,0 +1,478 @@
+"""What owners do: states, names, limits, raters who are blocked or erased, criteria, gold pairs, and why a pair was asked."""
+
+import json
+import random
+import zlib
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from duelist.errors import (
+    InvalidInput,
+    LimitReached,
+    NothingToAsk,
+    RaterBlocked,
+    StudyExists,
+    StudyNotOpen,
+    UnknownArm,
+    UnknownDuel,
+    VoteRefused,
+)
+from duelist.policies import restore_policy
+from duelist.study import Study, counted, create_study, list_studies, load_study, standing
+from duelist.study.records import WINS, DuelKind, StudyState, Vote
+from tests.study.conftest import Clock, features, filled, path_of
+
+OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
+
+
+def play(study: Study, votes: int, raters: tuple[str, ...] = ("ana", "ben", "cleo"), seed: int = 0) -> list[Vote]:
+    """Votes by turns, some revised, some undone."""
+    luck = random.Random(seed)
+    told = []
+    for k in range(votes):
+        rater = raters[k % len(raters)]
+        duel = study.ask(rater)
+        told.append(study.tell(duel, luck.choice(OUTCOMES), rater))
+        if luck.random() < 0.1:
+            other = luck.choice([outcome for outcome in OUTCOMES if outcome != told[-1].outcome])
+            study.tell(duel, other, rater, revise=True)
+        if luck.random() < 0.1:
+            study.undo(duel, rater)
+    return told
+
+
+def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None = None) -> dict:
+    """The policy from its first snapshot and the log, by the plainest means, without some raters' votes."""
+    with study._storage.reading(study._id) as tx:
+        stored = tx.snapshot_before(1)
+        duels = {duel.number: duel for duel in tx.duels_since(0)}
+    assert stored is not None
+    policy = restore_policy(json.loads(zlib.decompress(stored[1])))
+    arms = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
+    for vote in standing(study.votes()):
+        duel = duels[vote.duel_id]
+        taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
+        if taught and vote.outcome in WINS:
+            policy.learn(arms[vote.first] - arms[vote.second], WINS[vote.outcome], layer=duel.layer, share=duel.share)
+    return policy.snapshot()
+
+
+# -- states ------------------------------------------------------------------------------
+
+
+def test_a_paused_study_asks_nothing_and_takes_answers(url: str) -> None:
+    study = filled(storage=url)
+    elsewhere = load_study("study", url)
+    duel = elsewhere.ask("ana")
+    study.pause()
+    study.pause()
+    assert elsewhere.state is StudyState.PAUSED
+    with pytest.raises(StudyNotOpen, match=r"'study' is paused .* `open` opens it again"):
+        elsewhere.ask("ben")
+    assert issubclass(StudyNotOpen, NothingToAsk)
+    assert elsewhere.tell(duel, "first", "ana").sequence == 1
+    study.open()
+    assert elsewhere.ask("ben").id == 2
+
+
+def test_an_ended_study_takes_no_votes_but_knows_those_it_has(url: str) -> None:
+    study = filled(storage=url)
+    told, untold = study.ask("ana"), study.ask("ben")
+    vote = study.tell(told, "first", "ana")
+    study.end()
+    elsewhere = load_study("study", url)
+    assert elsewhere.tell(told, "first", "ana") == vote  # whoever repeats it in doubt hears that it arrived
+    for refused in (
+        lambda: elsewhere.tell(untold, "first", "ben"),
+        lambda: elsewhere.tell(told, "second", "ana", revise=True),
+        lambda: elsewhere.undo(told, "ana"),
+    ):
+        with pytest.raises(VoteRefused, match="closed and takes no votes"):
+            refused()
+    assert len(study) == 1
+    study.add_arms(["new"], [[1.0, 1.0, 1.0]])
+    study.open()
+    assert study.tell(untold, "first", "ben").sequence == 2
+
+
+def test_what_is_put_away_stays_as_it_is(url: str) -> None:
+    study = filled(storage=url)
+    play(study, 3)
+    study.put_away()
+    for change in (
+        lambda: study.add_arms(["new"], [[1.0, 1.0, 1.0]]),
+        lambda: study.retire(["a0"]),
+        lambda: study.block("ana"),
+        lambda: study.limit(total=9),
+        lambda: study.ask("ana"),
+    ):
+        with pytest.raises(StudyNotOpen, match="archived"):
+            change()
+    assert [summary.state for summary in list_studies(url)] == []
+    assert [summary.state for summary in list_studies(url, put_away=True)] == ["archived"]
+    assert len(study.leaderboard().standings) == 6
+    study.open()
+    study.ask("ana")
+
+
+def test_a_study_is_renamed(url: str) -> None:
+    study, elsewhere = filled("one", url), load_study("one", url)
+    filled("two", url)
+    study.rename("Ünö")
+    study.rename("Ünö")
+    assert study.name == "Ünö"
+    assert {summary.name for summary in list_studies(url)} == {"Ünö", "two"}
+    elsewhere.ask("ana")
+    assert elsewhere.name == "Ünö"
+    with pytest.raises(StudyExists, match="'two' already"):
+        study.rename("two")
+    with pytest.raises(InvalidInput, match="name is ''"):
+        study.rename("")
+    assert study.name == "Ünö"
+
+
+def test_settings_are_changed_for_everybody(url: str) -> None:
+    study = filled(storage=url)
+    elsewhere = load_study("study", url)
+    first = elsewhere.ask("ana")
+    assert study.change(lease_seconds=5, raters_per_duel=2).lease_seconds == 5
+    duel = elsewhere.ask("ben")
+    assert (duel.deadline - duel.asked_at).total_seconds() == 5
+    assert elsewhere.ask("cleo").id == duel.id  # two raters for a duel from now on
+    assert first.id != duel.id
+    assert elsewhere.settings.raters_per_duel == 2
+    for changes, said in (
+        ({"policy": "StaD"}, "policy is fixed"),
+        ({"seed": 3}, "seed is fixed"),
+        ({"lease_seconds": -1}, "lease_seconds is -1"),
+        ({"colour": 1}, "no setting 'colour'"),
+        ({"criteria": "clear"}, "criteria is the text 'clear'"),
+        ({"goal": "win"}, "goal is 'win'; choose one of best, rank"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            study.change(**changes)
+
+
+# -- limits ------------------------------------------------------------------------------
+
+
+def test_a_limit_in_total(url: str) -> None:
+    study = filled(storage=url, most_votes=3)
+    duels = {rater: study.ask(rater) for rater in ("ana", "ben", "cleo")}
+    with pytest.raises(LimitReached, match=r"this study has 0 votes and 3 to come, and the limit is 3; `limit\(total="):
+        study.ask("dora")
+    assert study.ask("ana").id == duels["ana"].id  # who has a duel keeps it
+    for rater, duel in duels.items():
+        study.tell(duel, "first", rater)
+    with pytest.raises(LimitReached, match="has 3 votes, and the limit is 3"):
+        load_study("study", url).ask("dora")
+    study.undo(duels["ana"], "ana")
+    with pytest.raises(LimitReached, match="2 votes and 1 to come"):
+        study.ask("dora")
+    study.limit(total=4)
+    study.ask("dora")
+    study.limit(total=None)
+    study.ask("erik")
+
+
+def test_a_limit_per_rater(url: str) -> None:
+    study = filled(storage=url)
+    study.limit(per_rater=2)
+    for _ in range(2):
+        study.tell(study.ask("ana"), "skip", "ana")
+    with pytest.raises(LimitReached, match=r"rater 'ana' has 2 votes, and the limit is 2; `limit\(per_rater="):
+        study.ask("ana")
+    vote = study.tell(study.ask("ben"), "first", "ben")
+    study.undo(vote.duel_id, "ben")
+    study.tell(vote.duel_id, "second", "ben")
+    study.tell(vote.duel_id, "first", "ben", revise=True)
+    study.tell(study.ask("ben"), "first", "ben")  # only the second that stands
+    with pytest.raises(LimitReached, match="rater 'ben' has 2 votes"):
+        study.ask("ben")
+
+
+def test_a_limit_per_pair(url: str) -> None:
+    study = filled(storage=url, n_arms=4, most_votes_per_pair=2, policy="UniformPair")
+    raters = [f"rater {k}" for k in range(12)]
+    for rater in raters:
+        study.tell(study.ask(rater), "first", rater)
+    pairs = Counter(frozenset((vote.first, vote.second)) for vote in study.votes())
+    assert set(pairs.values()) == {2}
+    assert len(pairs) == 6
+    with pytest.raises(NothingToAsk, match=r"have votes enough.*`limit\(per_pair=...\)`"):
+        study.ask("zoe")
+    study.undo(study.votes()[0].duel_id, "rater 0")
+    study.tell(study.votes()[0].duel_id, "tie", "rater 0")
+    study.limit(per_pair=3)
+    study.ask("zoe")
+
+
+def test_votes_that_are_left_out_make_room(url: str) -> None:
+    study = filled(storage=url, most_votes=4)
+    play(study, 2, ("ana",))
+    while (votes := len(counted(standing(study.votes())))) < 4:
+        study.tell(study.ask(f"ben {votes}"), "first", f"ben {votes}")
+    with pytest.raises(LimitReached):
+        study.ask("cleo")
+    study.block("ben 3")
+    study.ask("cleo")
+
+
+# -- raters ------------------------------------------------------------------------------
+
+
+def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> None:
+    study, elsewhere = filled(storage=url, policy="VACDB"), load_study("study", url)
+    play(study, 330)
+    before, board = study.policy().snapshot(), study.leaderboard()
+    assert before == refolded(study)
+    elsewhere.policy()
+    assert study.block("ben").left_out
+    study.block("ben")
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("ben",)) != before
+    assert load_study("study", url).policy().snapshot() == study.policy().snapshot()
+    teach = ("first", "second", "tie")
+    mine = [vote for vote in standing(study.votes()) if vote.rater != "ben" and vote.outcome in teach]
+    assert study.leaderboard().votes == len(mine) < board.votes
+    assert {vote.rater for vote in study.votes() if vote.left_out} == {"ben"}
+    play(elsewhere, 40, ("ana", "cleo"), seed=1)
+    assert study.policy().snapshot() == refolded(study, ("ben",))
+    study.unblock("ben")
+    study.unblock("ben")
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study)
+    play(elsewhere, 10)
+    assert study.policy().snapshot() == refolded(study)
+
+
+def test_unblocking_at_once_changes_nothing() -> None:
+    study = filled(policy="VACDB")
+    play(study, 300)
+    before, board = study.policy().snapshot(), study.leaderboard()
+    study.block("ben")
+    study.unblock("ben")
+    assert (study.policy().snapshot(), study.leaderboard()) == (before, board)
+    twin = filled("twin", policy="VACDB")
+    play(twin, 300)
+    upcoming = [[each.ask(f"rater {k}").first.id for k in range(5)] for each in (study, twin)]
+    assert upcoming[0] == upcoming[1]
+
+
+def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
+    study = filled(storage=url, n_arms=2)
+    duel = study.ask("ben")
+    with pytest.raises(NothingToAsk):
+        study.ask("ana")
+    study.block("ben", keep_votes=True)
+    assert study.rater("ben").left_out is False
+    with pytest.raises(RaterBlocked, match=r"'ben' is blocked .* `unblock` takes that back"):
+        study.ask("ben")
+    with pytest.raises(VoteRefused, match="'ben' is blocked"):
+        study.tell(duel, "first", "ben")
+    assert study.ask("ana").id == duel.id
+    study.unblock("ben")
+    assert study.tell(duel, "first", "ben").late is False
+
+
+def test_votes_brought_in_for_a_blocked_rater_do_not_count() -> None:
+    study, source = filled(policy="VACDB"), filled("source")
+    play(source, 30)
+    study.ask("ana")
+    study.block("ben")
+    study.add_votes(source.votes())
+    assert study.policy().snapshot() == refolded(study, ("ben",))
+    study.unblock("ben")
+    assert study.policy().snapshot() == refolded(study)
+
+
+def test_attributes_of_raters(url: str) -> None:
+    study = filled(storage=url)
+    assert study.rater("ana").attributes == {}
+    study.describe_rater("ana", age=31, languages=["de", "en"])
+    study.describe_rater("ana", age=None, expert=True)
+    assert load_study("study", url).rater("ana").attributes == {"languages": ["de", "en"], "expert": True}
+    study.block("ben")
+    assert [rater.name for rater in study.described_raters()] == ["ana", "ben"]
+    with pytest.raises(InvalidInput, match="attribute age is nan"):
+        study.describe_rater("ana", age=float("nan"))
+
+
+def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock) -> None:
+    name = "ben.näme@example.org"
+    study = filled(storage=url, policy="VACDB")
+    study._clock = clock
+    play(study, 60, ("ana", name))
+    study.tell(study.ask(name), "first", name, reason="ben.näme thinks so")
+    study.describe_rater(name, mail="ben.näme@home")
+    study.ask(name)
+    before, board, log = study.policy().snapshot(), study.leaderboard(), study.votes()
+    erased = study.erase_rater(name)
+    mine = {vote.duel_id for vote in log if vote.rater == name}
+    assert (erased.name, erased.votes) == ("erased 1", len(mine))
+    assert study.erase_rater(name).name is None
+    assert study.erase_rater("erased 1") == erased
+    assert {vote.duel_id for vote in study.votes() if vote.rater == "erased 1"} == mine
+    assert {vote.rater for vote in study.votes()} == {"ana", "erased 1"}
+    assert not any(vote.reason for vote in study.votes())
+    assert (study.policy().snapshot(), study.leaderboard()) == (before, board)
+    assert study.rater("erased 1").attributes == {}
+    assert [duel.rater for duel in study.pending()] == []
+    with pytest.raises(RaterBlocked, match="made-up name"):
+        study.ask("erased 1")
+    study.ask(name)  # somebody new, as far as the study knows
+    assert study.erase_rater(name).name == "erased 2"
+    if url.startswith("sqlite"):
+        study.close()
+        files = [path for path in path_of(url).parent.iterdir() if path.name.startswith(path_of(url).name)]
+        assert not any("ben.näme".encode() in path.read_bytes() for path in files)
+
+
+# -- criteria ----------------------------------------------------------------------------
+
+
+def test_several_criteria_about_one_pair(url: str) -> None:
+    study = filled(storage=url, policy="VACDB", criteria=["clear", "short"])
+    duel = study.ask("ana")
+    with pytest.raises(InvalidInput, match=r"asks about clear, short; say which .* `criterion`.*`tell_all`"):
+        study.tell(duel, "first", "ana")
+    with pytest.raises(InvalidInput, match="criterion is 'long', which this study does not ask about"):
+        study.tell(duel, "first", "ana", criterion="long")
+    study.tell(duel, "first", "ana", criterion="short")
+    assert study.ask("ana").id == duel.id  # there is another question about it
+    study.tell(duel, "second", "ana", criterion="clear")
+    assert study.ask("ana").id != duel.id
+    for k in range(40):
+        rater = f"rater {k % 3}"
+        outcomes = {"clear": OUTCOMES[k % 5], "short": OUTCOMES[(k + 1) % 5]}
+        votes = study.tell_all(study.ask(rater), outcomes, rater)
+        assert [(vote.criterion, vote.outcome) for vote in votes] == list(outcomes.items())
+    assert study.policy().snapshot() == refolded(study, criterion="clear")
+    teach = ("first", "second", "tie")
+    clear = [vote for vote in standing(study.votes()) if vote.criterion == "clear" and vote.outcome in teach]
+    assert study.leaderboard().votes == len(clear)
+    last = votes[0].duel_id
+    study.undo(last, rater, criterion="short")
+    assert study.ask(rater).id == last
+    study.undo(last, rater, criterion="clear")
+    study.tell_all(last, {"clear": "tie", "short": "tie"}, rater)
+    assert study.policy().snapshot() == refolded(study, criterion="clear")
+
+
+def test_answers_by_criteria_come_all_or_none(url: str) -> None:
+    study = filled(storage=url, criteria=["clear", "short"])
+    duel = study.ask("ana")
+    with pytest.raises(InvalidInput, match="criterion is 'long'"):
+        study.tell_all(duel, {"clear": "first", "long": "tie"}, "ana")
+    with pytest.raises(InvalidInput, match="outcomes are"):
+        study.tell_all(duel, {}, "ana")
+    assert len(study) == 0
+    study.tell_all(duel, {"clear": "first", "short": "tie"}, "ana")
+    with pytest.raises(InvalidInput, match="keep it first"):
+        study.change(criteria=["short", "clear"])
+    study.change(criteria=["clear", "short", "kind"])
+    with pytest.raises(InvalidInput, match="name each once"):
+        create_study("other", url, criteria=["a", "a"])
+
+
+def test_a_study_without_criteria_asks_one_question() -> None:
+    study = filled()
+    with pytest.raises(InvalidInput, match="asks a single question"):
+        study.tell(study.ask("ana"), "first", "ana", criterion="clear")
+
+
+# -- gold --------------------------------------------------------------------------------
+
+
+def test_gold_pairs_are_asked_once_and_teach_nothing(url: str) -> None:
+    study = filled(storage=url, policy="VACDB", gold_share=0.3)
+    study.add_gold("a0", "a1", "first")
+    study.add_gold("a2", "a3", "tie")
+    study.add_gold("a1", "a0", "first")  # the other way round: in the place of the first
+    assert [tuple(pair) for pair in study.gold()] == [("a2", "a3", "tie"), ("a1", "a0", "first")]
+    for _ in range(30):
+        for rater in ("ana", "ben"):
+            study.tell(study.ask(rater), "first", rater)
+    gold = [vote for vote in study.votes() if vote.kind is DuelKind.GOLD]
+    asked = Counter((vote.rater, frozenset((vote.first, vote.second))) for vote in gold)
+    assert max(asked.values()) == 1
+    right = {frozenset(("a0", "a1")): "a1", frozenset(("a2", "a3")): None}
+    assert gold
+    for vote in gold:
+        winner = {"first": vote.first, "second": vote.second, "tie": None}[vote.expected]
+        assert winner == right[frozenset((vote.first, vote.second))]
+        assert vote.chosen_by == "owner"
+    assert study.policy().snapshot() == refolded(study)
+    assert study.leaderboard().votes == 60 - len(gold)
+    study.remove_gold("a0", "a1")
+    assert [pair.first for pair in load_study("study", url).gold()] == ["a2"]
+
+
+def test_the_share_of_gold_duels() -> None:
+    study = filled(n_arms=40, gold_share=0.25, policy="UniformPair")
+    for k in range(0, 40, 2):
+        study.add_gold(f"a{k}", f"a{k + 1}", "first")
+    n = 400
+    for k in range(n):
+        rater = f"rater {k % 40}"
+        study.tell(study.ask(rater), "first", rater)
+    gold = sum(vote.kind is DuelKind.GOLD for vote in study.votes())
+    # A rater has ten duels, and twenty gold pairs to see: it is a coin each time, but for gold pairs that are out (none here)
+    # and those met by chance. Six standard deviations.
+    assert abs(gold - 0.25 * n) < 6 * np.sqrt(n * 0.25 * 0.75)
+
+
+def test_gold_pairs_of_arms_that_are_there() -> None:
+    study = filled()
+    with pytest.raises(UnknownArm, match="'z' is not in this study"):
+        study.add_gold("a0", "z", "first")
+    with pytest.raises(InvalidInput, match="outcome is 'skip'; a gold pair has an answer"):
+        study.add_gold("a0", "a1", "skip")
+    with pytest.raises(InvalidInput, match="with itself"):
+        study.add_gold("a0", "a0", "tie")
+    study.change(gold_share=1.0)
+    study.add_gold("a0", "a1", "first")
+    study.retire(["a0"])
+    assert study.ask("ana").kind is DuelKind.NORMAL
+    assert study.ask("ben", candidates=["a2", "a3"]).kind is DuelKind.NORMAL
+
+
+# -- why ---------------------------------------------------------------------------------
+
+
+def test_why_this_pair() -> None:
+    study = filled(policy="LocalPairUCB", random_share=0.5, n_arms=6)
+    play(study, 40)
+    duel = study.ask("dora")
+    said = study.why(duel)
+    x, policy = features(6).astype(np.float64), study.policy()
+    first, second = (x[arm.number] for arm in (duel.first, duel.second))
+    width = np.sqrt((first - second) @ np.linalg.inv(policy.precision_) @ (first - second))
+    utilities = x @ policy.theta_ - (x @ policy.theta_).mean()
+    assert said.width == pytest.approx(width)
+    assert said.utility_first == pytest.approx(utilities[duel.first.number])
+    assert said.chance_first == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
+    assert [each.arm for each in said.considered] == [f"a{k}" for k in np.argsort(-utilities)]
+    assert (said.chosen_by, said.chance, said.candidates) == (duel.chosen_by, duel.chance, 6)
+    assert study.why(duel.id) == said
+    kinds = {study.why(vote.duel_id).chosen_by for vote in study.votes()}
+    assert kinds == {"policy", "random"}
+    assert "LocalPairUCB gives them" in str(said)
+    with pytest.raises(UnknownDuel):
+        study.why(999)
+
+
+def test_why_a_gold_pair() -> None:
+    study = filled(gold_share=1.0)
+    study.add_gold("a0", "a1", "first")
+    said = study.why(study.ask("ana"))
+    assert said.kind is DuelKind.GOLD
+    assert "gold pair" in str(said)
+
+
+def test_duels_are_told_by_themselves_or_by_id() -> None:
+    study = filled()
+    duel = study.ask("ana")
+    assert study.tell(duel, "first", "ana", reason="blue") == study.tell(duel.id, "first", "ana")
+    assert study.votes()[0].reason == "blue"
+    assert study.undo(duel, "ana").reason is None

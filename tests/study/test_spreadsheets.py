@@ -1,0 +1,160 @@
+"""Files as spreadsheets save them: byte-order marks, semicolons, tabs, decimal commas, names of their own."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from duelist.errors import InvalidInput
+from duelist.study import create_study
+from duelist.study.arm_files import read_arms
+from duelist.study.formats import Comparison, read
+from duelist.study.records import Outcome
+
+VOTES = [
+    Comparison("né", "b, c; d", Outcome.FIRST, rater="ana", response_seconds=2.5, prompt='two\r\nlines "quoted"'),
+    Comparison("b, c; d", "漢", Outcome.BOTH_BAD, chance=0.25, extra={"note": "späť"}),
+]
+
+
+def sheet(delimiter=",", end="\r\n", decimal="."):
+    """The two votes as a spreadsheet writes them: only what needs it is quoted."""
+
+    def cell(text):
+        return '"' + text.replace('"', '""') + '"' if any(c in text for c in delimiter + '"\r\n') else text
+
+    rows = [
+        ["left", "right", "winner", "rater", "response_seconds", "prompt", "chance", "note"],
+        ["né", "b, c; d", "left", "ana", f"2{decimal}5", 'two\r\nlines "quoted"', "", ""],
+        ["b, c; d", "漢", "both_bad", "", "", "", f"0{decimal}25", "späť"],
+    ]
+    return end.join(delimiter.join(map(cell, row)) for row in rows) + end
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", ".")])
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_a_table_in_any_of_the_ways_it_is_saved(tmp_path, encoding, delimiter, decimal, end):
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    content = (mark + sheet(delimiter, end, decimal)).encode(encoding)
+    (tmp_path / "v.csv").write_bytes(content)
+    assert list(read("csv", tmp_path / "v.csv")) == VOTES
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(content))
+    assert list(read("csv", tmp_path / "v.csv.gz")) == VOTES
+
+
+def test_a_first_line_that_names_the_separator(tmp_path):
+    (tmp_path / "v.csv").write_text("sep=;\r\n" + sheet(";"), newline="")
+    assert list(read("csv", tmp_path / "v.csv")) == VOTES
+    (tmp_path / "v.csv").write_text("sep=;\r\na;b\r\n", newline="")
+    with pytest.raises(InvalidInput, match="has no column 'left'"):
+        list(read("csv", tmp_path / "v.csv"))
+
+
+def test_any_other_encoding_is_named(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes("left;right;winner\nné;b;left\n".encode("cp1252"))
+    with pytest.raises(InvalidInput, match=r"v\.csv is not UTF-8.*encoding='cp1252'"):
+        list(read("csv", path))
+    (vote,) = read("csv", path, encoding="cp1252")
+    assert vote.first == "né"
+    with pytest.raises(InvalidInput, match="encoding is 'klingon', which Python does not know"):
+        list(read("csv", path, encoding="klingon"))
+
+
+def test_columns_without_a_name_and_rows_without_content_are_passed_over(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner,,\na,b,left,,\n\n")
+    assert [vote.extra for vote in read("csv", path)] == [{}]
+    path.write_text("left,right,winner,,\na,b,left,,note\n")
+    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+        list(read("csv", path))
+
+
+def test_a_comma_among_the_digits_of_a_comma_separated_file_is_refused(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text('left,right,winner,chance\na,b,left,"0,5"\n')
+    with pytest.raises(InvalidInput, match="chance is '0,5'; give a finite number"):
+        list(read("csv", path))
+
+
+# -- names of their own ------------------------------------------------------------------
+
+
+def test_columns_of_other_names(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("A,B,better,who,prompt\nx,y,Right,ana,8\n")
+    columns = {"left": "A", "second": "B", "winner": "better", "rater": "who", "context": "prompt"}
+    (vote,) = read("csv", path, columns=columns)
+    assert vote == Comparison("x", "y", Outcome.SECOND, rater="ana", context="8")
+    with pytest.raises(InvalidInput, match=r"columns has 'rater': 'worker', but the columns of .* are A, B, better"):
+        list(read("csv", path, columns={"rater": "worker"}))
+    with pytest.raises(InvalidInput, match=r"has no column 'left'; its columns are A, B.*--column left="):
+        list(read("csv", path))
+
+
+def test_a_column_that_bears_a_mapped_name_is_kept(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner,rater,worker\nx,y,left,machine 3,ana\n")
+    (vote,) = read("csv", path, columns={"rater": "worker"})
+    assert (vote.rater, vote.extra) == ("ana", {"rater (column)": "machine 3"})
+
+
+@pytest.mark.parametrize("name", ["rater", "worker", "annotator", "judge"])
+def test_a_rater_by_any_of_the_usual_names(tmp_path, name):
+    (tmp_path / "v.csv").write_text(f"left,right,winner,{name}\nx,y,left,ana\n")
+    (vote,) = read("csv", tmp_path / "v.csv")
+    assert (vote.rater, vote.extra) == ("ana", {})
+
+
+def test_fields_of_other_names_in_json(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"model_a": "x", "model_b": "y", "winner": "tie", "user": "ana"}\n')
+    (vote,) = read("arena", path, columns={"rater": "user"})
+    assert (vote.rater, vote.extra) == ("ana", {})
+    with pytest.raises(
+        InvalidInput, match=r"columns has 'judge': 'who', but the fields of .* are model_a, model_b, user"
+    ):
+        list(read("arena", path, columns={"judge": "who"}))
+    path.write_text('{"better": "1", "worse": "2"}\n')
+    (vote,) = read("trl", path, columns={"chosen": "better", "rejected": "worse"})
+    assert (vote.payload_first, vote.payload_second) == ("1", "2")
+
+
+def test_the_real_file_of_crowd_workers(data_folder):
+    path = data_folder / "llmfao" / "comparisons.csv"
+    votes = list(read("csv", path, columns={"context": "prompt"}))
+    assert len(votes) == 8931
+    assert all(vote.rater and vote.context and vote.prompt is None for vote in votes)
+    assert set(votes[0].extra) == {"id", "model_x", "model_y"}
+
+
+# -- arms --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_arms_from_a_spreadsheet(tmp_path, encoding, delimiter):
+    rows = [["id", "size", "payload", "context", "prompt", "speed"], ["a", "1,5", "é", "q", "Why?", "-2"],
+            ["b", "0,25", "two", "q", "", "3e-1"]]  # fmt: skip
+    (tmp_path / "arms.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
+    arms = read_arms(tmp_path / "arms.csv")
+    assert (arms.ids, arms.payloads, arms.contexts) == (["a", "b"], ["é", "two"], ["q", "q"])
+    assert arms.features.tolist() == np.array([[1.5, -2.0], [0.25, 0.3]], np.float32).tolist()
+    assert arms.context_payloads == {"q": "Why?"}
+    study = create_study("s", storage="memory")
+    assert study.add_arms(*arms) == 2
+    assert study.ask("ana").prompt == "Why?"
+
+
+def test_arms_with_prompts_that_contradict_each_other(tmp_path):
+    path = tmp_path / "arms.jsonl"
+    path.write_text('{"id": "a", "features": [1], "context": "q", "prompt": "one"}\n'
+                    '{"id": "b", "features": [1], "context": "q", "prompt": "two"}\n')  # fmt: skip
+    with pytest.raises(
+        InvalidInput, match="line 2: prompt is 'two', but above context 'q' is 'one'; give a context one"
+    ):
+        read_arms(path)
+    path.write_text('{"id": "a", "features": [1], "prompt": "one"}\n')
+    with pytest.raises(InvalidInput, match="line 1 has a prompt, 'one', but no context"):
+        read_arms(path)
