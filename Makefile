@@ -2,34 +2,55 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test crash lint bench bench-study bonus figures frontier clean
+.PHONY: install postgres demo test test-torch crash lint bench bench-study bonus figures frontier clean
 
-install: $(STAMP)
+# What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
+install: $(VENV)/.installed
 
-$(STAMP): pyproject.toml
+$(VENV)/.tools: scripts/compiler
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	$(BIN)/duelist warm
-	touch $(STAMP)
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=3.0" cmake ninja
+	scripts/compiler $(VENV) > $@
+
+$(VENV)/.installed: pyproject.toml $(NATIVE) $(VENV)/.tools
+	scripts/build $(VENV)
+	touch $@
 
 demo: install
 	$(BIN)/duelist demo --out out/demo
+
+# What tests and linters need on top.
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group test
+	touch $@
+
+$(VENV)/.linted: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group lint
+	touch $@
+
+$(VENV)/.torched: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group torch
+	touch $@
 
 # The tests of studies run on a PostgreSQL server of their own.
 postgres:
 	scripts/install-postgres
 
-test: install postgres
+test: $(VENV)/.tested postgres
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
+# The searches with PyTorch, which is large and which nothing else needs.
+test-torch: $(VENV)/.torched
+	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/torch src/duelist/gpu
+
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
-crash: install postgres
+crash: $(VENV)/.tested postgres
 	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
 
-lint: install
+lint: $(VENV)/.linted
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -56,4 +77,3 @@ bonus: install
 
 clean:
 	rm -rf out build dist
-	find src -name '*.nb[ic]' -delete

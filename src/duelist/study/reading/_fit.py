@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
+from duelist.arrays import finite_floats
 from duelist.study.reading._log import Pairs
 from duelist.study.reading._posterior import Posterior, outcome_chances
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
-from duelist.inputs import finite_floats
+from duelist.arrays import finite_floats
 
 Floats = NDArray[np.float64]
 
