@@ -220,7 +220,7 @@ void bind_player(nb::module_& m) {
              "distinct"_a, "exclude"_a)
         .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a)
         .def("place", &place, "difference"_a)
-        .def("forget", [](Player& player, i64 id) { return player.pending.erase(id) == 1; }, "id"_a)
+        .def("forget", [](Player& player, i64 id) { return player.pending.erase(id) == 1; }, "number"_a)
         .def("estimate",
              [](Player& player, i64 layer) {
                  Layer& at = layer_of(player, layer);
@@ -285,7 +285,7 @@ void bind_player(nb::module_& m) {
                  if (found == player.pending.end()) return std::nullopt;
                  return std::pair(found->second.duel.first, found->second.duel.second);
              },
-             "id"_a)
+             "number"_a)
         .def("put_pending",
              [](Player& player, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference) {
                  if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 ||
@@ -295,8 +295,8 @@ void bind_player(nb::module_& m) {
                              std::vector<double>(difference.data(), difference.data() + difference.shape(0))};
                  player.pending.insert_or_assign(id, std::move(out));
              },
-             "id"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "difference"_a);
-    m.def("set_duel_class", &set_duel_class, "type"_a);
+             "number"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "difference"_a);
+    m.def("set_duel_class", &set_duel_class, "cls"_a);
 }
 
 }  // namespace

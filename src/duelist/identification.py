@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_ndtr
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 DRAWS: Final = 4000
 """Posterior draws behind the probability of being best; its standard error is then under 0.008."""

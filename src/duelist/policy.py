@@ -80,7 +80,7 @@ class Policy(ABC):
 
     # -- what a study asks of it ---------------------------------------------------------
 
-    def begin(self, arms: ArrayLike) -> None:
+    def begin(self, arms: ArrayLike) -> None:  # noqa: B027  (a policy that needs no beginning has none)
         """See the first arms (n_arms, dim) without being asked; here: nothing to do."""
 
     def consider(

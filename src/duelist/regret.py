@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 KINDS: Final = ("average", "weak", "strong")
 

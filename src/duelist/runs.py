@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.files import replacing
 from duelist.regret import check_kind, regret
@@ -23,7 +24,6 @@ from duelist.regret import check_kind, regret
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 FORMAT: Final = "duelist.runs"
 VERSION: Final = 1

@@ -106,4 +106,3 @@ def _finite_arms(arms: ArrayLike) -> Arms:
     if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
         return np.ascontiguousarray(arms)
     return finite_floats("arms", arms, "finite features (n_arms, dim)")
-

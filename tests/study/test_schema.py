@@ -13,7 +13,7 @@ from duelist.study.storage import _statements
 from duelist.study.storage._migrate import migration_config
 from duelist.study.storage._tables import HEAD, VERSION_TABLE, metadata
 
-KEPT = sorted((Path(__file__).parent / "databases").glob("*.db"))
+KEPT = sorted((Path(__file__).parent / "databases").glob("schema_*.db"))
 
 
 def test_the_newest_migration_is_the_head() -> None:

@@ -13,7 +13,7 @@ from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.environments import Environment
-    from duelist.policies import NativePolicy
+    from duelist.policies import Policy
     from duelist.runs import Runs
 
 
@@ -50,7 +50,7 @@ def simulate(
 
 
 def _played(
-    policies: dict[str, NativePolicy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
+    policies: dict[str, Policy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
 ) -> Runs:
     """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
     from duelist.runs import Runs
@@ -74,7 +74,7 @@ def _played(
     return done.only(list(policies))
 
 
-def _policy(spec: str, horizon: int) -> NativePolicy:
+def _policy(spec: str, horizon: int) -> Policy:
     """The policy of a spec; @NAME is one that `tune` has stored."""
     if not spec.startswith("@"):
         from duelist.policies import make_policy

@@ -10,11 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.datasets.folder import data_folder
 from duelist.datasets.tables import check_known, positions, whole_numbers
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 GOLD_VOTES: Final = 100
 """A pair of events with at least so many votes is a gold question asked of every worker."""

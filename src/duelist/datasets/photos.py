@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.datasets.folder import data_folder
 from duelist.datasets.tables import check_known, positions, records, whole_numbers
 from duelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CRITERIA: Final = ("color", "sharpness", "landscape")
 

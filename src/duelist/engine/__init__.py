@@ -20,8 +20,19 @@ from duelist.engine.layered_policy import LayeredPolicy
 from duelist.engine.native_policy import Batch, Beginning, LocalCurvature, NativePolicy
 from duelist.engine.radius_policy import RadiusPolicy
 from duelist.engine.seeds import seed_words
+from duelist.engine.snapshots import is_older_snapshot
 
-__all__ = ["Batch", "Beginning", "LayeredPolicy", "LocalCurvature", "NativePolicy", "RadiusPolicy", "code_stamp", "seed_words"]
+__all__ = [
+    "Batch",
+    "Beginning",
+    "LayeredPolicy",
+    "LocalCurvature",
+    "NativePolicy",
+    "RadiusPolicy",
+    "code_stamp",
+    "is_older_snapshot",
+    "seed_words",
+]
 
 native.set_duel_class(Duel)
 
@@ -30,5 +41,9 @@ native.set_duel_class(Duel)
 def code_stamp() -> tuple[tuple[str, int], ...]:
     """Changes whenever the results of policies could: checksums of the engine, and of the settings that policies hand it."""
     package = Path(__file__).parents[1]
-    files = [Path(str(native.__file__)), *sorted((package / "engine").glob("*.py")), *sorted((package / "policies").glob("*.py"))]
+    files = [
+        Path(str(native.__file__)),
+        *sorted((package / "engine").glob("*.py")),
+        *sorted((package / "policies").glob("*.py")),
+    ]
     return tuple((file.name.partition(".")[0], zlib.crc32(file.read_bytes())) for file in files)

@@ -321,7 +321,9 @@ class NativePolicy(Policy):
         if np.ndim(seen) == 2:
             rows = check_arms(seen, self._fitted().dim)
             if len(rows) != 2:
-                raise InvalidInput(f"seen has shape {rows.shape}; give the features of the two arms, or their difference")
+                raise InvalidInput(
+                    f"seen has shape {rows.shape}; give the features of the two arms, or their difference"
+                )
             seen = rows[0] - rows[1]
         z = check_difference(seen, self._fitted().dim)
         if layer is None:

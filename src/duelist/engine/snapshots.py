@@ -77,6 +77,11 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     return policy
 
 
+def is_older_snapshot(snapshot: Any) -> bool:
+    """Whether a snapshot was made by a release whose arithmetic had other last bits."""
+    return isinstance(snapshot, dict) and snapshot.get("version") == OLDER_VERSION
+
+
 def _known_params(policy_class: type[NativePolicy], snapshot: dict[str, Any]) -> dict[str, Any]:
     params = dict(snapshot["params"])
     unknown = sorted(set(params) - set(policy_class.setting_names()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.arrays import check_whole, finite_floats
-from duelist.environments._base import Environment, Floats, Ints, Truth, World
+from duelist.arrays import Floats, Ints, check_whole, finite_floats
+from duelist.environments._base import Environment, Truth, World
 from duelist.errors import InvalidInput
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.environments._base import Environment, Floats, Ints, Truth, World
+from duelist.arrays import Floats, Ints
+from duelist.environments._base import Environment, Truth, World
 
 
 class Noiseless(Environment):

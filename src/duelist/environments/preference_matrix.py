@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.environments._base import Environment, Floats, Truth, World
+from duelist.arrays import Floats
+from duelist.environments._base import Environment, Truth, World
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 

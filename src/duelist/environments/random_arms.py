@@ -7,16 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.arrays import check_whole
-from duelist.environments._base import (
-    Environment,
-    Floats,
-    Ints,
-    World,
-    check_scale,
-    check_theta,
-    draw_theta,
-)
+from duelist.arrays import Floats, Ints, check_whole
+from duelist.environments._base import Environment, World, check_scale, check_theta, draw_theta
 from duelist.errors import InvalidInput
 from duelist.links import PROBIT, Link, get_link
 

@@ -20,6 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.engine import code_stamp
 from duelist.environments import Environment
 from duelist.files import replacing
@@ -27,7 +28,6 @@ from duelist.policies import Policy
 from duelist.runs import Runs
 from duelist.simulation import simulate
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 CURVE_POINTS: Final = 201

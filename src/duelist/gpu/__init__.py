@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.arrays import finite_floats
+from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput, MissingExtra
 from duelist.selection import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
 
@@ -24,7 +24,6 @@ except ImportError as error:
 
 from duelist.gpu import device as on_device
 
-Floats = NDArray[np.float64]
 Device = str | torch.device
 MatrixProduct = Literal["float32", "tf32", "bfloat16"]
 

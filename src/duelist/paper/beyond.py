@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.environments import FlippedVotes, Hypercube
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
@@ -21,8 +21,6 @@ from duelist.paper.stopping import DIM as STOP_DIM
 from duelist.paper.stopping import MOST_VOTES, N_ARMS, Race, race
 from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
 from duelist.radius import log_loss
-
-Floats = NDArray[np.float64]
 
 PROSE: Final = Prose.of("duelist.paper", "frontier.md")
 SEED: Final = 4_000_037

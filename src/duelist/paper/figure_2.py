@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.datasets import CRITERIA, EventTime, load_eventtime, load_photos
 from duelist.environments import Environment, FixedArms
 from duelist.experiments.compare import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
@@ -25,7 +25,6 @@ from duelist.runs import interval
 
 NAME: Final = "figure-2"
 PROSE: Final = Prose.of("duelist.paper", "figure-2.md")
-Floats = NDArray[np.float64]
 Results = Mapping[str, Result]
 Settings = Mapping[str, Mapping[str, Any]]
 

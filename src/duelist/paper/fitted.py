@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from duelist.arrays import Floats
 from duelist.datasets import CRITERIA, EventTime, Photos
 from duelist.environments import FixedArms, PreferenceMatrix
 from duelist.estimation import fit_mle
 from duelist.paper.problems import DIM
-
-Floats = NDArray[np.float64]
 
 DIMS: Final = (1, 2, 3, 4, 5)
 FOLDS: Final = 5

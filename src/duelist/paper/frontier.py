@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.datasets import load_eventtime, load_photos
 from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms
 from duelist.experiments.lab import Cell, Lab, Result
@@ -21,8 +21,6 @@ from duelist.paper.figure_1b import SCALES
 from duelist.paper.fitted import event_world, fit_utilities, photo_worlds
 from duelist.paper.problems import ALL_POLICIES, DIM, HORIZON, RUNS
 from duelist.policies import VACDB, builtin_policy
-
-Floats = NDArray[np.float64]
 
 NAME: Final = "frontier"
 OTHER_RUNS: Final = 48

@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-Floats = NDArray[np.float64]
+from duelist.arrays import Floats
 
 _FINEST: Final = 0.01
 _COARSEST: Final = 0.4

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.identification import announced
 from duelist.links import get_link
 from duelist.paper.fitted import fit_theta, pairs_of
 from duelist.policies import NativePolicy
 from duelist.simulation import policy_seed
-
-Floats = NDArray[np.float64]
 
 N_ARMS: Final = 12
 DIM: Final = 4

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.environments import Environment, Hypercube, Noiseless, RandomArms
 from duelist.experiments.compare import COLOURS, log_axis
 from duelist.experiments.lab import Cell, Lab, Result
@@ -18,8 +18,6 @@ from duelist.experiments.prose import Prose
 from duelist.paper.problems import DIM, FIGURE_SEED, HORIZON
 from duelist.policies import VACDB
 from duelist.simulation import policy_seed
-
-Floats = NDArray[np.float64]
 
 NAME: Final = "theory"
 PROSE: Final = Prose.of("duelist.paper", "theory.md")

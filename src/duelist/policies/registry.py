@@ -84,9 +84,12 @@ def policy_class(name: str) -> type[Policy]:
     raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
 
 
-def policy_name(policy: Policy) -> str:
-    """The name under which `policy_class` finds the class of a policy again."""
-    cls = type(policy)
+def policy_name(cls: type[Policy]) -> str:
+    """The name under which `policy_class` finds a class again.
+
+    >>> policy_name(VACDB)
+    'VACDB'
+    """
     for known, point in other_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
             return known
@@ -98,6 +101,27 @@ def policy_name(policy: Policy) -> str:
             f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}; put it at the top of a module of its own"
         )
     return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def read_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
+    """Class and settings of a policy that is written in one word.
+
+    >>> read_policy("max-in-p:scale=0.5")[1]
+    {'scale': 0.5}
+    """
+    name, text = _split(spec)
+    cls = policy_class(name)
+    settings = read_settings(spec, text)
+    check_settings(cls, settings)
+    return cls, settings
+
+
+def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
+    """Refuse settings that a policy does not take."""
+    known = list(inspect.signature(cls).parameters)
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(known)}")
 
 
 def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:
@@ -114,15 +138,11 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
         return policy
     if not isinstance(policy, str):
         raise InvalidInput(f"policy is {policy!r}; give a policy, or the name of one")
-    name, text = _split(policy)
-    cls = policy_class(name)
-    settings = {**read_settings(policy, text), **settings}
-    known = list(inspect.signature(cls).parameters)
-    if "horizon" in known and horizon is not None:
+    cls, own = read_policy(policy)
+    settings = {**own, **settings}
+    if horizon is not None and "horizon" in inspect.signature(cls).parameters:
         settings.setdefault("horizon", horizon)
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(known)}")
+    check_settings(cls, settings)
     return cls(**settings)
 
 
@@ -176,7 +196,9 @@ def _loaded(point: EntryPoint) -> Any:
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
-        raise InvalidInput(f"policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}") from error
+        raise InvalidInput(
+            f"policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}"
+        ) from error
 
 
 def _checked_class(name: str, found: Any) -> type[Policy]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import NothingLeft, NothingToAsk
-from duelist.policies import CompiledPolicy
+from duelist.policies import Policy
 from duelist.study._arms import Features, KnownArms
 from duelist.study._choosing import Chooser, Chosen, most_considered, placed
 from duelist.study._fold import Fold
@@ -197,7 +197,7 @@ def _new(asking: _Asking) -> DuelRow:
     )
 
 
-def _chosen(asking: _Asking, policy: CompiledPolicy, rng: np.random.Generator) -> tuple[str | None, Ints, Chosen]:
+def _chosen(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[str | None, Ints, Chosen]:
     """The context, the candidates by number, and the pair of them that the policy or chance has chosen."""
     arms, wanted = asking.arms, asking.wanted
     out, answered = asking.pairs_out(), asking.not_again()
@@ -215,7 +215,7 @@ def _chosen(asking: _Asking, policy: CompiledPolicy, rng: np.random.Generator) -
     return context, numbers, chooser.choose(asking.known.settings.random_share)
 
 
-def _repeated(asking: _Asking, policy: CompiledPolicy, rng: np.random.Generator) -> tuple[Ints, Chosen] | None:
+def _repeated(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[Ints, Chosen] | None:
     """A pair that the rater has answered before, where a share of duels are such and this is one of them."""
     share = asking.known.settings.repeat_pairs
     if not isinstance(share, float) or rng.random() >= share:

@@ -6,6 +6,7 @@ same bits: a process may forget it at any moment and find it again from the log.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import warnings
@@ -14,8 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from duelist.errors import NothingToAsk, StorageCorrupted, StorageWarning
-from duelist.policies import CompiledPolicy, make_policy, restore_policy
+from duelist.engine import is_older_snapshot
+from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning
+from duelist.policies import Policy, policy_class, restore_policy
+from duelist.policies.registry import check_settings
 from duelist.study._arms import KnownArms
 from duelist.study.records import WINS, StudySettings
 from duelist.study.storage import Lesson, Transaction
@@ -26,10 +29,18 @@ SNAPSHOTS_KEPT: Final = 4
 """The newest ones; of those before them ever fewer the older they are, see `superfluous`."""
 
 
-def new_policy(settings: StudySettings) -> CompiledPolicy:
+def new_policy(settings: StudySettings) -> Policy:
     """The policy of a study before it has seen anything."""
-    given = {"estimator": "online", "random_state": settings.seed, **settings.policy_settings}
-    return make_policy(settings.policy, horizon=given.pop("horizon", None), **given)
+    cls = policy_class(settings.policy)
+    check_settings(cls, settings.policy_settings)
+    taken = inspect.signature(cls).parameters
+    usual = {"estimator": "online", "random_state": settings.seed}
+    policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
+    if type(policy).begin is not Policy.begin and not policy.keeps_snapshots:
+        raise InvalidInput(
+            f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was; add them"
+        )
+    return policy
 
 
 class Fold:
@@ -37,7 +48,7 @@ class Fold:
 
     def __init__(self, settings: StudySettings) -> None:
         self._settings = settings
-        self._policy: CompiledPolicy | None = None
+        self._policy: Policy | None = None
         self._sequence = 0
         self._counting_revision: int | None = None
         self._left_out: frozenset[str] = frozenset()
@@ -57,7 +68,7 @@ class Fold:
         policy.begin(arms.matrix(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
-    def follow(self, tx: Transaction, arms: KnownArms) -> CompiledPolicy:
+    def follow(self, tx: Transaction, arms: KnownArms) -> Policy:
         """The policy after the whole log, as this transaction sees it."""
         if tx.counters.counting_revision != self._counting_revision:
             # Other raters are left out than before. Snapshots that knew it otherwise were dropped with that change.
@@ -95,8 +106,10 @@ class Fold:
 
         With `anyway`, store one in any case: others were dropped, because a vote they had learned was revised.
         """
-        if anyway or tx.counters.n_votes // SNAPSHOT_EVERY != before // SNAPSHOT_EVERY:
-            tx.put_snapshot(tx.counters.n_votes, _packed(self.follow(tx, arms)))
+        policy = self.follow(tx, arms)
+        due = anyway or tx.counters.n_votes // SNAPSHOT_EVERY != before // SNAPSHOT_EVERY
+        if due and policy.keeps_snapshots:
+            tx.put_snapshot(tx.counters.n_votes, _packed(policy))
             tx.drop_snapshots(superfluous(tx.snapshot_sequences()))
 
     def _load(self, tx: Transaction) -> None:
@@ -105,7 +118,10 @@ class Fold:
         while (found := tx.snapshot_before(before)) is not None:
             before, body = found
             try:
-                self._policy, self._sequence = _unpacked(body), before
+                snapshot = json.loads(zlib.decompress(body))
+                if before > 0 and is_older_snapshot(snapshot):
+                    continue  # votes learned with other last bits: this release learns them again
+                self._policy, self._sequence = restore_policy(snapshot), before
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
@@ -120,7 +136,7 @@ class Fold:
             else:
                 return
 
-    def _loaded(self) -> CompiledPolicy:
+    def _loaded(self) -> Policy:
         if self._policy is None:
             raise NothingToAsk("this study has never asked: there is no policy yet; `ask` first, or import votes")
         return self._policy
@@ -151,16 +167,12 @@ def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 
 
-def learn(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
+def learn(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
     """One vote into a policy; a skip teaches nothing."""
     if lesson.outcome in WINS:
-        difference = arms.difference(lesson.first_row, lesson.second_row)
-        policy.learn(difference, WINS[lesson.outcome], layer=lesson.layer, share=lesson.share)
+        seen = arms.vectors(np.array([lesson.first_row, lesson.second_row])).astype(np.float64)
+        policy.learn(seen, WINS[lesson.outcome], layer=lesson.layer, share=lesson.share)
 
 
-def _packed(policy: CompiledPolicy) -> bytes:
+def _packed(policy: Policy) -> bytes:
     return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)
-
-
-def _unpacked(body: bytes) -> CompiledPolicy:
-    return restore_policy(json.loads(zlib.decompress(body)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput, UnknownArm
-from duelist.policies import CompiledPolicy
+from duelist.policies import Policy
 from duelist.study._asking import Known
 from duelist.study._checks import checked_text
 from duelist.study._fold import learn
@@ -169,7 +169,7 @@ def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: i
 
 
 def _rows(
-    tx: Transaction, known: Known, policy: CompiledPolicy, vote: Comparison, now: int, batch: int
+    tx: Transaction, known: Known, policy: Policy, vote: Comparison, now: int, batch: int
 ) -> tuple[DuelRow, VoteRow]:
     """The duel and the row of the log of one vote."""
     arms = known.arms

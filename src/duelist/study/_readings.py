@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
-from duelist.policies import CompiledPolicy
+from duelist.policies import Policy
 from duelist.study import reading
 from duelist.study._vote_log import VoteLog
 from duelist.study.records import Arm, StudySettings, Vote
@@ -81,7 +81,7 @@ class Readings(ABC):
         """All arms, or those of a context."""
 
     @abstractmethod
-    def policy(self) -> CompiledPolicy:
+    def policy(self) -> Policy:
         """The policy as it stands after the whole log."""
 
     # -- who is best ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.policies import Policy
+from duelist.policies import Policy, policy_name, read_policy
 from duelist.study._checks import checked_text
 from duelist.study._fold import new_policy
 from duelist.study.goals import find_goal
@@ -33,7 +33,8 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     if not isinstance(given, dict):
         raise InvalidInput(f"policy_settings is {given!r}; give a dict")
     if isinstance(policy, str):
-        return policy, dict(given)
+        cls, written = read_policy(policy)
+        return policy_name(cls), {**written, **given}
     if not isinstance(policy, Policy):
         raise InvalidInput(f"policy is {policy!r}; give the name of a policy, or a policy such as LocalPairUCB()")
     if given:
@@ -43,7 +44,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     default = type(policy)().params
     changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
     changed.pop("random_state", None)  # everything random in a study comes from the study's seed
-    return type(policy).__name__, changed
+    return policy_name(type(policy)), changed
 
 
 def checked_settings(given: dict[str, Any]) -> StudySettings:
@@ -76,7 +77,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
     policy = new_policy(settings)  # refuses what the policy does not take
-    return replace(settings, policy=type(policy).__name__)
+    return replace(settings, policy=policy_name(type(policy)))
 
 
 def changed_settings(settings: StudySettings, changes: dict[str, Any], has_votes: bool) -> StudySettings:

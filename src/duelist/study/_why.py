@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.errors import InvalidInput
 from duelist.links import get_link
 from duelist.study._arms import KnownArms
 from duelist.study.reading._text import percent, table
@@ -76,6 +77,12 @@ class Why:
 
 def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     """See `Study.why`."""
+    silent = [name for name in ("theta_", "precision_", "link") if not hasattr(policy, name)]
+    if silent:
+        raise InvalidInput(
+            f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can tell why it asked; "
+            "`why` needs theta_, precision_ and link of a policy"
+        )
     pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
     group = arms.groups().get(duel.context, np.empty(0, np.int64))
     if not len(group):  # candidates that were named one by one, or retired since

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
-from duelist.policies import CompiledPolicy, restore_policy
+from duelist.policies import Policy, restore_policy
 from duelist.study._arms import Ints, KnownArms, chunked
 from duelist.study._asking import Leased, Wanted, ask, holds
 from duelist.study._checks import (
@@ -338,7 +338,7 @@ class Study(Owning, Filing, Deciding):
             arms = self._reader.known.arms
             return [_shown(leased, arms, tx) for leased in tx.open_leases() if holds(leased[0], now)]
 
-    def policy(self) -> CompiledPolicy:
+    def policy(self) -> Policy:
         """The policy as it stands after the whole log: a copy, with which you may do what you like."""
         with self._reading() as tx:
             return restore_policy(self._reader.known.fold.follow(tx, self._reader.known.arms).snapshot())

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.domain import Duel
 from duelist.environments import FixedArms, RandomArms
 from duelist.errors import UnknownDuel
@@ -29,8 +29,6 @@ from duelist.links import LINKS
 from duelist.policies import NativePolicy, Policy
 from duelist.runs import Runs
 from duelist.simulation import policy_seed, simulate
-
-Floats = NDArray[np.float64]
 
 DIM: Final = 3
 THETA: Final = np.array([2.0, -1.0, 0.5])

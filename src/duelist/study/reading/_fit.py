@@ -20,8 +20,8 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 
-from duelist.errors import InvalidInput
 from duelist.arrays import finite_floats
+from duelist.errors import InvalidInput
 from duelist.study.reading._log import Pairs
 from duelist.study.reading._posterior import Posterior, outcome_chances
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.errors import InvalidInput
 from duelist.arrays import finite_floats
+from duelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 
