@@ -12,7 +12,7 @@ import numpy as np
 
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
-from duelist.policies import Policy
+from duelist.policy import Policy
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair
 from duelist.reference.estimation import (
     ESTIMATORS,
