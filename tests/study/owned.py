@@ -38,6 +38,8 @@ from tests.study import busy
 
 N_ARMS, DIM, POLICY = 12, 3, "VACDB"
 RATERS = ("ana", "ben", "cleo", "dora")
+BEFORE = 300
+"""Votes before the first kill: more than from one snapshot to the next."""
 
 
 def make(url: str) -> None:
@@ -165,6 +167,7 @@ def kill(url: str, rounds: int, seed: int, slowness: float = 1.0) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         acknowledged = folder / "acknowledged"
+        rate(load_study("owned", url), luck, acknowledged, BEFORE)
         for number in range(rounds):
             child = start(url, folder, acknowledged, seed * 1_000_003 + number)
             time.sleep(slowness * luck.uniform(0.1, 0.8))

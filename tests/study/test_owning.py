@@ -246,6 +246,38 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     assert study.policy().snapshot() == refolded(study)
 
 
+@pytest.mark.parametrize("meanwhile", ["votes", "a revision", "another block", "nothing"])
+def test_what_happens_while_a_rater_is_blocked_counts(
+    meanwhile: str, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fold without the rater is made before anybody waits for it; then the study may have moved on."""
+    study, elsewhere = filled(storage=sqlite_url, policy="VACDB"), load_study("study", sqlite_url)
+    play(study, 300)
+    out = ["ben"]
+    folded = study._ahead
+
+    def interrupted(*given: object, **more: object) -> object:
+        found = folded(*given, **more)
+        if meanwhile == "votes":
+            play(elsewhere, 5, ("ana", "ben"), seed=2)
+        elif meanwhile == "a revision":
+            early = next(v for v in standing(study.votes()) if v.rater == "cleo")
+            elsewhere.tell(early.duel_id, "tie" if early.outcome != "tie" else "first", "cleo", revise=True)
+        elif meanwhile == "another block":
+            elsewhere.block("cleo")
+            out.append("cleo")
+        return found
+
+    monkeypatch.setattr(study, "_ahead", interrupted)
+    study.block("ben")
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, tuple(out))
+    with study._storage.reading(study._id) as tx:
+        newest = tx.snapshot_before(tx.counters.n_votes + 1)
+        assert newest is not None
+        assert newest[0] == tx.counters.n_votes  # nobody after us has to fold it again
+        assert json.loads(zlib.decompress(newest[1])) == study.policy().snapshot()
+
+
 def test_unblocking_at_once_changes_nothing() -> None:
     study = filled(policy="VACDB")
     play(study, 300)

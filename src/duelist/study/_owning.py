@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
 from duelist.study._checks import checked_number, checked_rater, checked_text, one_of
@@ -34,6 +34,15 @@ class Erased:
 
     name: str | None
     votes: int
+
+
+class _Ahead(NamedTuple):
+    """A snapshot made ahead of time: with these raters left out, after that row of the log."""
+
+    counting_revision: int
+    left_out: frozenset[str]
+    sequence: int
+    body: bytes
 
 
 class Owning(ABC):
@@ -160,20 +169,32 @@ class Owning(ABC):
         """Ask a rater no more, and leave their votes out of everything, or, with `keep_votes`, let them count.
 
         Duels that they have are given back. `unblock` takes it all back: the policy is then to the bit what it would be had they
-        never been blocked. `leaderboard()` shows the study without them from now on.
+        never been blocked. `leaderboard()` shows the study without them from now on, `leaderboard(everyone=True)` with them.
         """
+        ahead = self._ahead(rater, left_out=not keep_votes)
         with self._changing() as tx:
             before = self._row(rater)
             at = self._now() if before.blocked_at is None else before.blocked_at
-            self._say(tx, before._replace(blocked=True, left_out=not keep_votes, blocked_at=at))
+            self._say(tx, before._replace(blocked=True, left_out=not keep_votes, blocked_at=at), ahead)
             _give_back(tx, rater)
         return self.rater(rater)
 
     def unblock(self, rater: str) -> Rater:
         """Ask a rater again, and count their votes again, as if nothing had been."""
+        ahead = self._ahead(rater, left_out=False)
         with self._changing() as tx:
-            self._say(tx, self._row(rater)._replace(blocked=False, left_out=False, blocked_at=None))
+            self._say(tx, self._row(rater)._replace(blocked=False, left_out=False, blocked_at=None), ahead)
         return self.rater(rater)
+
+    def _ahead(self, rater: str, left_out: bool) -> _Ahead | None:
+        """Fold the log anew before anybody has to wait for it; None where nothing changes."""
+        with self._reading() as tx:
+            now = frozenset(row.name for row in self._reader.raters.values() if row.left_out)
+            then = now | {checked_rater(rater)} if left_out else now - {rater}
+            first = tx.first_vote_of(rater) if then != now else None
+            known = self._reader.known
+            body = None if first is None else known.fold.without(tx, known.arms, then, first)
+            return None if body is None else _Ahead(tx.counters.counting_revision, then, tx.counters.n_votes, body)
 
     def erase_rater(self, name: str) -> Erased:
         """Forget who a rater is: a made-up name takes the place of theirs, their attributes and reasons go; their votes stay.
@@ -207,7 +228,7 @@ class Owning(ABC):
         row = self._writer.raters.get(checked_rater(name))
         return RaterRow(name, {}, False, False, False, None, self._now()) if row is None else row
 
-    def _say(self, tx: Transaction, row: RaterRow) -> None:
+    def _say(self, tx: Transaction, row: RaterRow, ahead: _Ahead | None) -> None:
         """Write what is said of a rater; if other votes count now, the policy is folded anew from before the first of them."""
         before = self._row(row.name)
         if row == before:
@@ -220,6 +241,9 @@ class Owning(ABC):
         first = tx.first_vote_of(row.name)
         outdated = [] if first is None else [s for s in tx.snapshot_sequences() if s >= first]
         tx.drop_snapshots(outdated)
+        if ahead is not None and _still_right(tx, ahead, first):
+            tx.put_snapshot(ahead.sequence, ahead.body)
+            outdated = outdated if ahead.sequence < tx.counters.n_votes else []
         known = self._writer.known
         known.fold.keep(tx, known.arms, tx.counters.n_votes, anyway=bool(outdated))
 
@@ -266,6 +290,14 @@ class Owning(ABC):
         """Write everything there is of this study into one file, from which `restore_study` makes it again to the bit."""
         with self._storage.reading(self._id) as tx:  # all there is, an import that is on its way too
             return write_archive(tx, Path(path))
+
+
+def _still_right(tx: Transaction, ahead: _Ahead, first: int | None) -> bool:
+    """Whether a snapshot made ahead of time is what a fold would come to: nobody else has changed what it was made from."""
+    names = frozenset(row.name for row in tx.raters() if row.left_out)
+    as_then = ahead.counting_revision == tx.counters.counting_revision - 1 and ahead.left_out == names
+    old = any(lesson.root <= ahead.sequence for lesson in tx.lessons_since(ahead.sequence, everyone=True))
+    return as_then and not old and first is not None and first <= ahead.sequence
 
 
 def _rater(row: RaterRow) -> Rater:
