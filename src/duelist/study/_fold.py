@@ -45,6 +45,7 @@ class Fold:
     def forget(self) -> None:
         """Drop what is in memory; the next `follow` finds it again."""
         self._policy = None
+        self._counting_revision = None  # of a transaction that did not happen, perhaps
 
     def begin(self, tx: Transaction, arms: KnownArms) -> None:
         """Make and store the first snapshot, if there is none: the dimension and the units of the arms there are now."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
-from duelist.study._checks import checked_number, checked_rater, checked_text, one_of
+from duelist.study._checks import checked_number, checked_outcome, checked_rater, checked_text
 from duelist.study._settings import changed_settings
 from duelist.study._side import Side
 from duelist.study._telling import find_duel
@@ -25,7 +25,7 @@ from duelist.study.records import GoldPair, Outcome, Rater, StudyDuel, StudySett
 from duelist.study.storage import LeaseState, RaterRow, Storage, Transaction
 
 _ANSWERS: Final = (Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
-_AS_IT_IS: Final = -1
+_AS_IT_IS: Final[Any] = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Owning(ABC):
         Votes that count and duels that are out are counted, gold and repeated duels are not.
         """
         given = {"most_votes": total, "most_votes_per_pair": per_pair, "most_votes_per_rater": per_rater}
-        return self.change(**{name: value for name, value in given.items() if value != _AS_IT_IS})
+        return self.change(**{name: value for name, value in given.items() if value is not _AS_IT_IS})
 
     # -- raters --------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class Owning(ABC):
         return self.rater(name)
 
     def block(self, rater: str, keep_votes: bool = False) -> Rater:
-        """Ask a rater no more, and leave their votes out of everything, or, with `keep_votes`, let them count.
+        """Ask a rater no more, take no votes from them, and leave those there are out of everything, or, with `keep_votes`, in.
 
         Duels that they have are given back. `unblock` takes it all back: the policy is then to the bit what it would be had they
         never been blocked. `leaderboard()` shows the study without them from now on, `leaderboard(everyone=True)` with them.
@@ -208,6 +208,10 @@ class Owning(ABC):
                 return Erased(None, 0)
             if row is not None and row.erased:
                 return Erased(name, _votes_of(tx, name))
+            if tx.staged():
+                raise InvalidInput(
+                    f"an import is being taken in, which may name {name!r}; erase them when it is in the log"
+                )
             _give_back(tx, name)
             made_up = self._made_up_name(tx)
             tx.erase_rater(name, made_up)
@@ -249,12 +253,12 @@ class Owning(ABC):
 
     # -- gold pairs ----------------------------------------------------------------------
 
-    def add_gold(self, first: str, second: str, outcome: Outcome | str) -> None:
+    def add_gold(self, first: str, second: str, outcome: Outcome | str | float) -> None:
         """A pair of arms whose answer is known. A rater is asked it once, slipped in among the others (`gold_share` says how often).
 
         Arms are not judged by the answers, raters are. The same pair with another outcome replaces the one that is there.
         """
-        answer = one_of(Outcome, "outcome", outcome)
+        answer = checked_outcome(outcome)
         if answer not in _ANSWERS:
             raise InvalidInput(f"outcome is {answer.value!r}; a gold pair has an answer: {', '.join(_ANSWERS)}")
         if first == second:
