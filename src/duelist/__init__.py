@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from duelist.runs import Runs
     from duelist.selection import Pair, best_pair, widest_pair
     from duelist.simulation import simulate
-    from duelist.study import create_study, delete_study, list_studies, load_study
+    from duelist.study import (
+        backup_storage,
+        copy_study,
+        create_study,
+        delete_study,
+        list_studies,
+        load_study,
+        restore_study,
+    )
 
 __version__ = "0.1.0"
 
@@ -53,7 +61,12 @@ _HOMES = {
     "Runs": "runs",
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
     "simulate": "simulation",
-    **dict.fromkeys(("create_study", "delete_study", "list_studies", "load_study"), "study"),
+    **dict.fromkeys(
+        (
+            "backup_storage", "copy_study", "create_study", "delete_study", "list_studies", "load_study", "restore_study",
+        ),
+        "study",
+    ),
 }  # fmt: skip
 """Where each public name lives; "": it is a room itself."""
 
@@ -84,7 +97,9 @@ __all__ = [
     "ThompsonPair",
     "UniformPair",
     "UnknownDuel",
+    "backup_storage",
     "best_pair",
+    "copy_study",
     "create_study",
     "datasets",
     "delete_study",
@@ -97,6 +112,7 @@ __all__ = [
     "policies",
     "reference",
     "restore_policy",
+    "restore_study",
     "simulate",
     "widest_pair",
 ]

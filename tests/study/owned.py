@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from duelist.errors import InvalidArchive, NothingToAsk, StudyExists, VoteRefused
-from duelist.policies import restore_policy
 from duelist.study import (
     Study,
     backup_storage,
@@ -30,14 +29,15 @@ from duelist.study import (
     list_studies,
     load_study,
     restore_study,
-    standing,
 )
-from duelist.study.records import WINS
 from duelist.testing.storages import read_everything
 from tests.study import busy
+from tests.study.owners import refolded
 
 N_ARMS, DIM, POLICY = 12, 3, "VACDB"
 RATERS = ("ana", "ben", "cleo", "dora")
+BEFORE = 300
+"""Votes before the first kill: more than from one snapshot to the next."""
 
 
 def make(url: str) -> None:
@@ -83,22 +83,6 @@ def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
                 file.write(f"{deed}\n")
 
 
-def refolded(study: Study) -> dict:
-    """The policy by the plainest means: first snapshot, votes that stand, without raters who are left out, without gold."""
-    with study._storage.reading(study._id) as tx:
-        first = tx.snapshot_before(1)
-        duels = {duel.number: duel for duel in tx.duels_since(0)}
-        out = {row.name for row in tx.raters() if row.left_out}
-    assert first is not None
-    policy = restore_policy(busy.json.loads(busy.zlib.decompress(first[1])))
-    arms = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
-    for vote in standing(study.votes()):
-        duel = duels[vote.duel_id]
-        if vote.rater not in out and duel.kind == "normal" and vote.outcome in WINS:
-            policy.learn(arms[vote.first] - arms[vote.second], WINS[vote.outcome], layer=duel.layer, share=duel.share)
-    return policy.snapshot()
-
-
 def whole(study: Study) -> list[object]:
     with study._storage.reading(study._id) as tx:
         snapshots = [tx.snapshot_before(sequence + 1) for sequence in tx.snapshot_sequences()]
@@ -115,7 +99,8 @@ def check_study(study: Study) -> int:
         erased = str(vote.rater).startswith("erased")
         assert (vote.reason is None) if erased else (vote.reason == f"{vote.rater} says"), "half erased"
     if votes:
-        assert study.policy().snapshot() == refolded(study), "the policy is not its log"
+        out = tuple(rater.name for rater in study.described_raters() if rater.left_out)
+        assert study.policy().snapshot() == refolded(study, out), "the policy is not its log"
     return len(votes)
 
 
@@ -165,6 +150,7 @@ def kill(url: str, rounds: int, seed: int, slowness: float = 1.0) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         acknowledged = folder / "acknowledged"
+        rate(load_study("owned", url), luck, acknowledged, BEFORE)
         for number in range(rounds):
             child = start(url, folder, acknowledged, seed * 1_000_003 + number)
             time.sleep(slowness * luck.uniform(0.1, 0.8))

@@ -1,11 +1,9 @@
-"""What owners do: states, names, limits, raters who are blocked or erased, criteria, gold pairs, and why a pair was asked."""
+"""What owners do with a study and its raters: states, names, limits, raters who are blocked or erased."""
 
 import json
-import random
 import zlib
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from duelist.errors import (
@@ -15,49 +13,13 @@ from duelist.errors import (
     RaterBlocked,
     StudyExists,
     StudyNotOpen,
-    UnknownArm,
-    UnknownDuel,
     VoteRefused,
 )
-from duelist.policies import restore_policy
-from duelist.study import Study, counted, create_study, list_studies, load_study, standing
-from duelist.study.records import WINS, DuelKind, StudyState, Vote
-from tests.study.conftest import Clock, features, filled, path_of
-
-OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
-
-
-def play(study: Study, votes: int, raters: tuple[str, ...] = ("ana", "ben", "cleo"), seed: int = 0) -> list[Vote]:
-    """Votes by turns, some revised, some undone."""
-    luck = random.Random(seed)
-    told = []
-    for k in range(votes):
-        rater = raters[k % len(raters)]
-        duel = study.ask(rater)
-        told.append(study.tell(duel, luck.choice(OUTCOMES), rater))
-        if luck.random() < 0.1:
-            other = luck.choice([outcome for outcome in OUTCOMES if outcome != told[-1].outcome])
-            study.tell(duel, other, rater, revise=True)
-        if luck.random() < 0.1:
-            study.undo(duel, rater)
-    return told
-
-
-def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None = None) -> dict:
-    """The policy from its first snapshot and the log, by the plainest means, without some raters' votes."""
-    with study._storage.reading(study._id) as tx:
-        stored = tx.snapshot_before(1)
-        duels = {duel.number: duel for duel in tx.duels_since(0)}
-    assert stored is not None
-    policy = restore_policy(json.loads(zlib.decompress(stored[1])))
-    arms = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
-    for vote in standing(study.votes()):
-        duel = duels[vote.duel_id]
-        taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
-        if taught and vote.outcome in WINS:
-            policy.learn(arms[vote.first] - arms[vote.second], WINS[vote.outcome], layer=duel.layer, share=duel.share)
-    return policy.snapshot()
-
+from duelist.study import counted, list_studies, load_study, standing
+from duelist.study.records import StudyState
+from duelist.study.storage import StagedRow
+from tests.study.conftest import Clock, filled, path_of
+from tests.study.owners import play, refolded
 
 # -- states ------------------------------------------------------------------------------
 
@@ -175,6 +137,8 @@ def test_a_limit_in_total(url: str) -> None:
     study.ask("dora")
     study.limit(total=None)
     study.ask("erik")
+    with pytest.raises(InvalidInput, match="most_votes is -1; give a whole number from 1"):
+        study.limit(total=-1)
 
 
 def test_a_limit_per_rater(url: str) -> None:
@@ -246,6 +210,38 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     assert study.policy().snapshot() == refolded(study)
 
 
+@pytest.mark.parametrize("meanwhile", ["votes", "a revision", "another block", "nothing"])
+def test_what_happens_while_a_rater_is_blocked_counts(
+    meanwhile: str, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fold without the rater is made before anybody waits for it; then the study may have moved on."""
+    study, elsewhere = filled(storage=sqlite_url, policy="VACDB"), load_study("study", sqlite_url)
+    play(study, 300)
+    out = ["ben"]
+    folded = study._ahead
+
+    def interrupted(*given: object, **more: object) -> object:
+        found = folded(*given, **more)
+        if meanwhile == "votes":
+            play(elsewhere, 5, ("ana", "ben"), seed=2)
+        elif meanwhile == "a revision":
+            early = next(v for v in standing(study.votes()) if v.rater == "cleo")
+            elsewhere.tell(early.duel_id, "tie" if early.outcome != "tie" else "first", "cleo", revise=True)
+        elif meanwhile == "another block":
+            elsewhere.block("cleo")
+            out.append("cleo")
+        return found
+
+    monkeypatch.setattr(study, "_ahead", interrupted)
+    study.block("ben")
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, tuple(out))
+    with study._storage.reading(study._id) as tx:
+        newest = tx.snapshot_before(tx.counters.n_votes + 1)
+        assert newest is not None
+        assert newest[0] == tx.counters.n_votes  # nobody after us has to fold it again
+        assert json.loads(zlib.decompress(newest[1])) == study.policy().snapshot()
+
+
 def test_unblocking_at_once_changes_nothing() -> None:
     study = filled(policy="VACDB")
     play(study, 300)
@@ -286,6 +282,30 @@ def test_votes_brought_in_for_a_blocked_rater_do_not_count() -> None:
     assert study.policy().snapshot() == refolded(study)
 
 
+def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, elsewhere = filled(storage=sqlite_url, policy="VACDB"), load_study("study", sqlite_url)
+    source = filled("source")
+    play(source, 30)
+    play(study, 20)
+    with monkeypatch.context() as broken:
+        broken.setattr("duelist.study._owning._give_back", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            study.block("ben")
+    elsewhere.block("cleo")  # counted as the first change now
+    study.add_votes(source.votes())
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("cleo",))
+
+
+def test_nobody_is_erased_while_an_import_may_name_them() -> None:
+    study = filled()
+    play(study, 3)
+    with study._storage.writing(study._id) as tx:
+        tx.add_staged([StagedRow(1, 3, b"ana")])
+    with pytest.raises(InvalidInput, match="an import is being taken in, which may name 'ana'"):
+        study.erase_rater("ana")
+    assert "ana" in {vote.rater for vote in study.votes()}
+
+
 def test_attributes_of_raters(url: str) -> None:
     study = filled(storage=url)
     assert study.rater("ana").attributes == {}
@@ -320,159 +340,11 @@ def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock
     assert [duel.rater for duel in study.pending()] == []
     with pytest.raises(RaterBlocked, match="made-up name"):
         study.ask("erased 1")
+    with pytest.raises(VoteRefused, match="made-up name"):
+        study.undo(next(iter(mine - {vote.duel_id for vote in log if vote.outcome is None})), "erased 1")
     study.ask(name)  # somebody new, as far as the study knows
     assert study.erase_rater(name).name == "erased 2"
     if url.startswith("sqlite"):
         study.close()
         files = [path for path in path_of(url).parent.iterdir() if path.name.startswith(path_of(url).name)]
         assert not any("ben.näme".encode() in path.read_bytes() for path in files)
-
-
-# -- criteria ----------------------------------------------------------------------------
-
-
-def test_several_criteria_about_one_pair(url: str) -> None:
-    study = filled(storage=url, policy="VACDB", criteria=["clear", "short"])
-    duel = study.ask("ana")
-    with pytest.raises(InvalidInput, match=r"asks about clear, short; say which .* `criterion`.*`tell_all`"):
-        study.tell(duel, "first", "ana")
-    with pytest.raises(InvalidInput, match="criterion is 'long', which this study does not ask about"):
-        study.tell(duel, "first", "ana", criterion="long")
-    study.tell(duel, "first", "ana", criterion="short")
-    assert study.ask("ana").id == duel.id  # there is another question about it
-    study.tell(duel, "second", "ana", criterion="clear")
-    assert study.ask("ana").id != duel.id
-    for k in range(40):
-        rater = f"rater {k % 3}"
-        outcomes = {"clear": OUTCOMES[k % 5], "short": OUTCOMES[(k + 1) % 5]}
-        votes = study.tell_all(study.ask(rater), outcomes, rater)
-        assert [(vote.criterion, vote.outcome) for vote in votes] == list(outcomes.items())
-    assert study.policy().snapshot() == refolded(study, criterion="clear")
-    teach = ("first", "second", "tie")
-    clear = [vote for vote in standing(study.votes()) if vote.criterion == "clear" and vote.outcome in teach]
-    assert study.leaderboard().votes == len(clear)
-    last = votes[0].duel_id
-    study.undo(last, rater, criterion="short")
-    assert study.ask(rater).id == last
-    study.undo(last, rater, criterion="clear")
-    study.tell_all(last, {"clear": "tie", "short": "tie"}, rater)
-    assert study.policy().snapshot() == refolded(study, criterion="clear")
-
-
-def test_answers_by_criteria_come_all_or_none(url: str) -> None:
-    study = filled(storage=url, criteria=["clear", "short"])
-    duel = study.ask("ana")
-    with pytest.raises(InvalidInput, match="criterion is 'long'"):
-        study.tell_all(duel, {"clear": "first", "long": "tie"}, "ana")
-    with pytest.raises(InvalidInput, match="outcomes are"):
-        study.tell_all(duel, {}, "ana")
-    assert len(study) == 0
-    study.tell_all(duel, {"clear": "first", "short": "tie"}, "ana")
-    with pytest.raises(InvalidInput, match="keep it first"):
-        study.change(criteria=["short", "clear"])
-    study.change(criteria=["clear", "short", "kind"])
-    with pytest.raises(InvalidInput, match="name each once"):
-        create_study("other", url, criteria=["a", "a"])
-
-
-def test_a_study_without_criteria_asks_one_question() -> None:
-    study = filled()
-    with pytest.raises(InvalidInput, match="asks a single question"):
-        study.tell(study.ask("ana"), "first", "ana", criterion="clear")
-
-
-# -- gold --------------------------------------------------------------------------------
-
-
-def test_gold_pairs_are_asked_once_and_teach_nothing(url: str) -> None:
-    study = filled(storage=url, policy="VACDB", gold_share=0.3)
-    study.add_gold("a0", "a1", "first")
-    study.add_gold("a2", "a3", "tie")
-    study.add_gold("a1", "a0", "first")  # the other way round: in the place of the first
-    assert [tuple(pair) for pair in study.gold()] == [("a2", "a3", "tie"), ("a1", "a0", "first")]
-    for _ in range(30):
-        for rater in ("ana", "ben"):
-            study.tell(study.ask(rater), "first", rater)
-    gold = [vote for vote in study.votes() if vote.kind is DuelKind.GOLD]
-    asked = Counter((vote.rater, frozenset((vote.first, vote.second))) for vote in gold)
-    assert max(asked.values()) == 1
-    right = {frozenset(("a0", "a1")): "a1", frozenset(("a2", "a3")): None}
-    assert gold
-    for vote in gold:
-        winner = {"first": vote.first, "second": vote.second, "tie": None}[vote.expected]
-        assert winner == right[frozenset((vote.first, vote.second))]
-        assert vote.chosen_by == "owner"
-    assert study.policy().snapshot() == refolded(study)
-    assert study.leaderboard().votes == 60 - len(gold)
-    study.remove_gold("a0", "a1")
-    assert [pair.first for pair in load_study("study", url).gold()] == ["a2"]
-
-
-def test_the_share_of_gold_duels() -> None:
-    study = filled(n_arms=40, gold_share=0.25, policy="UniformPair")
-    for k in range(0, 40, 2):
-        study.add_gold(f"a{k}", f"a{k + 1}", "first")
-    n = 400
-    for k in range(n):
-        rater = f"rater {k % 40}"
-        study.tell(study.ask(rater), "first", rater)
-    gold = sum(vote.kind is DuelKind.GOLD for vote in study.votes())
-    # A rater has ten duels, and twenty gold pairs to see: it is a coin each time, but for gold pairs that are out (none here)
-    # and those met by chance. Six standard deviations.
-    assert abs(gold - 0.25 * n) < 6 * np.sqrt(n * 0.25 * 0.75)
-
-
-def test_gold_pairs_of_arms_that_are_there() -> None:
-    study = filled()
-    with pytest.raises(UnknownArm, match="'z' is not in this study"):
-        study.add_gold("a0", "z", "first")
-    with pytest.raises(InvalidInput, match="outcome is 'skip'; a gold pair has an answer"):
-        study.add_gold("a0", "a1", "skip")
-    with pytest.raises(InvalidInput, match="with itself"):
-        study.add_gold("a0", "a0", "tie")
-    study.change(gold_share=1.0)
-    study.add_gold("a0", "a1", "first")
-    study.retire(["a0"])
-    assert study.ask("ana").kind is DuelKind.NORMAL
-    assert study.ask("ben", candidates=["a2", "a3"]).kind is DuelKind.NORMAL
-
-
-# -- why ---------------------------------------------------------------------------------
-
-
-def test_why_this_pair() -> None:
-    study = filled(policy="LocalPairUCB", random_share=0.5, n_arms=6)
-    play(study, 40)
-    duel = study.ask("dora")
-    said = study.why(duel)
-    x, policy = features(6).astype(np.float64), study.policy()
-    first, second = (x[arm.number] for arm in (duel.first, duel.second))
-    width = np.sqrt((first - second) @ np.linalg.inv(policy.precision_) @ (first - second))
-    utilities = x @ policy.theta_ - (x @ policy.theta_).mean()
-    assert said.width == pytest.approx(width)
-    assert said.utility_first == pytest.approx(utilities[duel.first.number])
-    assert said.chance_first == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
-    assert [each.arm for each in said.considered] == [f"a{k}" for k in np.argsort(-utilities)]
-    assert (said.chosen_by, said.chance, said.candidates) == (duel.chosen_by, duel.chance, 6)
-    assert study.why(duel.id) == said
-    kinds = {study.why(vote.duel_id).chosen_by for vote in study.votes()}
-    assert kinds == {"policy", "random"}
-    assert "LocalPairUCB gives them" in str(said)
-    with pytest.raises(UnknownDuel):
-        study.why(999)
-
-
-def test_why_a_gold_pair() -> None:
-    study = filled(gold_share=1.0)
-    study.add_gold("a0", "a1", "first")
-    said = study.why(study.ask("ana"))
-    assert said.kind is DuelKind.GOLD
-    assert "gold pair" in str(said)
-
-
-def test_duels_are_told_by_themselves_or_by_id() -> None:
-    study = filled()
-    duel = study.ask("ana")
-    assert study.tell(duel, "first", "ana", reason="blue") == study.tell(duel.id, "first", "ana")
-    assert study.votes()[0].reason == "blue"
-    assert study.undo(duel, "ana").reason is None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
-from duelist.study.records import StudyDuel
+from duelist.study.records import Outcome, StudyDuel
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -117,6 +117,23 @@ def checked_seconds(seconds: float | None) -> float | None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
         raise InvalidInput(f"response_seconds is {seconds!r}; give a number of seconds of at least 0, or None")
     return float(seconds)
+
+
+def checked_outcome(outcome: str | float) -> Outcome:
+    """An outcome by its name, whose case, dashes and spaces do not matter, or as policies are told it: 1, 0 or 0.5 (a tie).
+
+    >>> [checked_outcome(said).value for said in ("Both bad", 1, 0.5)]
+    ['both_bad', 'first', 'tie']
+    """
+    words: Any = outcome
+    if isinstance(outcome, str):
+        words = outcome.strip().lower().replace("-", "_").replace(" ", "_")
+    elif not isinstance(outcome, bool) and isinstance(outcome, (int, float, np.number)):
+        words = {1.0: Outcome.FIRST, 0.0: Outcome.SECOND, 0.5: Outcome.TIE}.get(float(outcome), outcome)
+    try:
+        return Outcome(words)
+    except ValueError:
+        raise InvalidInput(f"outcome is {outcome!r}; choose one of {', '.join(Outcome)}") from None
 
 
 def one_of(kind: type[Choice], name: str, value: str) -> Choice:

@@ -56,6 +56,7 @@ class Fold:
     def forget(self) -> None:
         """Drop what is in memory; the next `follow` finds it again."""
         self._policy = None
+        self._counting_revision = None  # of a transaction that did not happen, perhaps
 
     def begin(self, tx: Transaction, arms: KnownArms) -> None:
         """Make and store the first snapshot, if there is none: the dimension and the units of the arms there are now."""
@@ -89,6 +90,20 @@ class Fold:
             learn(policy, lesson, arms)
         self._sequence = tx.counters.n_votes
         return policy
+
+    def without(self, tx: Transaction, arms: KnownArms, left_out: frozenset[str], first: int) -> bytes | None:
+        """The state after the whole log, had these raters been left out, which concerns votes from row `first` on: as a snapshot."""
+        found = tx.snapshot_before(first)
+        try:
+            policy = None if found is None else _unpacked(found[1])
+        except (zlib.error, ValueError):  # damaged: whoever needs the state folds from an older one
+            policy = None
+        if found is None or policy is None:
+            return None
+        lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in left_out]
+        for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
+            learn(policy, lesson, arms)
+        return _packed(policy)
 
     def counts(self, rater: str | None, criterion: str | None) -> bool:
         """Whether the policy learns a rater's votes on a criterion; known after `follow`."""

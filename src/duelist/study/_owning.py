@@ -12,10 +12,10 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
-from duelist.study._checks import checked_number, checked_rater, checked_text, one_of
+from duelist.study._checks import checked_number, checked_outcome, checked_rater, checked_text
 from duelist.study._settings import changed_settings
 from duelist.study._side import Side
 from duelist.study._telling import find_duel
@@ -25,7 +25,7 @@ from duelist.study.records import GoldPair, Outcome, Rater, StudyDuel, StudySett
 from duelist.study.storage import LeaseState, RaterRow, Storage, Transaction
 
 _ANSWERS: Final = (Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD)
-_AS_IT_IS: Final = -1
+_AS_IT_IS: Final[Any] = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,15 @@ class Erased:
 
     name: str | None
     votes: int
+
+
+class _Ahead(NamedTuple):
+    """A snapshot made ahead of time: with these raters left out, after that row of the log."""
+
+    counting_revision: int
+    left_out: frozenset[str]
+    sequence: int
+    body: bytes
 
 
 class Owning(ABC):
@@ -130,7 +139,7 @@ class Owning(ABC):
         Votes that count and duels that are out are counted, gold and repeated duels are not.
         """
         given = {"most_votes": total, "most_votes_per_pair": per_pair, "most_votes_per_rater": per_rater}
-        return self.change(**{name: value for name, value in given.items() if value != _AS_IT_IS})
+        return self.change(**{name: value for name, value in given.items() if value is not _AS_IT_IS})
 
     # -- raters --------------------------------------------------------------------------
 
@@ -157,23 +166,35 @@ class Owning(ABC):
         return self.rater(name)
 
     def block(self, rater: str, keep_votes: bool = False) -> Rater:
-        """Ask a rater no more, and leave their votes out of everything, or, with `keep_votes`, let them count.
+        """Ask a rater no more, take no votes from them, and leave those there are out of everything, or, with `keep_votes`, in.
 
         Duels that they have are given back. `unblock` takes it all back: the policy is then to the bit what it would be had they
-        never been blocked. `leaderboard()` shows the study without them from now on.
+        never been blocked. `leaderboard()` shows the study without them from now on, `leaderboard(everyone=True)` with them.
         """
+        ahead = self._ahead(rater, left_out=not keep_votes)
         with self._changing() as tx:
             before = self._row(rater)
             at = self._now() if before.blocked_at is None else before.blocked_at
-            self._say(tx, before._replace(blocked=True, left_out=not keep_votes, blocked_at=at))
+            self._say(tx, before._replace(blocked=True, left_out=not keep_votes, blocked_at=at), ahead)
             _give_back(tx, rater)
         return self.rater(rater)
 
     def unblock(self, rater: str) -> Rater:
         """Ask a rater again, and count their votes again, as if nothing had been."""
+        ahead = self._ahead(rater, left_out=False)
         with self._changing() as tx:
-            self._say(tx, self._row(rater)._replace(blocked=False, left_out=False, blocked_at=None))
+            self._say(tx, self._row(rater)._replace(blocked=False, left_out=False, blocked_at=None), ahead)
         return self.rater(rater)
+
+    def _ahead(self, rater: str, left_out: bool) -> _Ahead | None:
+        """Fold the log anew before anybody has to wait for it; None where nothing changes."""
+        with self._reading() as tx:
+            now = frozenset(row.name for row in self._reader.raters.values() if row.left_out)
+            then = now | {checked_rater(rater)} if left_out else now - {rater}
+            first = tx.first_vote_of(rater) if then != now else None
+            known = self._reader.known
+            body = None if first is None else known.fold.without(tx, known.arms, then, first)
+            return None if body is None else _Ahead(tx.counters.counting_revision, then, tx.counters.n_votes, body)
 
     def erase_rater(self, name: str) -> Erased:
         """Forget who a rater is: a made-up name takes the place of theirs, their attributes and reasons go; their votes stay.
@@ -187,6 +208,10 @@ class Owning(ABC):
                 return Erased(None, 0)
             if row is not None and row.erased:
                 return Erased(name, _votes_of(tx, name))
+            if tx.staged():
+                raise InvalidInput(
+                    f"an import is being taken in, which may name {name!r}; erase them when it is in the log"
+                )
             _give_back(tx, name)
             made_up = self._made_up_name(tx)
             tx.erase_rater(name, made_up)
@@ -207,7 +232,7 @@ class Owning(ABC):
         row = self._writer.raters.get(checked_rater(name))
         return RaterRow(name, {}, False, False, False, None, self._now()) if row is None else row
 
-    def _say(self, tx: Transaction, row: RaterRow) -> None:
+    def _say(self, tx: Transaction, row: RaterRow, ahead: _Ahead | None) -> None:
         """Write what is said of a rater; if other votes count now, the policy is folded anew from before the first of them."""
         before = self._row(row.name)
         if row == before:
@@ -220,17 +245,20 @@ class Owning(ABC):
         first = tx.first_vote_of(row.name)
         outdated = [] if first is None else [s for s in tx.snapshot_sequences() if s >= first]
         tx.drop_snapshots(outdated)
+        if ahead is not None and _still_right(tx, ahead, first):
+            tx.put_snapshot(ahead.sequence, ahead.body)
+            outdated = outdated if ahead.sequence < tx.counters.n_votes else []
         known = self._writer.known
         known.fold.keep(tx, known.arms, tx.counters.n_votes, anyway=bool(outdated))
 
     # -- gold pairs ----------------------------------------------------------------------
 
-    def add_gold(self, first: str, second: str, outcome: Outcome | str) -> None:
+    def add_gold(self, first: str, second: str, outcome: Outcome | str | float) -> None:
         """A pair of arms whose answer is known. A rater is asked it once, slipped in among the others (`gold_share` says how often).
 
         Arms are not judged by the answers, raters are. The same pair with another outcome replaces the one that is there.
         """
-        answer = one_of(Outcome, "outcome", outcome)
+        answer = checked_outcome(outcome)
         if answer not in _ANSWERS:
             raise InvalidInput(f"outcome is {answer.value!r}; a gold pair has an answer: {', '.join(_ANSWERS)}")
         if first == second:
@@ -266,6 +294,14 @@ class Owning(ABC):
         """Write everything there is of this study into one file, from which `restore_study` makes it again to the bit."""
         with self._storage.reading(self._id) as tx:  # all there is, an import that is on its way too
             return write_archive(tx, Path(path))
+
+
+def _still_right(tx: Transaction, ahead: _Ahead, first: int | None) -> bool:
+    """Whether a snapshot made ahead of time is what a fold would come to: nobody else has changed what it was made from."""
+    names = frozenset(row.name for row in tx.raters() if row.left_out)
+    as_then = ahead.counting_revision == tx.counters.counting_revision - 1 and ahead.left_out == names
+    old = any(lesson.root <= ahead.sequence for lesson in tx.lessons_since(ahead.sequence, everyone=True))
+    return as_then and not old and first is not None and first <= ahead.sequence
 
 
 def _rater(row: RaterRow) -> Rater:

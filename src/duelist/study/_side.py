@@ -59,6 +59,10 @@ class Side:
         if self.state in (StudyState.CLOSED, StudyState.ARCHIVED):
             return VoteRefused(f"study {self.name!r} is {self.state.value} and takes no votes; `open` opens it again")
         said = self.raters.get(rater)
+        if said is not None and said.erased:
+            return VoteRefused(
+                f"rater {rater!r} is the made-up name of somebody who was erased; their votes stay as they are"
+            )
         if said is not None and said.blocked:
             return VoteRefused(f"rater {rater!r} is blocked in study {self.name!r}; `unblock` takes that back")
         return None

@@ -27,6 +27,7 @@ from duelist.study._checks import (
     checked_contexts,
     checked_ids,
     checked_number,
+    checked_outcome,
     checked_payloads,
     checked_rater,
     checked_reason,
@@ -236,7 +237,7 @@ class Study(Owning, Filing, Deciding):
     def tell(
         self,
         duel: StudyDuel | int,
-        outcome: Outcome | str,
+        outcome: Outcome | str | float,
         rater: str,
         revise: bool = False,
         source: Source | str = Source.HUMAN,
@@ -254,7 +255,7 @@ class Study(Owning, Filing, Deciding):
         duel
             A duel that this rater was asked, or its id.
         outcome
-            "first", "second", "tie", "both_bad" or "skip".
+            "first", "second", "tie", "both_bad" or "skip"; or, as policies are told it, 1, 0 or 0.5.
         rater
             Who answers.
         revise
@@ -273,7 +274,7 @@ class Study(Owning, Filing, Deciding):
     def tell_all(
         self,
         duel: StudyDuel | int,
-        outcomes: Mapping[str, Outcome | str],
+        outcomes: Mapping[str, Outcome | str | float],
         rater: str,
         revise: bool = False,
         source: Source | str = Source.HUMAN,
@@ -292,7 +293,7 @@ class Study(Owning, Filing, Deciding):
     def _tell(
         self,
         duel: StudyDuel | int,
-        outcomes: Mapping[Any, Outcome | str],
+        outcomes: Mapping[Any, Outcome | str | float],
         rater: str,
         revise: bool,
         source: Source | str,
@@ -303,7 +304,7 @@ class Study(Owning, Filing, Deciding):
             Told(
                 duel=checked_number(duel),
                 rater=checked_rater(rater),
-                outcome=one_of(Outcome, "outcome", outcome),
+                outcome=checked_outcome(outcome),
                 source=one_of(Source, "source", source),
                 response_seconds=checked_seconds(response_seconds),
                 revise=bool(revise),

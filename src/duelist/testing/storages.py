@@ -482,6 +482,7 @@ class StorageContract:
             assert [(x.sequence, x.criterion) for x in tx.lessons_since(0)] == [(1, None), (4, "short"), (5, None)]
             tx.put_rater(rater_row("ana", left_out=True))
             assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
+            assert [lesson.sequence for lesson in tx.lessons_since(0, everyone=True)] == [1, 4, 5]
 
     def test_what_a_rater_has_seen(self, storage: Storage, study: int) -> None:
         """Their rows of the log after a row, in order, with what was shown; and the sides of all duels after a duel."""

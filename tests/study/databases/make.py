@@ -8,8 +8,8 @@ A new schema gets a new file beside the old ones, which are not made again.
 import sys
 from pathlib import Path
 
-from duelist.study import create_study
-from duelist.study.storage import ContextRow, RaterRow
+from duelist.study import Outcome, Source, Vote, create_study
+from duelist.study.storage import ContextRow, DetailRow
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
@@ -39,10 +39,23 @@ def main(path: Path) -> None:
     study.update_features(["arm 4"], [[0.5, 0.5]])
     study.retire(["arm 8"])
     study.ask("dora")
+    study.add_gold("arm 0", "arm 1", "second")
+    study.change(gold_share=1.0)
+    study.tell(study.ask("fay"), "first", "fay", reason="weil")
+    study.describe_rater("ana", age=31)
+    study.block("ben")
+    study.erase_rater("cleo")
+    study.add_votes([Vote(1, 1, Outcome.TIE, None, None, "arm 2", "arm 3", source=Source.IMPORT)])
+    study.limit(total=10_000, per_rater=500)
+    study.pause()
     with study._storage.writing(study._id) as tx:
         tx.put_contexts([ContextRow("p", {"text": "prömpt"}, tx.counters.arms_revision)])
-        tx.put_rater(RaterRow("ben", {"age": 31}, True, True, False, 1_790_000_900_000_000, 1_790_000_900_000_000))
-        tx.counters.revision += 1
+        tx.add_details([DetailRow(1, {"columns": ["x", 1]})])
+    both = create_study("both", url, criteria=["clear", "short"], goal="best", seed=4)
+    both._clock = clock
+    both.add_arms(["a", "b", "c"], [[1, 0], [0, 1], [1, 1]])
+    both.tell_all(both.ask("ana"), {"clear": "first", "short": "tie"}, "ana")
+    both.tell(both.ask("ben"), "second", "ben", criterion="short")
     study.close()
 
 

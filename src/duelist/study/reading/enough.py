@@ -111,7 +111,10 @@ def learned_enough(log: Log, features: ArrayLike | None, seed: int = 0) -> CanSt
     n = max(len(gained), 1)
     agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
     margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
-    said = f"held-out agreement is {percent(agreement)}; the second half of the votes raised it by {100 * rise:.1f} points, "
+    points = round(100 * rise, 1) + 0.0  # no minus before a zero
+    said = (
+        f"held-out agreement is {percent(agreement)}; the second half of the votes raised it by {points:.1f} points, "
+    )
     said += f"at most {100 * (rise + margin):.1f}"
     return CanStop(rise + margin <= RISE, said, "learn")
 

@@ -415,8 +415,8 @@ class Transaction(ABC):
         """A rater's rows of the log after that row, in order."""
 
     @abstractmethod
-    def lessons_since(self, sequence: int) -> list[Lesson]:
-        """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out."""
+    def lessons_since(self, sequence: int, everyone: bool = False) -> list[Lesson]:
+        """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out, or of everyone."""
 
     @abstractmethod
     def put_snapshot(self, sequence: int, body: bytes) -> None:

@@ -166,9 +166,10 @@ class SqlTransaction(ColumnsTransaction):
         found = self._rows(say.SEEN_BY, by=rater, since=sequence)
         return sorted((seen_from(row) for row in found), key=lambda row: row.sequence)
 
-    def lessons_since(self, sequence: int) -> list[Lesson]:
-        """What the log after that row teaches, in order."""
-        found = self._rows(say.LESSONS_SINCE, since=sequence, until=self._until)
+    def lessons_since(self, sequence: int, everyone: bool = False) -> list[Lesson]:
+        """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out, or of everyone."""
+        statement = say.LESSONS_OF_EVERYONE_SINCE if everyone else say.LESSONS_SINCE
+        found = self._rows(statement, since=sequence, until=self._until)
         return [lesson_from(row) for row in found]
 
     # -- snapshots -----------------------------------------------------------------------

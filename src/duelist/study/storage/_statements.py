@@ -140,7 +140,7 @@ SEEN_BY: Final = (
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
     .where(votes.c.study_id == _study, votes.c.rater == given("by"), votes.c.sequence > _since)
 )
-LESSONS_SINCE: Final = (
+LESSONS_OF_EVERYONE_SINCE: Final = (
     sa.select(
         votes.c.sequence,
         votes.c.root,
@@ -158,10 +158,10 @@ LESSONS_SINCE: Final = (
         votes.c.sequence > _since,
         votes.c.sequence <= _until,
         duels.c.kind == DuelKind.NORMAL.value,
-        votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT),
     )
     .order_by(votes.c.sequence)
 )
+LESSONS_SINCE: Final = LESSONS_OF_EVERYONE_SINCE.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT))
 
 PUT_SNAPSHOT: Final = sa.insert(snapshots)
 SNAPSHOT_BEFORE: Final = (
