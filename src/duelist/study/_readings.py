@@ -6,7 +6,7 @@ their own, so that nobody who asks or tells waits for them; what was read of the
 All of them take the same options for what they look at:
 
 context     only the arms of this group, and the votes between them
-criterion   the question, where a study asks several
+criterion   the question, where a study asks several; the first of them by default
 without     raters whose votes are left out, besides those whom the owner has left out
 everyone    True counts the votes of those as well
 retired     True ranks retired arms, too; without, their votes teach, and they are not in the reading
@@ -68,9 +68,9 @@ class _Fit(NamedTuple):
 class Readings(ABC):
     """The reading half of `Study`."""
 
+    settings: StudySettings
     _storage: Storage
     _id: int
-    settings: StudySettings
 
     @abstractmethod
     def votes(self) -> list[Vote]:
@@ -261,7 +261,7 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
     if criterion is None:
         return None if not len(known.criteria()) else of_votes == 0
     number = known.criterion_number(criterion)
-    if number is None:
+    if number is None and len(of_votes):
         there = ", ".join(map(repr, known.criteria())) or "none"
         raise InvalidInput(f"criterion is {criterion!r}, which no vote is on; there are: {there}")
     return (of_votes == 0) | (of_votes == number)

@@ -19,7 +19,7 @@ _PRECISION: Final = 1e-12
 
 
 def chances_without_own(
-    log: Log, wanted: Ints, features: ArrayLike | None, left_out: NDArray[np.bool_], ridge: float, seed: int
+    log: Log, wanted: Ints, features: ArrayLike | None, left_out: NDArray[np.bool_], ridge: float | str, seed: int
 ) -> Floats:
     """For each vote wanted the chance that it is for the first, from a fit to decided votes without those of its rater.
 

@@ -51,6 +51,8 @@ class Lettering:
 
 
 _OWN: Final = "DejaVu Sans"
+_NO_HELP: Final = ("DejaVu", "Last Resort")
+"""Families that cannot draw more than we have, or draw a box for everything."""
 
 
 @lru_cache(maxsize=1)
@@ -78,6 +80,6 @@ def _others() -> Sequence[tuple[str, frozenset[int]]]:
     found = {
         font.name: _characters(font.fname)
         for font in fontManager.ttflist
-        if font.style == "normal" and font.weight in (400, "normal", "regular") and not font.name.startswith("DejaVu")
+        if font.style == "normal" and font.weight in (400, "normal", "regular") and not font.name.startswith(_NO_HELP)
     }
     return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))

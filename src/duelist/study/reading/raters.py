@@ -137,7 +137,7 @@ def rater_statistics(
     arms: Sequence[str],
     features: ArrayLike | None = None,
     *,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     level: float = 0.95,
     false_alarms: float = 0.01,
     left_out: Collection[str] = (),
@@ -167,7 +167,7 @@ class _Judged:
     """Everything counted at once, over all raters."""
 
     def __init__(
-        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float,
+        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
         seed: int,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
