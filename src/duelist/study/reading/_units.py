@@ -89,7 +89,7 @@ class Units:
         n = self.n_raters
         same = np.bincount(rater, theirs[np.arange(len(chosen)), answer], n)
         votes = np.bincount(rater, minlength=n)
-        mine = np.bincount(rater * _TURNED.size + answer, minlength=n * _TURNED.size).reshape(n, -1)
+        mine = np.bincount(rater * _TURNED.size + answer, minlength=n * _TURNED.size).reshape(n, _TURNED.size)
         others = np.stack([np.bincount(rater, theirs[:, k], n) for k in range(_TURNED.size)], axis=1)
         expected = ((mine + mine[:, _TURNED]) * (others + others[:, _TURNED])).sum(axis=1) / 4.0
         found: list[float | None] = []
@@ -115,7 +115,7 @@ class Units:
         last = newest[newest >= 0]
         n_units = self.n_units
         cell = self.unit[last] * _TURNED.size + self.answer[last]
-        table = np.bincount(cell, minlength=n_units * _TURNED.size).reshape(n_units, -1)
+        table = np.bincount(cell, minlength=n_units * _TURNED.size).reshape(n_units, _TURNED.size)
         table = table[table.sum(axis=1) > 1]
         found = krippendorff_alpha(np.concatenate([table, table[:, _TURNED]]))
         return None if np.isnan(found) else found

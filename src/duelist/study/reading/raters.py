@@ -219,15 +219,16 @@ class _Judged:
         mine = slice(int(self.starts[k]), int(self.starts[k + 1]))
         first, chance = self.first[mine], self.chance[mine]
         n, won = len(first), int(first.sum())
-        favoured = first == (chance > 0.5)
-        likely = np.maximum(chance, 1.0 - chance)
+        informed = chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
+        favoured = (first == (chance > 0.5))[informed]
+        likely = np.maximum(chance, 1.0 - chance)[informed]
         low, high = binomial_interval(won, n, self.level)
         return RaterStatistics(
             first_share=won / n if n else None,
             first_low=low,
             first_high=high,
-            agreement_model=float(favoured.mean()) if n else None,
-            expected_model=float(likely.mean()) if n else None,
+            agreement_model=float(favoured.mean()) if len(favoured) else None,
+            expected_model=float(likely.mean()) if len(likely) else None,
             reasons=(
                 *((DISAGREES,) if self._disagrees(likely, int(favoured.sum())) else ()),
                 *((ONE_SIDED,) if self._one_sided(chance, won) else ()),
