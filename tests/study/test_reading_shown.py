@@ -197,6 +197,17 @@ def test_letters_that_no_font_has_become_boxes():
     assert shortened("two\nlines", 20) == "two lines"
 
 
+def test_a_study_and_its_verdict_show_themselves():
+    study = create_study("<s>", storage="memory", policy="MaxInP")
+    study.add_arms(["<a>", "b"], np.eye(2))
+    study.tell(study.ask("ana").id, "first", "ana")
+    cells = Cells(study._repr_html_())
+    assert cells.others == ["b"]
+    assert cells.rows == [["policy", "MaxInP"], ["arms", "2"], ["duels", "1"], ["votes", "1"]]
+    assert "&lt;s&gt;" in study._repr_html_()
+    assert "<a>" not in study.recommend()._repr_html_()
+
+
 def test_a_study_draws_itself(tmp_path):
     study = create_study("s", storage="memory", policy="MaxInP")
     study.add_arms(["a", "b", "c"], np.eye(3))

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from html import escape
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -68,6 +69,7 @@ class _Fit(NamedTuple):
 class Readings(ABC):
     """The reading half of `Study`."""
 
+    name: str
     settings: StudySettings
     _storage: Storage
     _id: int
@@ -151,6 +153,19 @@ class Readings(ABC):
         scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what the study is, and how far it has come."""
+        with self._storage.viewing(self._id) as tx:
+            counters = tx.counters
+        shown = {
+            "policy": self.settings.policy,
+            "arms": counters.n_arms,
+            "duels": counters.n_duels,
+            "votes": counters.n_votes,
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in shown.items())
+        return f"<div><b>{escape(self.name)}</b><table>{cells}</table></div>"
 
     # -- inside --------------------------------------------------------------------------
 
