@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch crash lint bench bench-study bonus figures frontier clean
+.PHONY: install postgres demo test test-torch crash lint bench bench-study bench-readings intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -70,6 +70,15 @@ bench: install
 bench-study: install
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
+
+# Readings of a large log, beside evalica, which nothing else here needs.
+bench-readings: install
+	$(BIN)/python -m pip install --quiet evalica
+	$(BIN)/python -m benchmarks.readings --page docs/benchmarks-readings.md
+
+# How often the leaderboard's intervals hold the truth: some fifteen minutes.
+intervals: install
+	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
 
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes.
 bonus: install

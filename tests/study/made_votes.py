@@ -35,5 +35,20 @@ def made_votes(rng, utilities, n, raters=1, chosen_by=ChosenBy.POLICY, start=1):
     ]
 
 
+def davidson_votes(rng, utilities, n, nu, raters=1):
+    """`n` votes on uniformly random pairs: odds exp(u/2) for one, exp(-u/2) for the other, nu for a tie, u their difference."""
+    k = len(utilities)
+    first = rng.integers(k, size=n)
+    second = (first + rng.integers(1, k, size=n)) % k
+    gap = utilities[first] - utilities[second]
+    odds = np.stack([np.exp(gap / 2), np.exp(-gap / 2), np.full(n, nu)])
+    place = rng.random(n) * odds.sum(axis=0)
+    answer = (place[None] > np.cumsum(odds, axis=0)).sum(axis=0)
+    return [
+        vote(1 + t, f"a{i}", f"a{j}", ("first", "second", "tie")[a], f"r{t % raters}")
+        for t, (i, j, a) in enumerate(zip(first, second, answer, strict=True))
+    ]
+
+
 def names(n):
     return [f"a{k}" for k in range(n)]

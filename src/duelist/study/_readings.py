@@ -6,7 +6,7 @@ their own, so that nobody who asks or tells waits for them; what was read of the
 All of them take the same options for what they look at:
 
 context     only the arms of this group, and the votes between them
-criterion   the question, where a study asks several
+criterion   the question, where a study asks several; the first of them by default
 without     raters whose votes are left out, besides those whom the owner has left out
 everyone    True counts the votes of those as well
 retired     True ranks retired arms, too; without, their votes teach, and they are not in the reading
@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from html import escape
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -68,9 +69,10 @@ class _Fit(NamedTuple):
 class Readings(ABC):
     """The reading half of `Study`."""
 
+    name: str
+    settings: StudySettings
     _storage: Storage
     _id: int
-    settings: StudySettings
 
     @abstractmethod
     def votes(self) -> list[Vote]:
@@ -151,6 +153,19 @@ class Readings(ABC):
         scope, options = split(context, options)
         seen = self._seen(scope)
         return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what the study is, and how far it has come."""
+        with self._storage.viewing(self._id) as tx:
+            counters = tx.counters
+        shown = {
+            "policy": self.settings.policy,
+            "arms": counters.n_arms,
+            "duels": counters.n_duels,
+            "votes": counters.n_votes,
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in shown.items())
+        return f"<div><b>{escape(self.name)}</b><table>{cells}</table></div>"
 
     # -- inside --------------------------------------------------------------------------
 
@@ -261,7 +276,7 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
     if criterion is None:
         return None if not len(known.criteria()) else of_votes == 0
     number = known.criterion_number(criterion)
-    if number is None:
+    if number is None and len(of_votes):
         there = ", ".join(map(repr, known.criteria())) or "none"
         raise InvalidInput(f"criterion is {criterion!r}, which no vote is on; there are: {there}")
     return (of_votes == 0) | (of_votes == number)

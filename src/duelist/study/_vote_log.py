@@ -189,7 +189,7 @@ class VoteLog:
             "rater": self._raters.numbers(new.rater) - 1,
             "duel": duel,
             "told_at": told_at,
-            "seconds": np.array(new.response_seconds, np.float64),
+            "seconds": np.array(new.response_microseconds, np.float64) / 1e6,
             "criterion": self._criteria.numbers([name or None for name in new.criterion]),
             **{name: duels[name][at] for name in ("context", "chosen_by", "chance", "kind", "expected")},
         }

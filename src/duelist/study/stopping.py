@@ -11,6 +11,8 @@ only the prior does.
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,10 @@ Bools = NDArray[np.bool_]
 
 class Recommended(Verdict[str]):
     """A verdict on arms by their ids."""
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it says, in words."""
+        return f"<div>{escape(str(self))}</div>"
 
 
 def still_possible(gap: Floats, variance: Floats, prior_variance: Floats, connected: Bools, delta: float) -> Bools:

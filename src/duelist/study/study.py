@@ -41,6 +41,7 @@ from duelist.study._gold import gold_duel
 from duelist.study._importing import Described
 from duelist.study._limits import within_limits
 from duelist.study._owning import Owning
+from duelist.study._plotting import Plotting
 from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
 from duelist.study._times import moment as _time
@@ -49,7 +50,7 @@ from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transactio
 from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
 
 
-class Study(Owning, Filing, Deciding):
+class Study(Owning, Filing, Deciding, Plotting):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all

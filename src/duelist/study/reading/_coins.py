@@ -32,19 +32,21 @@ def tails(chances: Floats, successes: int) -> tuple[float, float]:
     return float(min(mass[: successes + 1].sum(), 1.0)), float(min(mass[successes:].sum(), 1.0))
 
 
-def surely_above(threshold: float, chances: Floats, successes: int) -> tuple[bool, bool]:
-    """Whether the lower and the upper tail exceed a threshold for certain, by the normal distribution and its largest error."""
-    variance = float((chances * (1.0 - chances)).sum())
+def clearly_above(threshold: float, chances: Floats, successes: int) -> tuple[bool, bool]:
+    """Whether the lower and the upper tail exceed a threshold so clearly that there is no need to compute them.
+
+    Either the normal distribution says so whatever its error, or it says twenty times the threshold and the standard deviation is
+    at least 5: its tails are then wrong by a factor of two or three, not of twenty.
+    """
+    spread = chances * (1.0 - chances)
+    variance = float(spread.sum())
     if variance <= 0.0:
         return False, False
     deviation = np.sqrt(variance)
     over = (successes - chances.sum()) / deviation
-    error = (
-        _BERRY_ESSEEN
-        * float((chances * (1.0 - chances) * (1.0 - 2.0 * chances * (1.0 - chances))).sum())
-        / variance**1.5
-    )
-    return bool(ndtr(over) - error > threshold), bool(ndtr(-over) - error > threshold)
+    error = _BERRY_ESSEEN * float((spread * (1.0 - 2.0 * spread)).sum()) / variance**1.5
+    enough = min(threshold + error, 20.0 * threshold if deviation >= 5.0 else 1.0)
+    return bool(ndtr(over) > enough), bool(ndtr(-over) > enough)
 
 
 def distribution(chances: Floats) -> Floats:

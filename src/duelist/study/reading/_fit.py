@@ -34,6 +34,12 @@ FEW: Final = 300
 """Up to so many arms without features Newton's steps are solved whole."""
 _STEPS: Final = 100
 _PRECISION: Final = 1e-18
+_ROUNDING: Final = 1e-12
+"""Share of the loss by which two equal ones may differ; near the minimum a step gains less than that and is right all the same."""
+AUTO: Final = "auto"
+_ROUNDS: Final = 50
+_SAME: Final = 1e-3
+_PRIOR_PARAMETERS: Final = 3.0
 _PRIOR_TIES: Final = 0.5
 _PRIOR_VOTES: Final = 1.0
 
@@ -41,7 +47,7 @@ _PRIOR_VOTES: Final = 1.0
 def fit_utilities(
     pairs: Pairs,
     features: ArrayLike | None = None,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
     precision: float = _PRECISION,
@@ -54,15 +60,45 @@ def fit_utilities(
     at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of the origin of
     utilities: theirs is the mean over all arms. The way to the minimum is shorter from a `start` near by; it ends where a step
     would lower the loss by less than its share `precision`.
+
+    With ridge="auto" the ridge is found, too: the one that makes the votes most likely, held near 1 by a prior that is worth three
+    parameters. docs/intervals.md says when that is better.
     """
-    value = finite_floats("ridge", ridge, "a positive finite number")
-    if value.shape != () or not value > 0.0:
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number")
     x = None if features is None else _check_features(features, pairs.n_arms)
+    centred = None if x is None else x - x.mean(axis=0)
+    value = _check_ridge(ridge)
     if pairs.n_arms == 0:
-        return Posterior(np.zeros(0), covariance=np.zeros((0, 0)), ridge=float(value))
-    model = _Model(pairs, None if x is None else x - x.mean(axis=0), float(value))
-    return _posterior(model, *_newton(model, start, precision), seed)
+        return Posterior(np.zeros(0), covariance=np.zeros((0, 0)), ridge=value or 1.0)
+    if value is not None:
+        model = _Model(pairs, centred, value)
+        return _posterior(model, *_newton(model, start, precision), seed)
+    return _fit_ridge(pairs, centred, seed, start, precision)
+
+
+def _fit_ridge(pairs: Pairs, x: Floats | None, seed: int, start: Posterior | None, precision: float) -> Posterior:
+    """The ridge that explains the votes best, by expectation and maximisation; `_PRIOR_PARAMETERS` of variance 1 hold it."""
+    posterior, ridge = start, 1.0 if start is None else start.ridge
+    for _ in range(_ROUNDS):
+        model = _Model(pairs, x, ridge)
+        posterior = _posterior(model, *_newton(model, posterior, precision), seed)
+        theta = posterior.mean if x is None or posterior.theta is None else posterior.theta
+        free = len(theta) - (x is None)  # without features, the sum of utilities says nothing
+        spread = float(theta @ theta) + posterior.doubt
+        better = (free + _PRIOR_PARAMETERS) / (spread + _PRIOR_PARAMETERS)
+        if abs(np.log(better / ridge)) < _SAME:
+            break
+        ridge = better
+    return posterior if posterior is not None else fit_utilities(pairs, x, ridge, seed)
+
+
+def _check_ridge(ridge: float | str) -> float | None:
+    """The number, or None where it is to be found."""
+    if isinstance(ridge, str) and ridge == AUTO:
+        return None
+    value = finite_floats("ridge", ridge, f"a positive finite number, or {AUTO!r}")
+    if value.shape != () or not value > 0.0:
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, or {AUTO!r}")
+    return float(value)
 
 
 def _check_features(features: ArrayLike, n_arms: int) -> Floats:
@@ -168,15 +204,16 @@ def _newton(model: _Model, start: Posterior | None, precision: float) -> tuple[F
     for _ in range(_STEPS):
         by_theta, by_tie, promised = _step(model, theta, gap, tie)
         if promised <= precision * (1.0 + abs(loss)):
-            break
+            # The last step doubles the digits that are right: the same log says the same, wherever the way began.
+            return theta - by_theta, None if tie is None else tie - by_tie
         size = 1.0
         while True:
             trial, tie_trial = theta - size * by_theta, None if tie is None else tie - size * by_tie
             gap = model.gaps(trial)
-            if (new := model.loss(trial, gap, tie_trial)) <= loss or size < 1e-10:
+            if (new := model.loss(trial, gap, tie_trial)) <= loss + _ROUNDING * (1.0 + abs(loss)) or size < 1e-10:
                 break
             size /= 2.0
-        theta, tie, loss = trial, tie_trial, min(new, loss)
+        theta, tie, loss = trial, tie_trial, new
     return theta, tie
 
 
@@ -217,17 +254,21 @@ def _posterior(model: _Model, theta: Floats, tie: float | None, seed: int) -> Po
         coupling = coupling / np.sqrt(slopes.tie_twice - both @ coupling)
     utilities = model.utilities(theta)
     covariance = factor = None
+    doubt = float(coupling @ coupling)
     n = model.pairs.n_arms
     if model.x is not None:
         root = cholesky(model.curvature(slopes.gap_twice), lower=True)
+        doubt += float(np.square(solve_triangular(root, np.eye(len(root)), lower=True)).sum())
         factor = np.column_stack([solve_triangular(root, model.x.T, lower=True).T, model.x @ coupling])
     elif n <= DENSE:
         covariance = _inverse(model.curvature(slopes.gap_twice))
         covariance -= 1.0 / (n * model.ridge)  # the origin: 1 is an eigenvector of the curvature, with value ridge
         covariance += np.outer(coupling, coupling)
+        doubt = float(np.trace(covariance))
     else:
         factor = np.column_stack([_draws(model, slopes.gap_twice, seed) / np.sqrt(SKETCH), coupling])
-    return Posterior(utilities - utilities.mean(), covariance, factor, tie, model.ridge, model.x, theta)
+        doubt = float(np.square(factor).sum())
+    return Posterior(utilities - utilities.mean(), covariance, factor, tie, model.ridge, model.x, theta, doubt)
 
 
 def _inverse(matrix: Floats) -> Floats:

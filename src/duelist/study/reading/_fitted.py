@@ -105,7 +105,7 @@ def fitted(
     features: ArrayLike | None = None,
     *,
     among: Sequence[str] | None = None,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
 ) -> Fitted:

@@ -51,6 +51,8 @@ class Lettering:
 
 
 _OWN: Final = "DejaVu Sans"
+_NO_HELP: Final = ("DejaVu", "Last Resort")
+"""Families that cannot draw more than we have, or draw a box for everything."""
 
 
 @lru_cache(maxsize=1)
@@ -72,12 +74,17 @@ def _characters(path: str) -> frozenset[int]:
 
 @lru_cache(maxsize=1)
 def _others() -> Sequence[tuple[str, frozenset[int]]]:
-    """The other families of this machine, upright and regular, with what they can draw; those that can draw most first."""
+    """The other families of this machine with what they can draw; those that can draw most first."""
     from matplotlib.font_manager import fontManager
 
-    found = {
-        font.name: _characters(font.fname)
-        for font in fontManager.ttflist
-        if font.style == "normal" and font.weight in (400, "normal", "regular") and not font.name.startswith("DejaVu")
-    }
+    found: dict[str, frozenset[int]] = {}
+    for font in sorted(fontManager.ttflist, key=_plainness):
+        if not font.name.startswith(_NO_HELP) and font.name not in found:
+            found[font.name] = _characters(font.fname)
     return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _plainness(font: Any) -> tuple[bool, int, str]:
+    """Upright before slanted, regular before bold."""
+    weight = font.weight if isinstance(font.weight, int) else 400
+    return font.style != "normal", abs(weight - 400), str(font.fname)

@@ -34,6 +34,8 @@ class Posterior:
     """Those that utilities are linear in, if they are."""
     theta: Floats | None = None
     """What was fitted, for the next fit to begin with."""
+    doubt: float = 0.0
+    """Sum of the variances of what was fitted."""
 
     @property
     def variance(self) -> Floats:

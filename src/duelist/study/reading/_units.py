@@ -13,7 +13,8 @@ from duelist.study.reading.agreement import krippendorff_alpha
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_LOW, _HIGH, _TIE, _BAD, ANSWERS = range(5)
+_LOW, _HIGH, _TIE, _BAD = range(4)
+ANSWERS: Final = 4
 _TURNED: Final = np.array([_HIGH, _LOW, _TIE, _BAD])
 
 
@@ -34,7 +35,7 @@ class Units:
         n_contexts = int(log.context.max(initial=0)) + 1
         keys, self.unit = numbered(pair * n_contexts + log.context[answered], log.n_arms**2 * n_contexts)
         self.n_units = len(keys)
-        self.counts = np.append(left_out, False)[self.rater] == 0
+        self.counts = ~np.append(left_out, False)[self.rater]
         self.decided = outcome <= SECOND
         self._others()
 
@@ -43,13 +44,12 @@ class Units:
         n_units = self.n_units
         counted = self.counts
         everyone = np.bincount(self.unit[counted] * ANSWERS + self.answer[counted], minlength=n_units * ANSWERS)
-        self.by_unit = everyone.reshape(n_units, ANSWERS)[:, : _BAD + 1]
         width = self.n_raters + 1
         own_key, own = numbered(self.unit * width + self.rater + 1, n_units * width)
         mine = np.bincount(own[counted] * ANSWERS + self.answer[counted], minlength=len(own_key) * ANSWERS)
-        nobody = self.rater < 0  # two votes of nobody we know may be of two people
-        mine = mine.reshape(len(own_key), ANSWERS)[:, : _BAD + 1][own]
-        self.others = self.by_unit[self.unit] - np.where(nobody[:, None], 0, mine)
+        mine = mine.reshape(len(own_key), ANSWERS).astype(np.int32)
+        mine[own_key % width == 0] = 0  # two votes of nobody we know may be of two people
+        self.others = everyone.reshape(n_units, ANSWERS).astype(np.int32)[self.unit] - mine[own]
         self.own = own
 
     def by_rater(self) -> dict[str, list[Any]]:
@@ -89,8 +89,8 @@ class Units:
         n = self.n_raters
         same = np.bincount(rater, theirs[np.arange(len(chosen)), answer], n)
         votes = np.bincount(rater, minlength=n)
-        mine = np.bincount(rater * _TURNED.size + answer, minlength=n * _TURNED.size).reshape(n, -1)
-        others = np.stack([np.bincount(rater, theirs[:, k], n) for k in range(_TURNED.size)], axis=1)
+        mine = np.bincount(rater * ANSWERS + answer, minlength=n * ANSWERS).reshape(n, ANSWERS)
+        others = np.stack([np.bincount(rater, theirs[:, k], n) for k in range(ANSWERS)], axis=1)
         expected = ((mine + mine[:, _TURNED]) * (others + others[:, _TURNED])).sum(axis=1) / 4.0
         found: list[float | None] = []
         for agreed, by_chance, count in zip(same.tolist(), expected.tolist(), votes.tolist(), strict=True):
@@ -114,8 +114,8 @@ class Units:
         newest[self.own[counted]] = counted  # of several the last one stays
         last = newest[newest >= 0]
         n_units = self.n_units
-        cell = self.unit[last] * _TURNED.size + self.answer[last]
-        table = np.bincount(cell, minlength=n_units * _TURNED.size).reshape(n_units, -1)
+        cell = self.unit[last] * ANSWERS + self.answer[last]
+        table = np.bincount(cell, minlength=n_units * ANSWERS).reshape(n_units, ANSWERS)
         table = table[table.sum(axis=1) > 1]
         found = krippendorff_alpha(np.concatenate([table, table[:, _TURNED]]))
         return None if np.isnan(found) else found

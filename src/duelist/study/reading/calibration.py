@@ -79,7 +79,7 @@ def calibration(
     *,
     bins: int = 10,
     folds: int = 5,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     level: float = 0.95,
     seed: int = 0,
 ) -> Calibration:
@@ -107,7 +107,9 @@ def calibration(
     return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
 
 
-def _predicted(log: Log, features: ArrayLike | None, folds: int, ridge: float, seed: int) -> tuple[Floats, Floats]:
+def _predicted(
+    log: Log, features: ArrayLike | None, folds: int, ridge: float | str, seed: int
+) -> tuple[Floats, Floats]:
     """The chances that the first wins and of a tie, for each vote from a fit that has not seen it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))

@@ -179,23 +179,19 @@ def draw_raters(found: Raters, most: int = 40) -> Figure:
     heights = np.arange(len(rows))
     colours = [_RED if row.outlier else _BLUE for row in rows]
     _dots(agree, rows, heights, colours, "agreement_model")
-    expected = [
-        (row.expected_model, height)
-        for row, height in zip(rows, heights, strict=True)
-        if row.expected_model is not None
-    ]
-    agree.plot([x for x, _ in expected], [y for _, y in expected], "|", color=_GREY, markersize=11, label="expected")
-    agree.set(xlabel="agrees with the others' fit", xlim=(0, 1.02))
-    if expected:
-        agree.legend(loc="upper left", frameon=False, fontsize=8)
+    known = [k for k, row in enumerate(rows) if row.expected_model is not None]
+    agree.plot([rows[k].expected_model or 0.0 for k in known], heights[known], "|", color=_GREY, markersize=11)
+    agree.set(xlabel="agrees with the others' fit (line: expected)", xlim=(0, 1.02))
     _dots(side, rows, heights, colours, "first_share")
     for row, height, colour in zip(rows, heights, colours, strict=True):
         if row.first_share is not None:
             side.plot([row.first_low, row.first_high], [height, height], color=colour, linewidth=1.4)
     side.axvline(0.5, color=_GREY, linewidth=0.8, linestyle=":")
-    side.set(xlabel=f"votes for the first, with {percent(found.level)} interval", xlim=(0, 1))
+    side.set(xlabel=f"votes for the first, with {percent(found.level)} interval", xlim=(-0.02, 1.02))
     pace.barh(heights, [row.median_seconds or 0.0 for row in rows], color="#b9cfe8", height=0.6)
     pace.set(xlabel="median seconds a vote")
+    if not any(row.median_seconds for row in rows):
+        pace.set(xlabel="seconds a vote are not known", xlim=(0, 1), xticks=())
     _name(agree, "y", heights, [row.rater for row in rows])
     agree.set_ylim(len(rows) - 0.4, -0.6)
     for frame in (agree, side, pace):

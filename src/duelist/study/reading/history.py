@@ -63,7 +63,7 @@ def history(
     *,
     among: Sequence[str] | None = None,
     points: int = 40,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     seed: int = 0,
 ) -> History:
     """The chance of being best at `points` moments, evenly spread over the votes: as if one had looked then.

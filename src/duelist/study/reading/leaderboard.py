@@ -105,7 +105,7 @@ def leaderboard(
     features: ArrayLike | None = None,
     *,
     among: Sequence[str] | None = None,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     level: float = 0.95,
     top: int | None = None,
     seed: int = 0,

@@ -126,7 +126,7 @@ def win_chances(
     features: ArrayLike | None = None,
     *,
     among: Sequence[str] | None = None,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     seed: int = 0,
 ) -> WinChances:
     """The chance that each arm wins against each other, and of a tie, by Davidson's model where there are ties."""

@@ -64,7 +64,7 @@ def progress(
     *,
     among: Sequence[str] | None = None,
     delta: float = 0.05,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     seed: int = 0,
 ) -> Progress:
     """How sure the leader is, and how many arms may still be better."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.errors import InvalidInput
-from duelist.study.reading._coins import surely_above, tails
+from duelist.study.reading._coins import clearly_above, tails
 from duelist.study.reading._judging import chances_without_own
 from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
 from duelist.study.reading._table import Shown, Table, columns_of
@@ -137,7 +137,7 @@ def rater_statistics(
     arms: Sequence[str],
     features: ArrayLike | None = None,
     *,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     level: float = 0.95,
     false_alarms: float = 0.01,
     left_out: Collection[str] = (),
@@ -167,7 +167,7 @@ class _Judged:
     """Everything counted at once, over all raters."""
 
     def __init__(
-        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float,
+        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
         seed: int,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
@@ -197,10 +197,7 @@ class _Judged:
             "ties": self._count(named & (log.outcome == TIE)).tolist(),
             "both_bad": self._count(named & (log.outcome == BOTH_BAD)).tolist(),
             "skips": self._count(named & (log.outcome == SKIP)).tolist(),
-            "median_seconds": [
-                float(np.median(seconds)) if len(seconds) else None
-                for seconds in _by_rater(log, log.seconds, named & ~np.isnan(log.seconds))
-            ],
+            "median_seconds": list(map(_median, _by_rater(log, log.seconds, named & ~np.isnan(log.seconds)))),
             "votes_per_hour": self._pace(),
             "gold": golds.tolist(),
             "gold_right": [r / n if n else None for r, n in zip(right.tolist(), golds.tolist(), strict=True)],
@@ -212,22 +209,22 @@ class _Judged:
         """Votes an hour by the median time between one vote of a rater and the next."""
         timed = self.named & (self.log.told_at != NO_TIME)
         gaps = (np.diff(np.sort(times)) / 1e6 for times in _by_rater(self.log, self.log.told_at, timed))
-        medians = (float(np.median(gap)) if len(gap) else 0.0 for gap in gaps)
-        return [3600.0 / gap if gap > 0.0 else None for gap in medians]
+        return [3600.0 / middle if (middle := _median(gap)) else None for gap in gaps]
 
     def row(self, k: int) -> RaterStatistics:
         mine = slice(int(self.starts[k]), int(self.starts[k + 1]))
         first, chance = self.first[mine], self.chance[mine]
         n, won = len(first), int(first.sum())
-        favoured = first == (chance > 0.5)
-        likely = np.maximum(chance, 1.0 - chance)
+        informed = chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
+        favoured = (first == (chance > 0.5))[informed]
+        likely = np.maximum(chance, 1.0 - chance)[informed]
         low, high = binomial_interval(won, n, self.level)
         return RaterStatistics(
             first_share=won / n if n else None,
             first_low=low,
             first_high=high,
-            agreement_model=float(favoured.mean()) if n else None,
-            expected_model=float(likely.mean()) if n else None,
+            agreement_model=float(favoured.mean()) if len(favoured) else None,
+            expected_model=float(likely.mean()) if len(likely) else None,
             reasons=(
                 *((DISAGREES,) if self._disagrees(likely, int(favoured.sum())) else ()),
                 *((ONE_SIDED,) if self._one_sided(chance, won) else ()),
@@ -236,12 +233,12 @@ class _Judged:
         )
 
     def _disagrees(self, likely: Floats, favoured: int) -> bool:
-        if surely_above(self.threshold, likely, favoured)[0]:
+        if clearly_above(self.threshold, likely, favoured)[0]:
             return False
         return tails(likely, favoured)[0] <= self.threshold
 
     def _one_sided(self, chance: Floats, won: int) -> bool:
-        if all(surely_above(self.threshold / 2.0, chance, won)):
+        if all(clearly_above(self.threshold / 2.0, chance, won)):
             return False
         return 2.0 * min(tails(chance, won)) <= self.threshold
 
@@ -251,6 +248,13 @@ def _by_rater(log: Log, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list
     kept = np.flatnonzero(chosen)
     order = kept[_order(log.rater[kept], len(log.raters))]
     return np.split(values[order], np.searchsorted(log.rater[order], np.arange(1, len(log.raters))))[: len(log.raters)]
+
+
+def _median(values: NDArray[Any]) -> float | None:
+    """As `np.median`, which takes longer to begin than to sort the votes of a rater."""
+    n = len(values)
+    ordered = np.sort(values)
+    return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0 if n else None
 
 
 def _order(rater: NDArray[Any], n: int) -> Ints:

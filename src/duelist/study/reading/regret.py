@@ -76,7 +76,7 @@ def estimated_regret(
     features: ArrayLike | None = None,
     *,
     groups: Sequence[str | None] | None = None,
-    ridge: float = 1.0,
+    ridge: float | str = 1.0,
     level: float = 0.95,
     seed: int = 0,
 ) -> RegretEstimate:

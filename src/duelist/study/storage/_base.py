@@ -153,7 +153,7 @@ class StagedRow(NamedTuple):
 
 
 class VoteColumns(NamedTuple):
-    """Rows of the log by column, as the database holds them; see `VoteRow`."""
+    """Rows of the log by column, as the database holds them; see `VoteRow`. Seconds come as whole microseconds."""
 
     sequence: Sequence[int]
     root: Sequence[int]
@@ -161,7 +161,7 @@ class VoteColumns(NamedTuple):
     rater: Sequence[str | None]
     outcome: Sequence[str | None]
     told_at: Sequence[int | None]
-    response_seconds: Sequence[float | None]
+    response_microseconds: Sequence[int | None]
     criterion: Sequence[str | None]
 
 

@@ -1,0 +1,148 @@
+"""`make bench-readings`: readings of a large log, cold and when a few votes are new, beside evalica; docs/benchmarks-readings.md.
+
+    python -m benchmarks.readings [--votes 100000] [--arms 100] [--page docs/benchmarks-readings.md]
+
+The log has ties, 64 raters, and lies in an SQLite file. Cold: the study was opened just now, nothing of it is in memory. Warm: three votes
+have been added since the last reading. evalica is given the same votes as lists that are in memory already, and returns scores
+without intervals; beside it stands the time to read those lists from the database, which every reading of ours includes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.intervals import answers
+from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
+
+READINGS = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")
+REPEATS = 5
+NU = 0.6
+
+
+def filled(url: str, votes: int, arms: int) -> None:
+    rng = np.random.default_rng(0)
+    utilities = rng.normal(size=arms)
+    first = rng.integers(arms, size=votes)
+    second = (first + rng.integers(1, arms, size=votes)) % arms
+    outcome = answers(utilities[first] - utilities[second], NU, rng.random(votes))
+    names = (Outcome.FIRST, Outcome.SECOND, Outcome.TIE)
+    study = create_study("log", url)
+    ids = [f"arm {k}" for k in range(arms)]
+    study.add_arms(ids, np.eye(arms))
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    study.add_votes(
+        Vote(
+            k + 1, k + 1, names[outcome[k]], f"rater {k % 64}", start + timedelta(seconds=k), ids[first[k]], ids[second[k]],
+            source=Source.HUMAN, response_seconds=3.0,
+        )
+        for k in range(votes)
+    )  # fmt: skip
+    study.close()
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Seconds on the clock, seconds of the processor, and the result."""
+    clock, processor = time.perf_counter(), time.process_time()
+    result = call()
+    return time.perf_counter() - clock, time.process_time() - processor, result
+
+
+def add_votes(study: Study, k: int) -> None:
+    for answer in ("first", "tie", "second"):
+        study.tell(study.ask(f"new {k}").id, answer, f"new {k}")
+
+
+def median(times: list[tuple[float, float, Any]]) -> str:
+    clock, processor = (1e3 * float(np.median([each[part] for each in times])) for part in (0, 1))
+    return f"{clock:,.0f} ({processor:,.0f})"
+
+
+def readings_table(url: str) -> list[str]:
+    lines = ["| reading | cold, ms (of the processor) | three votes are new, ms |", "|---|---:|---:|"]
+    for name in READINGS:
+        cold, warm = [], []
+        for k in range(REPEATS):
+            study = load_study("log", url)
+            cold.append(timed(getattr(study, name)))
+            add_votes(study, k)
+            warm.append(timed(getattr(study, name)))
+            study.close()
+        lines.append(f"| {name} | {median(cold)} | {median(warm)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def evalica_table(url: str) -> list[str]:
+    import evalica
+
+    study = load_study("log", url)
+    seconds = timed(study.votes)
+    votes = [vote for vote in seconds[2] if vote.outcome in ("first", "second", "tie")]
+    winner = {
+        Outcome.FIRST: evalica.Winner.X,
+        Outcome.SECOND: evalica.Winner.Y,
+        Outcome.TIE: evalica.Winner.Draw,
+    }
+    sides = [vote.first for vote in votes], [vote.second for vote in votes], [winner[vote.outcome] for vote in votes]
+    lines = [
+        "| evalica | ms (of the processor) |",
+        "|---|---:|",
+        f"| the votes as a list of objects | {median([seconds])} |",
+    ]
+    for name in ("counting", "bradley_terry", "newman", "elo", "eigen", "pagerank"):
+        function = getattr(evalica, name)
+        times = [timed(lambda function=function: function(*sides)) for _ in range(REPEATS)]
+        lines.append(f"| {name} | {median(times)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--votes", type=int, default=100_000)
+    parser.add_argument("--arms", type=int, default=100)
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'log.db'}"
+        filled(url, options.votes, options.arms)
+        ours = readings_table(url)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        theirs = evalica_table(url)
+    load = os.getloadavg()[0]
+    page = "\n".join(
+        [
+            "# Readings of a large log",
+            "",
+            f"Made by `make bench-readings`: {options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
+            f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The machine had "
+            f"{load:.1f} other programs running on average: the time of the processor is the fairer one. The largest size of the process, "
+            f"with what filled the study, was {most:,.0f} MiB.",
+            "",
+            *ours,
+            "",
+            f"evalica {importlib.metadata.version('evalica')} on the same votes, in memory as lists already; scores without intervals:",
+            "",
+            *theirs,
+            "",
+        ]
+    )
+    print(page)
+    if options.page is not None:
+        options.page.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
