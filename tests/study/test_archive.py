@@ -62,7 +62,7 @@ def eventful(storage: str, clock: Clock) -> Study:
     with study._storage.writing(study._id) as tx:
         tx.put_contexts([ContextRow("p", {"text": "prömpt"}, tx.counters.arms_revision)])
         tx.add_details([DetailRow(2, {"columns": [1, "x"]})])
-        tx.add_staged([StagedRow(1, 7, bytes(range(256)))])
+        tx.add_staged([StagedRow(1, 2**40, bytes(range(256)))])
     return study
 
 
