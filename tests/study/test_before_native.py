@@ -70,4 +70,3 @@ def test_the_policy_is_the_log_learned_again_by_this_release(name, url):
     assert one.policy().snapshot() == other.policy().snapshot()
     again = load_study(name, url)
     assert again.policy().snapshot() == one.policy().snapshot()
-

@@ -64,12 +64,15 @@ def test_all_but_one_pair_out(policy: str) -> None:
         study.ask("one too many")
 
 
-def test_a_policy_at_a_loss_leaves_it_to_chance_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duelist.study._choosing.considered", lambda *_: None)
-    study = strict(n_arms=5)
-    first, second = study.ask("ana"), study.ask("ben")
-    assert (first.chosen_by, first.chance) == (ChosenBy.RANDOM, pytest.approx(1 / 10))
-    assert (second.chosen_by, second.chance) == (ChosenBy.RANDOM, pytest.approx(1 / 9))
+def test_what_is_left_to_chance_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of too many arms the policy looks at two, whose pair is out: chance finds another, with its chance."""
+    monkeypatch.setattr("duelist.study._choosing.most_considered", lambda _: 2)
+    study = strict(n_arms=3)
+    duels = [study.ask(f"rater {k}") for k in range(3)]
+    assert len({pair(duel) for duel in duels}) == 3
+    by_chance = [(k, duel.chance) for k, duel in enumerate(duels) if duel.chosen_by is ChosenBy.RANDOM]
+    assert by_chance
+    assert all(chance == pytest.approx(1 / (3 - k)) for k, chance in by_chance)
 
 
 # -- pairs that a rater has answered -----------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning, UnknownArm
-from duelist.policies import CompiledPolicy
+from duelist.policies import Policy
 from duelist.study import (
     ChosenBy,
     Outcome,
@@ -15,7 +15,7 @@ from duelist.study import (
     Study,
     Vote,
     _fold,
-    _importing,
+    _staging,
     create_study,
     load_study,
     standing,
@@ -104,7 +104,7 @@ def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.
     other.policy()
     play(study, 20)
 
-    def interrupted(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
+    def interrupted(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
         if lesson.sequence == 33:
             raise KeyboardInterrupt
         _learn(policy, lesson, arms)
@@ -243,18 +243,18 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
     assert study.votes()[300].told_at > votes[-1].told_at
 
 
-def test_a_long_import_is_written_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_import_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Still all or none, and the same policy; with snapshots on the way, from which a revision can start."""
-    whole, stretched = filled("whole"), filled("stretched")
+    whole, parted = filled("whole"), filled("parted")
     whole.add_votes(history(1000))
-    monkeypatch.setattr(_importing, "STRETCH", 300)
-    stretched.add_votes(history(1000))
-    assert snapshots(stretched) == [0, 300, 600, 900]
-    assert stretched.policy().snapshot() == whole.policy().snapshot() == rebuilt(stretched).snapshot()
+    monkeypatch.setattr(_staging, "PART", 300)
+    parted.add_votes(history(1000))
+    assert snapshots(parted) == [0, 300, 600, 900]
+    assert parted.policy().snapshot() == whole.policy().snapshot() == rebuilt(parted).snapshot()
     bad = Vote(1001, 1001, Outcome.TIE, None, history(1)[0].told_at, "a0", "a0")
     with pytest.raises(InvalidInput):
-        stretched.add_votes([*history(1000), bad])
-    assert stretched.votes() == whole.votes()
+        parted.add_votes([*history(1000), bad])
+    assert parted.votes() == whole.votes()
 
 
 def test_only_standing_votes_are_imported() -> None:

@@ -3,6 +3,7 @@
 from duelist.study._importing import Imported
 from duelist.study._owning import Erased
 from duelist.study._why import Why
+from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
 from duelist.study.goals import GOALS, Goal
 from duelist.study.opening import StudySummary, create_study, delete_study, list_studies, load_study
@@ -27,6 +28,7 @@ from duelist.study.study import Study
 __all__ = [
     "GOALS",
     "Arm",
+    "AsyncStudy",
     "ChosenBy",
     "DuelKind",
     "Erased",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +26,6 @@ from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transa
 
 MOST_ONE_HOT: Final = 2000
 """Arms that a file may bring into an empty study without features: they get a feature each."""
-STRETCH: Final = 4096
-"""Votes that are learned before they are written. A server ends a transaction in which it hears nothing for a minute."""
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
@@ -142,30 +139,28 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
             raise UnknownArm(f"arm {arm!r} is not in this study; add it with `add_arms`")
 
 
-def add_votes(tx: Transaction, known: Known, votes: Iterable[Comparison], now: int, batch: int) -> None:
+def add_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:
     """Add votes that were checked, each with a duel of its own. `now` stands in for the time of asking where there is none.
 
     `batch` is the number of the import. The policy places each where it belongs after those before it, so that history teaches
     as if it had been asked for.
     """
-    stream = iter(votes)
-    while stretch := list(islice(stream, STRETCH)):
-        policy = known.fold.follow(tx, known.arms)
-        before = tx.counters.n_votes
-        duels: list[DuelRow] = []
-        rows: list[VoteRow] = []
-        for vote in stretch:
-            duel, row = _rows(tx, known, policy, vote, now, batch)
-            if known.fold.counts(row.rater, row.criterion):
-                learn(policy, _lesson(duel, row), known.arms)
-            duels.append(duel)
-            rows.append(row)
-            tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
-        tx.add_duels(duels)
-        tx.add_votes(rows)
-        tx.add_details(_details(tx, known, stretch, duels))
-        known.fold.learned_until(tx.counters.n_votes)
-        known.fold.keep(tx, known.arms, before)
+    policy = known.fold.follow(tx, known.arms)
+    before = tx.counters.n_votes
+    duels: list[DuelRow] = []
+    rows: list[VoteRow] = []
+    for vote in votes:
+        duel, row = _rows(tx, known, policy, vote, now, batch)
+        if known.fold.counts(row.rater, row.criterion):
+            learn(policy, _lesson(duel, row), known.arms)
+        duels.append(duel)
+        rows.append(row)
+        tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
+    tx.add_duels(duels)
+    tx.add_votes(rows)
+    tx.add_details(_details(tx, known, votes, duels))
+    known.fold.learned_until(tx.counters.n_votes)
+    known.fold.keep(tx, known.arms, before)
 
 
 def _rows(

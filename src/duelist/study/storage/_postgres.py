@@ -22,6 +22,7 @@ _DURABLE: Final = (
 )
 
 
+_QUEUE: Final = sa.text("SELECT pg_advisory_xact_lock(:space, :study)")
 # Its own clock, for all who reach it: leases must not end early because somebody's clock is ahead.
 _NOW: Final = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1_000_000, sa.BigInteger)
 
@@ -46,6 +47,10 @@ class PostgresStorage(SqlStorage):
 
     def _reader_options(self) -> dict[str, Any]:
         return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+    def _queue(self, connection: sa.Connection, study_id: int) -> None:
+        # Rows are unfair: who has just committed has the row again before those who wait for it have woken up. These locks queue.
+        connection.execute(_QUEUE, {"space": _SCHEMA_LOCK, "study": study_id})
 
     def _lock_schema(self, connection: sa.Connection) -> None:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SCHEMA_LOCK})

@@ -228,6 +228,9 @@ class SqlStorage(Storage):
         """What readers wait for before they begin: nothing, where they have a view of their own."""
         return nullcontext()
 
+    def _queue(self, connection: sa.Connection, study_id: int) -> None:
+        """Wait for those who came before to write to this study, where the transaction has to have begun for that."""
+
     def _lock_schema(self, connection: sa.Connection) -> None:
         """Keep others from changing the schema until the transaction ends."""
 
@@ -279,6 +282,7 @@ class SqlStorage(Storage):
     def writing(self, study_id: int) -> Iterator[SqlTransaction]:
         """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
         with self._begun(self._writer) as connection:
+            self._queue(connection, study_id)
             transaction = self._begin(connection, study_id, self._count_and_lock)
             before = replace(transaction.counters)
             yield transaction

@@ -1,0 +1,97 @@
+"""A study on an event loop: nothing blocks it, nothing is lost when whoever waits goes away."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from duelist.errors import NothingToAsk, VoteRefused
+from duelist.study import AsyncStudy, Study, load_study
+from tests.study.busy import rebuilt
+from tests.study.conftest import filled
+
+
+def test_many_raters_on_one_loop(url: str) -> None:
+    study = filled(storage=url, n_arms=12)
+
+    async def play(on_loop: AsyncStudy, rater: str) -> None:
+        for outcome in ("first", "second", "tie"):
+            duel = await on_loop.ask(rater)
+            assert await on_loop.ask(rater) == duel
+            await on_loop.tell(duel, outcome, rater, response_seconds=1.5)
+
+    async def everybody() -> int:
+        async with AsyncStudy(study) as on_loop:
+            await asyncio.gather(*(play(on_loop, f"rater {k}") for k in range(20)))
+            return (await on_loop.read(Study.leaderboard)).votes
+
+    assert asyncio.run(everybody()) == 60
+    votes = load_study("study", url).votes()
+    assert len({(vote.duel_id, vote.rater) for vote in votes}) == 60
+    assert {vote.response_seconds for vote in votes} == {1.5}
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_the_loop_runs_while_the_database_is_busy(sqlite_url: str) -> None:
+    """Somebody else writes for half a second: the ask waits, the loop does not."""
+    study = filled(storage=sqlite_url)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with load_study("study", sqlite_url)._writing():
+            held.set()
+            over.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+
+    async def waiting() -> float:
+        async with AsyncStudy(study) as on_loop:
+            asked = asyncio.ensure_future(on_loop.ask("ana"))
+            longest = 0.0
+            for _ in range(50):
+                start = time.perf_counter()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.perf_counter() - start)
+            assert not asked.done()
+            over.set()
+            await asked
+            return longest
+
+    longest = asyncio.run(waiting())
+    holder.join()
+    assert longest < 0.4  # less than the wait: the loop was never part of it
+
+
+def test_errors_come_to_who_awaits() -> None:
+    async def all_of_it() -> None:
+        async with AsyncStudy(filled(n_arms=2)) as on_loop:
+            duel = await on_loop.ask("ana")
+            with pytest.raises(NothingToAsk):
+                await on_loop.ask("ben")
+            await on_loop.tell(duel, "first", "ana")
+            with pytest.raises(VoteRefused):
+                await on_loop.tell(duel, "second", "ana")
+            assert (await on_loop.undo(duel, "ana")).outcome is None
+            await on_loop.write(Study.retire, ["a0"])
+
+    asyncio.run(all_of_it())
+
+
+def test_who_is_cancelled_finds_what_was_done() -> None:
+    study = filled(n_arms=8)
+
+    async def cancelled() -> None:
+        async with AsyncStudy(study) as on_loop:
+            duel = await on_loop.ask("ana")
+            telling = asyncio.ensure_future(on_loop.tell(duel, "first", "ana"))
+            await asyncio.sleep(0)
+            telling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await telling
+            await on_loop.tell(duel, "first", "ana")
+
+    asyncio.run(cancelled())
+    assert len(study) == 1
