@@ -201,6 +201,7 @@ class _Log(Iterable[Comparison]):
         self._arms = study._reader.known.arms
         self._uncounted = {rater.name for rater in tx.raters() if rater.left_out}
         self.left_out: Counter[str] = Counter()
+        self._revised: dict[int, VoteRow] | None = None
 
     def __iter__(self) -> Iterator[Comparison]:
         self.left_out.clear()
@@ -214,11 +215,10 @@ class _Log(Iterable[Comparison]):
 
     def _standing(self) -> Iterator[tuple[VoteRow, DuelRow]]:
         """Votes as they stand, in the order first given; what is not among them is counted."""
-        latest = {
-            vote.root: vote
-            for vote, _ in log_between(self._tx, 0, self._tx.counters.n_votes)
-            if vote.revises is not None
-        }
+        if self._revised is None:
+            rows = log_between(self._tx, 0, self._tx.counters.n_votes)
+            self._revised = {vote.root: vote for vote, _ in rows if vote.revises is not None}
+        latest = self._revised
         for vote, duel in log_between(self._tx, 0, self._tx.counters.n_votes):
             if vote.revises is not None:
                 self.left_out["revised"] += 1
