@@ -1,6 +1,7 @@
 """Files into a study and out of it: nothing is lost on the way, nothing counts twice."""
 
 import json
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -460,3 +461,29 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     with pytest.raises(dl.InvalidInput, match="was changed while it was read"):
         study.import_votes("csv", path)
     assert len(study) == 0
+
+
+def test_memory_does_not_grow_with_the_texts(tmp_path):
+    """Eight times as many votes, each with a text of 8 kB that compresses to nothing: 28 MB of text, a few of memory more."""
+
+    def votes(n):
+        for k in range(n):
+            yield Comparison("a", "b", Outcome.FIRST, context=f"c{k % 7}", payload_first=f"{k} " + "x" * 8000)
+
+    def peak(n):
+        write("jsonl", votes(n), tmp_path / f"{n}.jsonl")
+        study = empty(f"s{n}", f"sqlite:///{tmp_path / 'studies.db'}")
+        study.add_arms(["a", "b"], np.eye(2), ["A", "B"])
+        tracemalloc.start()
+        try:
+            study.import_votes("jsonl", tmp_path / f"{n}.jsonl")
+            into = tracemalloc.get_traced_memory()[1]
+            tracemalloc.reset_peak()
+            study.export("arena", tmp_path / "b.jsonl")
+            return max(into, tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    small, large = peak(600), peak(4800)
+    assert (tmp_path / "4800.jsonl").stat().st_size > 38_000_000
+    assert large - small < 10_000_000

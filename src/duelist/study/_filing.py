@@ -110,10 +110,13 @@ class Filing(Staging):
         options
             Those of the format, see docs/formats.md.
         """
+        with self._reading():
+            adopting = not len(self._reader.known.arms)
         scan, arms = Scan(), FileArms()
         for row in self._rows_of(name, path, options):
             scan.take(row)
-            arms.take(row)
+            if adopting:
+                arms.take(row)
         self._finish_imports()
         while True:
             log = Logged()

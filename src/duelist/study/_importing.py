@@ -86,7 +86,7 @@ class FileArms:
         for arm, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
             if self.contexts.setdefault(checked_text("arm", arm), row.context) != row.context:
                 self.alone = False
-            if payload is None or arm in self.varied:
+            if payload is None or arm in self.varied or len(self.contexts) > MOST_ONE_HOT:
                 continue
             if self.payloads.setdefault(arm, payload) != payload:
                 self.varied.add(arm)
