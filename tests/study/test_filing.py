@@ -487,3 +487,39 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
     small, large = peak(600), peak(4800)
     assert (tmp_path / "4800.jsonl").stat().st_size > 38_000_000
     assert large - small < 10_000_000
+
+
+moves = st.one_of(
+    st.tuples(st.just("vote"), st.just(0), st.sampled_from(Outcome)),
+    st.tuples(st.just("revise"), st.integers(0, 9), st.sampled_from(Outcome)),
+    st.tuples(st.just("undo"), st.integers(0, 9), st.none()),
+    st.tuples(st.just("export"), st.just(0), st.none()),
+)
+
+
+@settings(calm, max_examples=20)
+@given(done=st.lists(moves, max_size=14))
+def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path):
+    """Whatever was voted, revised and undone between two exports, in whatever order."""
+    study, copy = ready(), ready()
+    told = []
+    for what, which, outcome in [*done, ("export", 0, None)]:
+        if what == "vote":
+            duel = study.ask(f"rater {len(told)}")
+            told.append(study.tell(duel.id, outcome, duel.rater))
+        elif what == "revise" and told:
+            vote = told[which % len(told)]
+            study.tell(vote.duel_id, outcome, vote.rater, revise=True)
+        elif what == "undo" and told:
+            vote = told[which % len(told)]
+            study.undo(vote.duel_id, vote.rater)
+        elif what == "export":
+            study.export("jsonl", tmp_path / "v.jsonl")
+            copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            assert Counter(map(key, dl.study.standing(copy.votes()))) == Counter(
+                map(key, dl.study.standing(study.votes()))
+            )
+            again = copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            assert (again.added, again.revised) == (0, 0)
+    if len(copy):
+        assert copy.policy().snapshot() == rebuilt(copy).snapshot()
