@@ -172,7 +172,7 @@ def test_everything_a_file_says_comes_out_again(tmp_path):
     ]  # fmt: skip
     write("jsonl", votes, tmp_path / "v.jsonl")
     study = empty()
-    assert study.import_votes("jsonl", tmp_path / "v.jsonl") == Imported(added=4, known=0)
+    assert study.import_votes("jsonl", tmp_path / "v.jsonl") == Imported(4, 0, set_aside={"criterion 'style'": 1})
     back = exported(study, tmp_path / "out.jsonl")
     made = [replace(vote, sequence=k, duel_id=k) for k, vote in enumerate(votes, start=1)]
     made[2] = replace(made[2], context=context_id(MESSAGES))
@@ -267,7 +267,9 @@ def test_votes_of_a_rater_who_is_left_out_are_not_learned_and_not_exported(tmp_p
     study.add_arms(["a", "b"], np.eye(2))
     with study._writing() as tx:
         tx.put_rater(RaterRow("ben", {}, True, True, False, None, 0))
-    assert study.import_votes("jsonl", tmp_path / "v.jsonl").added == 10
+    imported = study.import_votes("jsonl", tmp_path / "v.jsonl")
+    assert imported == Imported(10, 0, set_aside={"rater left out": 5})
+    assert str(imported) == "10 votes added; 5 set aside: rater left out"
     assert study.policy().rounds_ == 5
     assert study.policy().snapshot() == load_study("s", url).policy().snapshot()  # as folded from the log
     written = study.export("csv", tmp_path / "v.csv")

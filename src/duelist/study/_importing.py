@@ -48,6 +48,8 @@ class Imported:
     """Rows that are no votes of their own, and how many: `revised` by a later row, `undone`."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Fields that a log has no place for, and how many of the votes that were added had something in them."""
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+    """Votes that were added and teach nothing as the study is: of a `rater left out`, or on a criterion that it does not ask."""
 
     def __str__(self) -> str:
         parts = [f"{self.added} {'vote' if self.added == 1 else 'votes'} added"]
@@ -58,6 +60,7 @@ class Imported:
         parts += [f"{count} left out: {reason}" for reason, count in self.left_out.items()]
         if self.dropped:
             parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.dropped.items()))
+        parts += [f"{count} set aside: {reason}" for reason, count in self.set_aside.items()]
         return "; ".join(parts)
 
 
