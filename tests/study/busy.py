@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from duelist.policies import CompiledPolicy, restore_policy
+from duelist.policies import Policy, restore_policy
 from duelist.study import Study, Vote, create_study, load_study, standing
 from duelist.study.records import WINS
 
@@ -52,7 +52,7 @@ def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = Tr
                 file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome} {rater}\n".encode())
 
 
-def rebuilt(study: Study) -> CompiledPolicy:
+def rebuilt(study: Study) -> Policy:
     """The policy, made from the first snapshot and the log by the plainest means."""
     with study._storage.reading(study._id) as tx:
         stored = tx.snapshot_before(1)

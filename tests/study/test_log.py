@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning, UnknownArm
-from duelist.policies import CompiledPolicy
+from duelist.policies import Policy
 from duelist.study import (
     ChosenBy,
     Outcome,
@@ -104,7 +104,7 @@ def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.
     other.policy()
     play(study, 20)
 
-    def interrupted(policy: CompiledPolicy, lesson: Lesson, arms: KnownArms) -> None:
+    def interrupted(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
         if lesson.sequence == 33:
             raise KeyboardInterrupt
         _learn(policy, lesson, arms)
