@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch crash lint bench bench-study bench-readings intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-study bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -46,6 +46,14 @@ test: $(VENV)/.tested postgres
 test-torch: $(VENV)/.torched
 	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/torch src/duelist/gpu
 
+$(VENV)/.consumed: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group consumers
+	touch $@
+
+# What we write, opened by those who read it, who are large, and whom nothing else needs.
+test-consumers: $(VENV)/.consumed
+	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/consumers
+
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres
 	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
@@ -79,6 +87,10 @@ bench-readings: install
 # How often the leaderboard's intervals hold the truth: some fifteen minutes.
 intervals: install
 	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
+
+# 100,000 votes into files and out of them: time and memory.
+bench-files: install
+	$(BIN)/python -m benchmarks.files
 
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes.
 bonus: install

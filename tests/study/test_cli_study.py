@@ -169,3 +169,38 @@ def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=said):
         read_arms(tmp_path / name)
+
+
+def test_a_file_s_name_says_what_is_written_and_its_content_what_is_read(study, tmp_path):
+    vote(study)
+    study("study", "export", "captions", "votes.csv")
+    assert (tmp_path / "votes.csv").read_text().startswith("left,right,winner,")
+    study("study", "export", "captions", "votes.tsv")
+    assert (tmp_path / "votes.tsv").read_text().startswith("left\tright\twinner\t")
+    study("study", "export", "captions", "battles.json", "-f", "arena")
+    for file, form in (("votes.csv", "csv"), ("votes.tsv", "csv"), ("battles.json", "arena")):
+        study("study", "create", form + file)
+        study("study", "add-arms", form + file, "arms.jsonl")
+        assert f"{file}, as {form}: 1 vote added" in study("study", "import", form + file, file)
+
+
+def test_columns_of_other_names(study, tmp_path):
+    (tmp_path / "mine.csv").write_text("left;right;better;who\na0;a1;right;ana\n")
+    words = ("study", "import", "captions", "mine.csv", "--column", "winner=better")
+    assert "1 vote added" in study(*words, "--column", "rater=who")
+    (tmp_path / "arms.csv").write_text("name;x;y;z;context;prompt\nnew;0,5;1;2;q;Why?\nother;1;1;0;q;\n")
+    assert "2 arms with 3 features added" in study("study", "add-arms", "captions", "arms.csv", "--column", "id=name")
+    assert "prompt:\n    Why?" in study("study", "ask", "captions", "-r", "ben", "-c", "q")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("study", "export", "captions", "votes.json"), "votes.json does not say which format is meant"),
+        (("study", "export", "captions", "votes.xlsx"), "would be an Excel file, which is not written"),
+        (("study", "import", "captions", "arms.jsonl"), "is of no format that is known: it begins with id, features"),
+        (("study", "import", "captions", "arms.jsonl", "--column", "rater"), "--column is 'rater'; give KEY=VALUE"),
+    ],
+)
+def test_files_that_do_not_say_what_they_are(study, words, said):
+    assert said in study(*words, code=2).replace("\n", " ")

@@ -30,6 +30,10 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", help="KEY=VALUE of the format, such as left=answer1; may be repeated."),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="OURS=THEIRS, such as rater=worker: what the file calls a column; may be repeated."),
+]
 Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")]
 
 
@@ -93,14 +97,17 @@ def list_(
 @app.command("add-arms")
 def add_arms(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="JSON lines (id, features, payload, context) or CSV.")],
+    file: Annotated[
+        Path, typer.Argument(help="JSON lines (id, features, payload, context, prompt), or a table: .csv, .tsv, .xlsx.")
+    ],
+    column: Columns = None,
     storage: Url = STORAGE,
 ) -> None:
     """Add arms from a file, all or none."""
     from duelist.study.arm_files import read_arms
 
     with kind_errors():
-        arms = read_arms(file)
+        arms = read_arms(file, columns=_pairs("--column", column))
         added = _study(name, storage).add_arms(*arms)
         there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
         say(f"{added} arms with {arms.features.shape[1]} features added to {name!r}{there}")
@@ -194,28 +201,40 @@ def leaderboard(
 def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to write.")],
-    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "jsonl",
+    form: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help=f"One of {FORMATS}; by the file's name where it ends in .csv or .jsonl."),
+    ] = None,
     option: Options = None,
     storage: Url = STORAGE,
 ) -> None:
     """Write the votes for other tools; what a format cannot hold is counted."""
+    from duelist.study.formats import format_by_name
+
     with kind_errors():
-        say(f"{file}: {_study(name, storage).export(form, file, **_parsed(option))}")
+        chosen = form or format_by_name(file)
+        say(f"{file}: {_study(name, storage).export(chosen, file, **_parsed(option))}")
 
 
 @app.command("import")
 def import_(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The file to read.")],
-    form: Annotated[str, typer.Option("--format", "-f", help=f"One of {FORMATS}.")] = "jsonl",
+    form: Annotated[
+        str | None, typer.Option("--format", "-f", help=f"One of {FORMATS}; by what is in the file, if you do not say.")
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Count votes that are in the log already, too.")] = False,
+    column: Columns = None,
     option: Options = None,
     storage: Url = STORAGE,
 ) -> None:
     """Take votes from a file into the log, all or none; the policy learns them. What is there is not counted twice."""
+    from duelist.study.formats import format_of
+
     with kind_errors():
-        imported = _study(name, storage).import_votes(form, file, again=again, **_parsed(option))
-        say(f"{file}: {imported}")
+        options = _parsed(option) | ({"columns": _pairs("--column", column)} if column else {})
+        chosen = form or format_of(file)
+        say(f"{file}, as {chosen}: {_study(name, storage).import_votes(chosen, file, again=again, **options)}")
 
 
 @app.command()
@@ -255,13 +274,16 @@ def _study(name: str, storage: str) -> Study:
 def _parsed(options: list[str] | None) -> dict[str, Any]:
     """KEY=VALUE as the formats take them; true and false are meant as such."""
     words: dict[str, Any] = {"true": True, "false": False}
-    found = {}
-    for option in options or ():
-        key, equals, value = option.partition("=")
-        if not equals:
-            raise InvalidInput(f"--option is {option!r}; give KEY=VALUE")
-        found[key] = words.get(value, value)
-    return found
+    return {key: words.get(value, value) for key, value in _pairs("--option", options).items()}
+
+
+def _pairs(name: str, given: list[str] | None) -> dict[str, str]:
+    """KEY=VALUE, as often as it was given."""
+    pairs = [each.partition("=") for each in given or ()]
+    wrong = next((key for key, equals, value in pairs if not (key and equals and value)), None)
+    if wrong is not None:
+        raise InvalidInput(f"{name} is {wrong!r}; give KEY=VALUE")
+    return {key: value for key, _, value in pairs}
 
 
 def _plain(duel: StudyDuel) -> dict[str, Any]:
@@ -270,10 +292,11 @@ def _plain(duel: StudyDuel) -> dict[str, Any]:
 
 def _shown(duel: StudyDuel) -> str:
     where = f" in {duel.context}" if duel.context else ""
+    prompt = "" if duel.prompt is None else f"\n  prompt:{_payload(duel.prompt)}"
     sides = "\n".join(
         f"  {side}: {arm.id}{_payload(arm.payload)}" for side, arm in (("first", duel.first), ("second", duel.second))
     )
-    return f"duel {duel.id}{where}, until {duel.deadline:%Y-%m-%d %H:%M:%S} UTC\n{sides}"
+    return f"duel {duel.id}{where}, until {duel.deadline:%Y-%m-%d %H:%M:%S} UTC{prompt}\n{sides}"
 
 
 def _payload(payload: Any) -> str:

@@ -110,10 +110,13 @@ class Filing(Staging):
         options
             Those of the format, see docs/formats.md.
         """
+        with self._reading():
+            adopting = not len(self._reader.known.arms)
         scan, arms = Scan(), FileArms()
         for row in self._rows_of(name, path, options):
             scan.take(row)
-            arms.take(row)
+            if adopting:
+                arms.take(row)
         self._finish_imports()
         while True:
             log = Logged()
@@ -123,12 +126,14 @@ class Filing(Staging):
                     log.follow(tx, self._reader.known.arms)
             plan = everything(scan) if again else unseen(scan, log)
             dropped: Counter[str] = Counter()
-            rows = _counting(wanted(self._rows_of(name, path, options), scan, plan), dropped)
+            aside: Counter[str] = Counter()
+            rows = self._counting(wanted(self._rows_of(name, path, options), scan, plan), dropped, aside)
             new = packed(rows if plan.new else (), ids or None)
             revisions = {row: scan.last[root] for root, row in plan.revised.items()}
             described = arms.described() if scan.chains and not ids else None
             if self._accept(new, revisions, described, None if again else _Unchanged(log, scan)):
-                return Imported(new.votes, plan.known, len(revisions), dict(plan.left_out), dict(dropped))
+                counts = dict(plan.left_out), dict(dropped), dict(aside)
+                return Imported(new.votes, plan.known, len(revisions), *counts)
 
     def _accept(
         self,
@@ -154,6 +159,21 @@ class Filing(Staging):
                 staged = True
         self._finish_imports()
         return staged
+
+    def _counting(
+        self, votes: Iterable[Comparison], dropped: Counter[str], aside: Counter[str]
+    ) -> Iterator[Comparison]:
+        """The same votes; what a log cannot hold of them, and what teaches nothing as the study is, is counted."""
+        asked = {None, *self._reader.known.settings.criteria}
+        for vote in votes:
+            if vote.chosen_by is not ChosenBy.IMPORT:
+                dropped["chosen_by"] += 1
+            said = self._reader.raters.get(vote.rater) if vote.rater is not None else None
+            if said is not None and said.left_out:
+                aside["rater left out"] += 1
+            elif vote.criterion not in asked:
+                aside[f"criterion {vote.criterion!r}"] += 1
+            yield vote
 
     @staticmethod
     def _rows_of(name: str, path: str | Path, options: Mapping[str, Any]) -> Iterator[Comparison]:
@@ -201,6 +221,7 @@ class _Log(Iterable[Comparison]):
         self._arms = study._reader.known.arms
         self._uncounted = {rater.name for rater in tx.raters() if rater.left_out}
         self.left_out: Counter[str] = Counter()
+        self._revised: dict[int, VoteRow] | None = None
 
     def __iter__(self) -> Iterator[Comparison]:
         self.left_out.clear()
@@ -214,11 +235,10 @@ class _Log(Iterable[Comparison]):
 
     def _standing(self) -> Iterator[tuple[VoteRow, DuelRow]]:
         """Votes as they stand, in the order first given; what is not among them is counted."""
-        latest = {
-            vote.root: vote
-            for vote, _ in log_between(self._tx, 0, self._tx.counters.n_votes)
-            if vote.revises is not None
-        }
+        if self._revised is None:
+            rows = log_between(self._tx, 0, self._tx.counters.n_votes)
+            self._revised = {vote.root: vote for vote, _ in rows if vote.revises is not None}
+        latest = self._revised
         for vote, duel in log_between(self._tx, 0, self._tx.counters.n_votes):
             if vote.revises is not None:
                 self.left_out["revised"] += 1
@@ -252,11 +272,3 @@ class _Log(Iterable[Comparison]):
                 payload_second=own.get("second", self._arms.payload(self._arms.owner(duel.second_row))),
                 extra=own.get("extra", {}),
             )
-
-
-def _counting(votes: Iterable[Comparison], dropped: Counter[str]) -> Iterator[Comparison]:
-    """The same votes, with what a log cannot hold of them counted."""
-    for vote in votes:
-        if vote.chosen_by is not ChosenBy.IMPORT:
-            dropped["chosen_by"] += 1
-        yield vote

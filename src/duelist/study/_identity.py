@@ -88,8 +88,8 @@ class Scan:
             return
         root = here if row.revises is None else self._root_of(row.revises, this, here)
         self.chains.setdefault(root, []).append(here)
-        self._roots[here] = root
         if root != here:
+            self._roots[here] = root
             self.last[root] = replace(row, prompt=None, payload_first=None, payload_second=None, extra={})
         if row.sequence is not None:
             self._places[row.sequence] = here
@@ -112,7 +112,7 @@ class Scan:
         place = self._places.get(number)
         if place is None or self.rows[place].about != this.about:
             return here  # what it revises is not in the file: it stands for itself
-        return self._roots[place]
+        return self._roots.get(place, place)
 
 
 # -- the log -----------------------------------------------------------------------------

@@ -45,6 +45,8 @@ class Imported:
     """Rows that are no votes of their own, and how many: `revised` by a later row, `undone`."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Fields that a log has no place for, and how many of the votes that were added had something in them."""
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+    """Votes that were added and teach nothing as the study is: of a `rater left out`, or on a criterion that it does not ask."""
 
     def __str__(self) -> str:
         parts = [f"{self.added} {'vote' if self.added == 1 else 'votes'} added"]
@@ -55,6 +57,7 @@ class Imported:
         parts += [f"{count} left out: {reason}" for reason, count in self.left_out.items()]
         if self.dropped:
             parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.dropped.items()))
+        parts += [f"{count} set aside: {reason}" for reason, count in self.set_aside.items()]
         return "; ".join(parts)
 
 
@@ -83,7 +86,7 @@ class FileArms:
         for arm, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
             if self.contexts.setdefault(checked_text("arm", arm), row.context) != row.context:
                 self.alone = False
-            if payload is None or arm in self.varied:
+            if payload is None or arm in self.varied or len(self.contexts) > MOST_ONE_HOT:
                 continue
             if self.payloads.setdefault(arm, payload) != payload:
                 self.varied.add(arm)

@@ -19,8 +19,22 @@ from typing import Any, Final, NamedTuple
 from duelist.errors import InvalidInput
 from duelist.study.formats import arena, evalica, jsonl, label_studio, left_right, openai, trl, trl_unpaired
 from duelist.study.formats._comparison import Comparison, Written, arm_id, context_id
+from duelist.study.formats._files import suffix_of
+from duelist.study.formats._tables import is_table, read_rows
 
-__all__ = ["FORMATS", "Comparison", "Format", "Written", "arm_id", "context_id", "get_format", "read", "write"]
+__all__ = [
+    "FORMATS",
+    "Comparison",
+    "Format",
+    "Written",
+    "arm_id",
+    "context_id",
+    "format_by_name",
+    "format_of",
+    "get_format",
+    "read",
+    "write",
+]
 
 
 class Format(NamedTuple):
@@ -52,6 +66,41 @@ def get_format(name: str) -> Format:
     if name not in FORMATS:
         raise InvalidInput(f"format is {name!r}; choose one of {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+_BY_FIELD: Final = {
+    "format": "jsonl",
+    "model_a": "arena",
+    "chosen": "trl",
+    "preferred_output": "openai",
+    "annotations": "label-studio",
+}
+"""A field that only files of one format have."""
+
+
+def format_of(path: str | Path) -> str:
+    """The name of the format that a file is of, by the fields of its first record."""
+    file = Path(path)
+    first = next(read_rows(file), None)
+    found = next((name for field, name in _BY_FIELD.items() if first is not None and field in first.fields), None)
+    if found is None and is_table(file):
+        return "csv"
+    if found is None:
+        fields = "nothing" if first is None else ", ".join(first.fields)
+        raise InvalidInput(
+            f"{file} is of no format that is known: it begins with {fields}; name one of {', '.join(FORMATS)}"
+        )
+    return found
+
+
+def format_by_name(path: str | Path) -> str:
+    """The name of the format to write into a file of that name: csv for a table, our own for .jsonl and names without an end."""
+    suffix = suffix_of(Path(path))
+    if is_table(Path(path)):
+        return "csv"
+    if suffix not in ("", ".jsonl"):
+        raise InvalidInput(f"{path} does not say which format is meant; name one of {', '.join(FORMATS)}")
+    return "jsonl"
 
 
 def read(name: str, path: str | Path, **options: Any) -> Iterator[Comparison]:

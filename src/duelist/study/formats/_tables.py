@@ -25,6 +25,7 @@ Columns = Mapping[str, str]
 
 _TABLES: Final = (".csv", ".tsv", ".tab", ".xlsx")
 _SHEET: Final = ".xlsx"
+_TABBED: Final = (".tsv", ".tab")
 _DELIMITERS: Final = ",;\t|"
 _LARGEST_CELL: Final = 1 << 30
 """Answers can be longer than the 128 KiB that the csv module allows unless told otherwise."""
@@ -217,10 +218,12 @@ def _unpacked(row: Row) -> Row:
 
 @contextmanager
 def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
-    """A writer of CSV (RFC 4180, UTF-8) with these columns; None becomes an empty cell."""
+    """A writer of CSV (RFC 4180, UTF-8) with these columns, and of tabs between them by the file's name; None is an empty cell."""
+    if suffix_of(path) == _SHEET:
+        raise InvalidInput(f"{path} would be an Excel file, which is not written; give a name that ends in .csv")
     with packed(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        table = csv.writer(text, lineterminator="\r\n")
+        table = csv.writer(text, lineterminator="\r\n", delimiter="\t" if suffix_of(path) in _TABBED else ",")
         table.writerow(columns)
 
         def write(fields: Mapping[str, Any]) -> None:

@@ -141,6 +141,8 @@ class Layout:
     """What it says of this comparison in its own way."""
     sparse: bool = False
     """Whether a field may be missing from a record, so that none has to be packed."""
+    takes_extra: bool = True
+    """Whether it has a place for extra fields at all."""
 
     def beside(self, comparison: Comparison) -> dict[str, Any]:
         """The extra fields as the record has them: of their own, or packed."""
@@ -187,8 +189,11 @@ def write_each(
         rows += len(records)
         dropped.update(name for name in {*homeless, *layout.loses(comparison)} if _is_there(getattr(comparison, name)))
         changed.update(layout.changes(comparison))
+        if not layout.takes_extra:
+            dropped.update(f"extra {name}" for name in comparison.extra)
     order = {name: k for k, name in enumerate(_COUNTED)}
-    return Written(rows, dict(left_out), dict(sorted(dropped.items(), key=lambda one: order[one[0]])), dict(changed))
+    by_field = sorted(dropped.items(), key=lambda one: order.get(one[0], len(order)))
+    return Written(rows, dict(left_out), dict(by_field), dict(changed))
 
 
 def decided(comparison: Comparison) -> bool:

@@ -22,7 +22,7 @@ _WORDS: Final = {Outcome.FIRST: "left", Outcome.SECOND: "right", Outcome.TIE: "t
 def write(comparisons: Iterable[Comparison], path: Path) -> Written:
     """Write who won against whom, and nothing else."""
     with surveyed(comparisons, _WORDS) as (survey, everything), writing_csv(path, COLUMNS) as writer:
-        return write_each(everything, writer, _row, Layout((), COLUMNS, survey, changes=_changes))
+        return write_each(everything, writer, _row, Layout((), COLUMNS, survey, changes=_changes, takes_extra=False))
 
 
 def _row(comparison: Comparison) -> Iterable[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,9 +67,12 @@ def write(comparisons: Iterable[Comparison], path: Path) -> Written:
     ):
         layout = Layout(HOLDS, _DATA, survey, loses=_unwritten, changes=beside_texts, sparse=True)
 
+        numbers = count(1)
+
         def task(comparison: Comparison) -> Iterable[dict[str, Any]]:
             one = _task(comparison)
-            yield one | {"data": one["data"] | layout.beside(comparison)}
+            # Label Studio's converter wants a number in each task, which an import into Label Studio replaces by its own.
+            yield {"id": next(numbers), **one, "data": one["data"] | layout.beside(comparison)}
 
         return write_each(everything, writer, task, layout)
 
