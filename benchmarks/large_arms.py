@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from duelist.kernels import search
+from duelist.kernels.whitening import utilities_all, whiten_all
 from scipy.linalg import solve_triangular
 
 import duelist as dl
-from duelist.kernels import search
-from duelist.kernels.whitening import utilities_all, whiten_all
 from duelist.selection import MANY_ARMS
 
 Row = dict[str, Any]

@@ -10,14 +10,14 @@ from typing import Any
 
 import numba
 import numpy as np
+from duelist.kernels import random
+from duelist.kernels.scratch import scratch_of
+from duelist.policies._rule import decided
+from duelist.policies._state import learn, solve, state_of
 
 import duelist as dl
 from benchmarks import textbook
-from duelist.kernels import random
-from duelist.kernels.scratch import scratch_of
 from duelist.links import LOGISTIC, mean
-from duelist.policies._rule import decided
-from duelist.policies._state import learn, solve, state_of
 
 HORIZON, RUNS, DIM = 4000, 128, 5
 REPEATS = 5

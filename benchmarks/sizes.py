@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-
-import duelist as dl
 from duelist.kernels.pairs import all_within, best_wide_pair
 from duelist.kernels.scratch import Room, cut, scratch_block
 from duelist.kernels.whitening import utilities_all, whiten_all
+
+import duelist as dl
 
 DIMS = (16, 64, 256, 1024, 4096)
 

@@ -1,7 +1,6 @@
 """Arms ready for a search, as the policies prepare them."""
 
 import numpy as np
-
 from duelist.kernels.linalg import as_columns, whiten
 from duelist.kernels.scratch import Room, cut, scratch_block
 

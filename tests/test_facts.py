@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from duelist.kernels.pairs import challenger, undominated
 from scipy import special, stats
 
 import duelist as dl
 from duelist.environments import FixedArms, Hypercube, RandomArms
-from duelist.kernels.pairs import challenger, undominated
 from searching import whitened
 
 EXPLORE = ("value", "widest", "random")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from duelist.kernels import all_pairs, linalg
 
 import duelist as dl
-from duelist.kernels import all_pairs, linalg
 from duelist.selection import MANY_ARMS
 
 

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from duelist.kernels.pairs import best_pair
 
 import duelist as dl
 from duelist.environments import Hypercube
-from duelist.kernels.pairs import best_pair
 from searching import whitened
 
 HORIZON, DIM = 4000, 5

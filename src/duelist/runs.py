@@ -14,7 +14,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from duelist.arrays import Floats
 from duelist.errors import InvalidInput
@@ -319,8 +318,15 @@ def interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
     centre = float(values.mean())
     if len(values) < 2:
         return -np.inf, np.inf
-    half = float(stdtrit(len(values) - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(len(values)))
+    half = float(_student(len(values) - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(len(values)))
     return centre - half, centre + half
+
+
+def _student(freedom: int, quantile: float) -> float:
+    """A quantile of Student's distribution."""
+    from scipy.special import stdtrit  # who simulates and looks at no interval does not wait for SciPy
+
+    return float(stdtrit(freedom, quantile))
 
 
 def _band(curves: Floats, band: str) -> tuple[Floats, Floats]:
@@ -329,7 +335,7 @@ def _band(curves: Floats, band: str) -> tuple[Floats, Floats]:
     if band == "sd":
         return np.maximum(mean - sd, 0.0), mean + sd
     if band == "interval":
-        half = (stdtrit(len(curves) - 1, 0.975) if len(curves) > 1 else 0.0) * sd / np.sqrt(len(curves))
+        half = (_student(len(curves) - 1, 0.975) if len(curves) > 1 else 0.0) * sd / np.sqrt(len(curves))
         return mean - half, mean + half
     low, high = np.quantile(curves, [0.1, 0.9], axis=0)
     return low, high

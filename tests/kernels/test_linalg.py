@@ -3,10 +3,9 @@
 import numba
 import numpy as np
 import pytest
-from scipy import linalg as reference
-
 from duelist.kernels import linalg
 from duelist.kernels.lanes import lane_sums
+from scipy import linalg as reference
 
 DIMS = (1, 2, 5, 16)
 UPDATES = 100_000

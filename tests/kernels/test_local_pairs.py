@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
 from duelist.kernels.local_pairs import best_local_pair, radius_of
 from duelist.kernels.many import MANY_ARMS
 from duelist.kernels.scratch import Room, cut, scratch_block
+
 from duelist.links import get_link
 from duelist.reference.estimation import link_slope
 

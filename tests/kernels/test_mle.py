@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
-
 from duelist.kernels import mle
 from duelist.kernels.random import seed_words
+from scipy import optimize, special, stats
+
 from duelist.links import EXPONENTIAL, LOGISTIC, PROBIT
 
 LINKS = (LOGISTIC, PROBIT, EXPONENTIAL)

@@ -6,12 +6,11 @@ see the same rounded widths and may be compared exactly.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from duelist.kernels import all_pairs, pairs
 from duelist.kernels.random import below, seed_words
 from duelist.kernels.scratch import Room, cut, scratch_block
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 def sphere(rng, n, dim):

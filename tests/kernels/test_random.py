@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-
 from duelist.kernels import random
+from scipy import stats
 
 SEEDS = (0, 1, 2**63 + 5, np.random.SeedSequence(7, spawn_key=(3, 2)))
 N = 100_000

@@ -8,12 +8,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from duelist.kernels import all_pairs, dominance, fields, filters, linalg, order, search
 from duelist.kernels.random import seed_words
 from duelist.kernels.whitening import utilities_all, whiten_all
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 FILTERS = {"float32": (np.float32, np.int32), "float64": (np.float64, np.int64)}
 every_filter = pytest.mark.parametrize("kind", FILTERS)

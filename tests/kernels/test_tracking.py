@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import optimize
-
-import duelist as dl
 from duelist.kernels import tracking
 from duelist.kernels.mle import CONVERGED
 from duelist.kernels.scratch import Room, cut, scratch_block
+from scipy import optimize
+
+import duelist as dl
 
 LINKS = ("logistic", "probit", "exponential")
 

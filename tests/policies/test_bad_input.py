@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from duelist.policies._radius_policy import RadiusPolicy
 
 import duelist as dl
 from duelist.environments import FixedArms, Hypercube
 from duelist.policies import POLICIES
-from duelist.policies._radius_policy import RadiusPolicy
 from duelist.testing.policies import DIM, draw_arms, play
 
 ARMS = draw_arms(1, least=5)[0]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from duelist.policies._radius_policy import RADIUS_NAMES
 
 import duelist as dl
 from duelist import policies
 from duelist.policies import POLICIES, NativePolicy, Policy
-from duelist.policies._radius_policy import RADIUS_NAMES
 from duelist.testing import NativePolicyContract, PolicyContract
 from duelist.testing.policies import SHIFT, draw_arms, play
 

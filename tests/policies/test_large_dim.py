@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from duelist.kernels.tracking import DIRECT
 
 import duelist as dl
-from duelist.kernels.tracking import DIRECT
 
 
 def play(policy, dim, rounds, seed=0, strength=3.0):

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-
 from duelist.kernels.random import seed_words
+
 from duelist.policies import POLICIES
 from duelist.reference.estimation import Row, link_mean
 from duelist.reference.estimation import estimate as reference_estimate

@@ -7,10 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
+from duelist.policies._snapshot import _checksum, _decode, _encode
 
 import duelist as dl
 from duelist.policies import POLICIES, _state
-from duelist.policies._snapshot import _checksum, _decode, _encode
 from duelist.testing.policies import draw_arms, play
 
 

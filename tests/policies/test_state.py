@@ -4,11 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-
-import duelist as dl
 from duelist.kernels.random import seed_words
 from duelist.kernels.scratch import Room, cut, scratch_block
-from duelist.policies import _state
 from duelist.policies._state import (
     ARRAYS,
     PER_LAYER,
@@ -24,6 +21,9 @@ from duelist.policies._state import (
     with_layers,
     with_room,
 )
+
+import duelist as dl
+from duelist.policies import _state
 
 LINKS = ("logistic", "probit", "exponential")
 LOGISTIC = dl.get_link("logistic").code

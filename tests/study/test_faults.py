@@ -31,7 +31,7 @@ from duelist.errors import (
 )
 from duelist.study import Study, Vote, create_study, list_studies, load_study, upgrade_storage
 from duelist.study.storage import _explain, _sqlite
-from duelist.study.storage._tables import HEAD
+from duelist.study.storage.tables import HEAD
 from tests.study.busy import rebuilt
 from tests.study.conftest import filled, path_of
 from tests.study.cut import wired

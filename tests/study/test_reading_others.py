@@ -22,9 +22,9 @@ from duelist.study.reading import (
 from duelist.study.reading._coins import clearly_above, tails
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import as_log, counted
-from duelist.study.reading._text import binomial_interval
 from duelist.study.reading.raters import DISAGREES, ONE_SIDED
 from duelist.study.records import ChosenBy
+from duelist.study.words import binomial_interval
 
 from .made_votes import made_votes, names, vote
 

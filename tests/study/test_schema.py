@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 from duelist.study import load_study, open_storage, restore_study, standing, upgrade_storage
 from duelist.study.storage import _owning, _statements
 from duelist.study.storage._migrate import migration_config
-from duelist.study.storage._tables import HEAD, VERSION_TABLE, metadata
+from duelist.study.storage.tables import HEAD, VERSION_TABLE, metadata
 
 KEPT = sorted((Path(__file__).parent / "databases").glob("schema_*.db"))
 

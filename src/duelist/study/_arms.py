@@ -9,12 +9,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Features = NDArray[np.floating[Any]]
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Ints
 from duelist.errors import NothingLeft, NothingToAsk
 from duelist.policies import Policy
 from duelist.study._arms import Features, KnownArms
@@ -27,7 +27,6 @@ from duelist.study._pairs import Pair, among, code, codes, count_free, joined, s
 from duelist.study.records import ChosenBy, DuelKind, StudySettings
 from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction
 
-Ints = NDArray[np.int64]
 Leased = tuple[LeaseRow, DuelRow]
 
 LOOKED_AT: Final = 256

@@ -6,14 +6,13 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.policies import Policy
 from duelist.study._arms import Features
 from duelist.study._pairs import Ints, among, count_free, random_free, split
 from duelist.study.records import ChosenBy
 
-Floats = NDArray[np.float64]
 Pending = list[tuple[Floats, int, float]]
 
 _WORK: Final = 1 << 32

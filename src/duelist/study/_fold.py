@@ -95,10 +95,10 @@ class Fold:
         """The state after the whole log, had these raters been left out, which concerns votes from row `first` on: as a snapshot."""
         found = tx.snapshot_before(first)
         try:
-            policy = None if found is None else _unpacked(found[1])
+            policy = None if found is None else _restored(*found)
         except (zlib.error, ValueError):  # damaged: whoever needs the state folds from an older one
             policy = None
-        if found is None or policy is None:
+        if found is None or policy is None or not policy.keeps_snapshots:
             return None
         lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in left_out]
         for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
@@ -133,10 +133,7 @@ class Fold:
         while (found := tx.snapshot_before(before)) is not None:
             before, body = found
             try:
-                snapshot = json.loads(zlib.decompress(body))
-                if before > 0 and is_older_snapshot(snapshot):
-                    continue  # votes learned with other last bits: this release learns them again
-                self._policy, self._sequence = restore_policy(snapshot), before
+                restored = _restored(before, body)
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
@@ -149,7 +146,9 @@ class Fold:
                     stacklevel=2,
                 )
             else:
-                return
+                if restored is not None:
+                    self._policy, self._sequence = restored, before
+                    return
 
     def _loaded(self) -> Policy:
         if self._policy is None:
@@ -191,3 +190,9 @@ def learn(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
 
 def _packed(policy: Policy) -> bytes:
     return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)
+
+
+def _restored(sequence: int, body: bytes) -> Policy | None:
+    """The policy of a snapshot; None if it has learned votes with other last bits, which this release learns again."""
+    snapshot = json.loads(zlib.decompress(body))
+    return None if sequence > 0 and is_older_snapshot(snapshot) else restore_policy(snapshot)

@@ -10,14 +10,12 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelist.arrays import Ints
 from duelist.study._arms import KnownArms
 from duelist.study._pairs import NONE, code
 from duelist.study.records import Outcome
 from duelist.study.storage import SeenRow, Transaction
-
-Ints = NDArray[np.int64]
 
 _KEPT: Final = 10_000
 """Raters of whom a process remembers what they have answered; the others are read anew when they come."""

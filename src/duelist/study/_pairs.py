@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from duelist.arrays import Ints
+
 Pair = tuple[int, int]
 
 _HALF: Final = 32

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 from duelist.study._arms import KnownArms
-from duelist.study.reading._text import percent, table
 from duelist.study.records import ChosenBy, DuelKind
 from duelist.study.storage import DuelRow
+from duelist.study.words import percent, table
 
 SHOWN: Final = 10
 """So many of the other candidates are told about, the best first."""

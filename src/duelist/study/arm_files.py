@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
-from duelist.study.formats._fields import as_number, optional_name
-from duelist.study.formats._files import Row, read_json, shown
-from duelist.study.formats._tables import is_table, read_table
+from duelist.study.formats.fields import as_number, optional_name
+from duelist.study.formats.files import Row, read_json, shown
+from duelist.study.formats.tables import is_table, read_table
 
 _NAMED: Final = ("id", "payload", "context", "prompt")
 

@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 from duelist.errors import InvalidInput
 from duelist.study.formats import arena, evalica, jsonl, label_studio, left_right, openai, trl, trl_unpaired
 from duelist.study.formats._comparison import Comparison, Written, arm_id, context_id
-from duelist.study.formats._files import suffix_of
-from duelist.study.formats._tables import is_table, read_rows
+from duelist.study.formats.files import suffix_of
+from duelist.study.formats.tables import is_table, read_rows
 
 __all__ = [
     "FORMATS",

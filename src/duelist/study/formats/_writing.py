@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from duelist.study.formats import jsonl
 from duelist.study.formats._comparison import Comparison, Written, as_text, is_messages
-from duelist.study.formats._fields import EXTRA
-from duelist.study.formats._files import RowWriter
-from duelist.study.formats._tables import as_json, is_plain
+from duelist.study.formats.fields import EXTRA
+from duelist.study.formats.files import RowWriter
+from duelist.study.formats.tables import as_json, is_plain
 from duelist.study.records import ChosenBy, Outcome, Source
 
 _COUNTED: Final = (

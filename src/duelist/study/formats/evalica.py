@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._tables import writing_csv
 from duelist.study.formats._writing import Layout, Unheld, surveyed, why_not, write_each
+from duelist.study.formats.tables import writing_csv
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("left", "right", "winner")

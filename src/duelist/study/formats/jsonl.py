@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from duelist.errors import InvalidInput
 from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._fields import (
+from duelist.study.formats.fields import (
     iso,
     name_of,
     need,
@@ -29,7 +29,7 @@ from duelist.study.formats._fields import (
     rest,
     wrong,
 )
-from duelist.study.formats._files import Row, read_json, shown, writing_json
+from duelist.study.formats.files import Row, read_json, shown, writing_json
 from duelist.study.records import Outcome
 
 FORMAT: Final = "duelist.votes"

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written, arm_id, as_text, different
-from duelist.study.formats._fields import (
+from duelist.study.formats._writing import CONTENTS, Layout, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.fields import (
     iso,
     need,
     one_of,
@@ -24,8 +25,7 @@ from duelist.study.formats._fields import (
     rest,
     wrong,
 )
-from duelist.study.formats._files import Row, read_json, writing_json
-from duelist.study.formats._writing import CONTENTS, Layout, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.files import Row, read_json, writing_json
 from duelist.study.records import Outcome
 
 LEFT: Final = "text1"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written, different
-from duelist.study.formats._fields import (
+from duelist.study.formats._writing import CONTENTS, Layout, Unheld, surveyed, why_not, write_each
+from duelist.study.formats.fields import (
     iso,
     name_of,
     one_of,
@@ -24,9 +25,8 @@ from duelist.study.formats._fields import (
     optional_time,
     rest,
 )
-from duelist.study.formats._files import Row
-from duelist.study.formats._tables import JSON_CELLS, read_table, with_json_cells, writing_csv
-from duelist.study.formats._writing import CONTENTS, Layout, Unheld, surveyed, why_not, write_each
+from duelist.study.formats.files import Row
+from duelist.study.formats.tables import JSON_CELLS, read_table, with_json_cells, writing_csv
 from duelist.study.records import Outcome
 
 NEEDED: Final = ("left", "right", "winner")

@@ -19,9 +19,9 @@ from duelist.study.formats._comparison import (
     is_messages,
     plainest,
 )
-from duelist.study.formats._fields import need, rest, wrong
-from duelist.study.formats._files import Row, read_json, writing_json
 from duelist.study.formats._writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
+from duelist.study.formats.fields import need, rest, wrong
+from duelist.study.formats.files import Row, read_json, writing_json
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("input", "preferred_output", "non_preferred_output")

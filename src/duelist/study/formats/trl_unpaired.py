@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._files import writing_json
 from duelist.study.formats._writing import Layout, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.files import writing_json
 from duelist.study.formats.trl import HOLDS, contents
 from duelist.study.records import Outcome
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from duelist.study.storage._tables import VERSION_TABLE, metadata
+from duelist.study.storage.tables import VERSION_TABLE, metadata
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from duelist.errors import MissingExtra
-from duelist.study.reading._text import table
+from duelist.study.words import table
 
 if TYPE_CHECKING:
     from pandas import DataFrame

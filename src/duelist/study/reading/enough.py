@@ -17,9 +17,9 @@ from duelist.identification import check_delta
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
-from duelist.study.reading._text import percent, two_sided
 from duelist.study.reading.progress import verdict_of
 from duelist.study.stopping import still_possible
+from duelist.study.words import percent, two_sided
 
 FOLDS: Final = 5
 RISE: Final = 0.01

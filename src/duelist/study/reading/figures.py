@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.study.reading._lettering import Lettering, shortened
-from duelist.study.reading._text import percent
 from duelist.study.reading.calibration import Calibration
 from duelist.study.reading.history import History
 from duelist.study.reading.leaderboard import Leaderboard
 from duelist.study.reading.matrix import WinMatrix
 from duelist.study.reading.raters import Raters, RaterStatistics
+from duelist.study.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._fitted import fitted
 from duelist.study.reading._log import Log, as_log
 from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table
-from duelist.study.reading._text import percent
 from duelist.study.reading.leaderboard import chances_of_best
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
+from duelist.study.words import percent
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,19 +8,17 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, NotConnected
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table, columns_of
-from duelist.study.reading._text import percent, two_sided
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from duelist.study.words import percent, two_sided
 
 DRAWS: Final = 4000
 """Draws for the chance of being best: its standard error is at most 0.8 percent points."""

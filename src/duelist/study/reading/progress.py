@@ -14,10 +14,10 @@ from duelist.identification import check_delta, lead_interval
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._table import Shown, Table
-from duelist.study.reading._text import percent
 from duelist.study.reading.leaderboard import behind, chances_of_best, warn_if_apart
 from duelist.study.records import Vote
 from duelist.study.stopping import Recommended, still_possible
+from duelist.study.words import percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._coins import clearly_above, tails
 from duelist.study.reading._judging import chances_without_own
 from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
 from duelist.study.reading._table import Shown, Table, columns_of
-from duelist.study.reading._text import binomial_interval, check_level, percent
 from duelist.study.reading._units import Units
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from duelist.study.words import binomial_interval, check_level, percent
 
 DISAGREES: Final = "disagrees with the other raters' fit"
 ONE_SIDED: Final = "prefers a side"

@@ -17,7 +17,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from duelist.study.storage._base import DuelColumns, VoteColumns
 from duelist.study.storage._explain import whole
 from duelist.study.storage._owning import OwningTransaction
-from duelist.study.storage._tables import duels, votes
+from duelist.study.storage.tables import duels, votes
 
 
 class _Gathered(FunctionElement[str]):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
 from duelist.study import migrations
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 
 def migration_config(connection: sa.Connection | None = None) -> Config:
     """What Alembic wants to know; it needs no file."""
+    from alembic.config import Config  # takes longer to load than a study to open, and is needed when a schema changes
+
     config = Config()
     folder = str(Path(migrations.__file__).parent)
     config.set_main_option("script_location", folder.replace("%", "%%"))
@@ -23,4 +27,6 @@ def migration_config(connection: sa.Connection | None = None) -> Config:
 
 def migrate(connection: sa.Connection) -> None:
     """Run the migrations that are missing, inside the transaction of `connection`."""
+    from alembic import command
+
     command.upgrade(migration_config(connection), "head")

@@ -39,7 +39,7 @@ from duelist.study.storage._rows import (
     to_json,
     vote_from,
 )
-from duelist.study.storage._tables import contexts, details, duels, leases, raters, staged, studies, votes
+from duelist.study.storage.tables import contexts, details, duels, leases, raters, staged, studies, votes
 
 _study = given("study", type_=sa.BigInteger)
 _this_rater: Any = given("who")

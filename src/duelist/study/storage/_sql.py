@@ -50,7 +50,7 @@ from duelist.study.storage._rows import (
     vote_from,
     vote_values,
 )
-from duelist.study.storage._tables import CHILDREN, HEAD, VERSION_TABLE, studies
+from duelist.study.storage.tables import CHILDREN, HEAD, VERSION_TABLE, studies
 
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam as given
 
 from duelist.study.records import DuelKind
 from duelist.study.storage._base import LeaseState
-from duelist.study.storage._tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
+from duelist.study.storage.tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
 
 COUNTERS: Final = (
     "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at", "revision", "counting_revision",

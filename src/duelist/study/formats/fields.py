@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.study.formats._files import Row, shown
+from duelist.study.formats.files import Row, shown
 from duelist.study.records import ChosenBy, Outcome, Source
 
 _KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object", int: "a whole number"}

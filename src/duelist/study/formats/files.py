@@ -1,4 +1,4 @@
-"""Records of files, one at a time: JSON lines and JSON arrays, plain or gzipped; and the same way back. Tables are in `_tables`."""
+"""Records of files, one at a time: JSON lines and JSON arrays, plain or gzipped; and the same way back. Tables are in `tables`."""
 
 from __future__ import annotations
 

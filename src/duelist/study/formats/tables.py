@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.study.formats._files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
+from duelist.study.formats.files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
 
 Columns = Mapping[str, str]
 """Names of a format's fields, and what the file calls them."""
