@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from duelist.arrays import Floats
+from duelist.arrays import Floats, Ints
 from duelist.policies import Policy
 from duelist.study._arms import Features
-from duelist.study._pairs import Ints, among, count_free, random_free, split
+from duelist.study._pairs import among, count_free, random_free, split
 from duelist.study.records import ChosenBy
 
 Pending = list[tuple[Floats, int, float]]

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Ints
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import Policy, restore_policy
-from duelist.study._arms import Ints, KnownArms, chunked
+from duelist.study._arms import KnownArms, chunked
 from duelist.study._asking import Leased, Wanted, ask, holds
 from duelist.study._checks import (
     checked_contexts,
