@@ -86,19 +86,23 @@ def one_of(row: Row, name: str, meanings: Mapping[str, Outcome]) -> Outcome:
 
 def optional_source(row: Row) -> Source:
     """Who voted; an import where the file does not say."""
-    return Source(_choice(row, "source", [*Source], Source.IMPORT))
+    return Source(_choice(row, "source", _SOURCES, Source.IMPORT))
 
 
 def optional_chosen_by(row: Row) -> ChosenBy:
     """Who chose the pair; an import where the file does not say."""
-    return ChosenBy(_choice(row, "chosen_by", [*ChosenBy], ChosenBy.IMPORT))
+    return ChosenBy(_choice(row, "chosen_by", _CHOOSERS, ChosenBy.IMPORT))
 
 
-def _choice(row: Row, name: str, words: Iterable[str], default: str) -> str:
+_SOURCES: Final = tuple(map(str, Source))
+_CHOOSERS: Final = tuple(map(str, ChosenBy))
+
+
+def _choice(row: Row, name: str, words: tuple[str, ...], default: str) -> str:
     value = row.fields.get(name)
     if value in (None, ""):
         return default
-    if value not in [*words]:
+    if value not in words:
         raise wrong(row, name, "one of " + ", ".join(words))
     return str(value)
 
