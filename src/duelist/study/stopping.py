@@ -16,9 +16,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats
 from duelist.identification import Verdict, not_ruled_out
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
+from duelist.arrays import Floats
 
 EXACT: Final = 20_000
 """Up to so many coins tails are exact; beyond, normal."""

@@ -15,17 +15,15 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 
+from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput
-from duelist.arrays import finite_floats
 from duelist.study.reading._log import Pairs
 from duelist.study.reading._posterior import Posterior, outcome_chances
-
-Floats = NDArray[np.float64]
 
 DENSE: Final = 4000
 """Up to so many arms without features the covariance is computed whole; beyond, it is that of `SKETCH` draws."""

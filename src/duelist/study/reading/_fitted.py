@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from duelist.arrays import Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
 from duelist.study.reading._posterior import Posterior
 from duelist.study.records import Vote
 
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 

@@ -7,11 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import FIRST, NORMAL, Log, Pairs, numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FOLDS: Final = 10
 _PRECISION: Final = 1e-9

@@ -16,11 +16,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Vote
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Column = NDArray[Any]
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.special import expit
 
+from duelist.arrays import Floats, Ints
 from duelist.study.reading._log import numbered
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _BLOCK: Final = 1 << 22
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)

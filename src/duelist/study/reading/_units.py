@@ -7,11 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, numbered
 from duelist.study.reading.agreement import krippendorff_alpha
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _LOW, _HIGH, _TIE, _BAD = range(4)
 ANSWERS: Final = 4

@@ -9,12 +9,10 @@ where nothing could disagree: no two answers on one thing, or the same answer to
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput
-from duelist.arrays import finite_floats
-
-Floats = NDArray[np.float64]
 
 
 def cohen_kappa(table: ArrayLike) -> float:

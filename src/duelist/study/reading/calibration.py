@@ -7,16 +7,15 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import FIRST, SECOND, TIE, Log, as_log, counted
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.reading._text import binomial_interval, check_level, percent
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

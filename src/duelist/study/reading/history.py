@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._fitted import fitted
 from duelist.study.reading._log import Log, as_log
@@ -17,8 +18,6 @@ from duelist.study.reading._table import Shown, Table
 from duelist.study.reading._text import percent
 from duelist.study.reading.leaderboard import chances_of_best
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, NotConnected
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
@@ -18,9 +19,6 @@ from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.reading._text import percent, two_sided
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DRAWS: Final = 4000
 """Draws for the chance of being best: its standard error is at most 0.8 percent points."""

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log
 from duelist.study.reading._table import Shown, Table
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_SHOWN: Final = 30
 """Up to so many arms a matrix is shown whole."""

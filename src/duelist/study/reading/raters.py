@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._coins import clearly_above, tails
 from duelist.study.reading._judging import chances_without_own
@@ -17,9 +18,6 @@ from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.reading._text import binomial_interval, check_level, percent
 from duelist.study.reading._units import Units
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DISAGREES: Final = "disagrees with the other raters' fit"
 ONE_SIDED: Final = "prefers a side"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import CHOSEN_CODES, Log, as_log, counted
@@ -16,9 +17,6 @@ from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table
 from duelist.study.reading._text import check_level, percent
 from duelist.study.records import Vote
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DRAWS: Final = 2000
 
