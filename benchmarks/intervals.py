@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelist.policies import CompiledPolicy, make_policy
+from duelist.policies import make_policy
 from duelist.study.opening import DEFAULT_POLICY
 from duelist.study.reading import Log, fitted
 
@@ -84,27 +84,15 @@ def random_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> L
     return made_log(first, second, answers(utilities[first] - utilities[second], cell.nu, rng.random(cell.votes)))
 
 
-def asked(policy: CompiledPolicy, arms: np.ndarray) -> tuple[int, int]:
-    """What the policy wants compared. A person cannot compare an arm with itself: it then meets the best of the others."""
-    duel = policy.ask(arms)
-    policy.forget(duel)
-    first, second = duel
-    if first != second:
-        return first, second
-    others = np.delete(np.arange(len(arms)), first)
-    again = policy.ask(arms[others])
-    policy.forget(again)
-    return first, int(others[again.first])
-
-
 def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> Log:
     arms = np.eye(N_ARMS)
     policy = make_policy(DEFAULT_POLICY, estimator="online", random_state=int(rng.integers(2**31)))
     pairs, given = [], []
     for luck in rng.random(cell.votes):
-        first, second = asked(policy, arms)
+        duel = policy.ask(arms, distinct=True)
+        first, second = duel
         answer = int(answers(utilities[first] - utilities[second], cell.nu, luck))
-        policy.learn(arms[first] - arms[second], (1.0, 0.0, 0.5)[answer])
+        policy.tell(duel, (1.0, 0.0, 0.5)[answer])
         pairs.append((first, second))
         given.append(answer)
     first, second = np.array(pairs).T

@@ -204,3 +204,16 @@ def test_columns_of_other_names(study, tmp_path):
 )
 def test_files_that_do_not_say_what_they_are(study, words, said):
     assert said in study(*words, code=2).replace("\n", " ")
+
+
+def test_readings_in_words_and_drawn(study):
+    for outcome, rater in (("first", "ana"), ("tie", "ben"), ("both_bad", "cy")):
+        vote(study, outcome, rater)
+    assert [line.split()[0] for line in study("study", "raters", "captions").splitlines()[1:4]] == ["ana", "ben", "cy"]
+    assert "1 votes say that both are bad" in study("study", "win-matrix", "captions")
+    assert "log loss" in study("study", "calibration", "captions")
+    assert study("study", "history", "captions").startswith("after votes")
+    assert "votes left out" in study("study", "raters", "captions", "--without", "ben")
+    for what in ("leaderboard", "win-matrix", "history", "calibration", "raters"):
+        study("study", "plot", "captions", what, f"out/{what}.svg")
+        assert Path(f"out/{what}.svg").read_text().startswith("<?xml")

@@ -209,7 +209,7 @@ def test_a_study_and_its_verdict_show_themselves():
 
 
 def test_a_study_draws_itself(tmp_path):
-    study = create_study("s", storage="memory", policy="MaxInP")
+    study = create_study("s", storage="memory", policy="MaxInP", repeat_pairs=0)
     study.add_arms(["a", "b", "c"], np.eye(3))
     for k in range(30):
         duel = study.ask("ana")

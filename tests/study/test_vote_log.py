@@ -19,7 +19,7 @@ OUTCOMES = ["first", "second", "tie", "both_bad", "skip"]
 
 
 def fresh(url="memory", n_arms=6, **settings):
-    study = create_study("s", storage=url, policy="MaxInP", **settings)
+    study = create_study("s", storage=url, policy="MaxInP", repeat_pairs=0, **settings)
     study.add_arms([f"a{k}" for k in range(n_arms)], features(n_arms))
     return study
 
@@ -223,7 +223,7 @@ def test_retired_arms_are_in_no_reading_and_their_votes_teach():
 
 def plain(contexts=None):
     """Arms without features: a feature each."""
-    study = create_study("plain", storage="memory", policy="MaxInP")
+    study = create_study("plain", storage="memory", policy="MaxInP", repeat_pairs=0)
     study.add_arms([f"a{k}" for k in range(4)], np.eye(4), contexts=contexts)
     return study
 
@@ -250,7 +250,7 @@ def test_contexts_that_never_meet_are_said_to_be_so():
 
 
 def test_features_compare_what_never_met():
-    study = create_study("linear", storage="memory", policy="MaxInP")
+    study = create_study("linear", storage="memory", policy="MaxInP", repeat_pairs=0)
     study.add_arms([f"a{k}" for k in range(4)], features(4), contexts=["one", "one", "two", "two"])
     play(study, np.random.default_rng(9), 40)
     board = study.leaderboard()  # no warning

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import demo, list_, reproduce, simulate, storage, study, study_owner, tune
+from duelist.cli import demo, list_, reproduce, simulate, storage, study, study_owner, study_readings, tune
 from duelist.cli.console import say
 
 __all__ = ["app"]
@@ -47,5 +47,6 @@ app.command()(tune.tune)
 app.command()(reproduce.reproduce)
 app.command()(demo.demo)
 study_owner.add_to(study.app)
+study_readings.add_to(study.app)
 app.add_typer(study.app, name="study")
 app.add_typer(storage.app, name="storage")

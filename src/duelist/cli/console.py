@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from rich.progress import (
 )
 
 from duelist.cli.words import in_shell_words
-from duelist.errors import DuelistError
+from duelist.errors import DuelistError, NotConnected
 
 Report = Callable[[str, int, int], None]
 """Takes a label, how much of it is done, and how much there is."""
@@ -31,9 +32,11 @@ err = Console(stderr=True)
 
 @contextmanager
 def kind_errors() -> Iterator[None]:
-    """What duelist refuses is one clear line, not a traceback."""
+    """What duelist refuses is one clear line, not a traceback. What a reading warns of stands under its table already."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConnected)
+            yield
     except (DuelistError, OSError) as error:
         # What the user gave is in the message, and may look like markup.
         err.print(
