@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelist.study.arm_files import read_arms
 from duelist.study.formats import Comparison, read, write
+from duelist.study.formats.arms import read_arms
 from duelist.study.records import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.errors import InvalidInput
 from duelist.study import create_study, load_study
-from duelist.study.arm_files import read_arms
+from duelist.study.formats.arms import read_arms
 
 ARMS = [{"id": f"a{k}", "features": [float(k), float(k % 3), 1.0 / (k + 1)], "payload": f"text {k}"} for k in range(5)]
 

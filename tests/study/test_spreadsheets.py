@@ -7,8 +7,8 @@ import pytest
 
 from duelist.errors import InvalidInput
 from duelist.study import create_study
-from duelist.study.arm_files import read_arms
 from duelist.study.formats import Comparison, read
+from duelist.study.formats.arms import read_arms
 from duelist.study.records import Outcome
 
 VOTES = [

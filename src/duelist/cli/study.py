@@ -104,7 +104,7 @@ def add_arms(
     storage: Url = STORAGE,
 ) -> None:
     """Add arms from a file, all or none."""
-    from duelist.study.arm_files import read_arms
+    from duelist.study.formats.arms import read_arms
 
     with kind_errors():
         arms = read_arms(file, columns=_pairs("--column", column))
