@@ -143,7 +143,11 @@ class Readings(ABC):
         scope, options = split(context, options)
         seen = self._seen(scope._replace(everyone=True, without=frozenset()))
         left_out = _left_out(scope, seen)
-        return reading.rater_statistics(seen.log, seen.arms, seen.features, **{"left_out": left_out, **options})
+        judges = self._kept.judges(scope)
+        options = {"left_out": left_out, "judges": judges, **options}
+        found = reading.rater_statistics(seen.log, seen.arms, seen.features, **options)
+        self._kept.keep_judges(scope, judges)
+        return found
 
     def regret(self, context: str | None = None, **options: Any) -> reading.RegretEstimate:
         """Regret of the policy's duels, estimated from those chosen by a coin; options of `reading.estimated_regret`.
@@ -204,10 +208,20 @@ class _Kept:
         self.lock = threading.Lock()
         self.log = VoteLog()
         self._fits: OrderedDict[Any, _Fit] = OrderedDict()
+        self._judges: tuple[Any, dict[int, Any]] = None, {}
 
     def fit(self, key: Any) -> _Fit | None:
         with self.lock:
             return self._fits.get(key)
+
+    def judges(self, key: Any) -> dict[int, Any]:
+        """A copy: two threads may judge at once."""
+        with self.lock:
+            return dict(self._judges[1]) if self._judges[0] == key else {}
+
+    def keep_judges(self, key: Any, judges: dict[int, Any]) -> None:
+        with self.lock:
+            self._judges = key, judges
 
     def keep(self, key: Any, fit: _Fit) -> None:
         with self.lock:

@@ -10,14 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from duelist.arrays import Floats, Ints
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import FIRST, NORMAL, Log, Pairs, numbered
+from duelist.study.reading._posterior import Posterior
 
+Judges = dict[int, Posterior]
+"""The fit that judges each group of raters: what the next judgement begins with."""
 FOLDS: Final = 10
 _PRECISION: Final = 1e-9
 """Of these fits: before its last step one is within a hundredth of a standard deviation, after it within the square of that."""
 
 
 def chances_without_own(
-    log: Log, wanted: Ints, features: ArrayLike | None, left_out: NDArray[np.bool_], ridge: float | str, seed: int
+    log: Log,
+    wanted: Ints,
+    features: ArrayLike | None,
+    left_out: NDArray[np.bool_],
+    ridge: float | str,
+    seed: int,
+    judges: Judges | None = None,
 ) -> Floats:
     """For each vote wanted the chance that it is for the first, from a fit to decided votes without those of its rater.
 
@@ -31,10 +40,12 @@ def chances_without_own(
     pairs = _ByFold(log, np.flatnonzero(teaching), fold)
     chances = np.full(len(wanted), 0.5)
     mine = fold[log.rater[wanted]]
+    judges = {} if judges is None else judges
     posterior = None
-    for k in np.unique(mine):
+    for k in np.unique(mine).tolist():
         out = np.flatnonzero(mine == k)
-        posterior = fit_utilities(pairs.without(k), features, ridge, seed, posterior, _PRECISION)
+        posterior = fit_utilities(pairs.without(k), features, ridge, seed, judges.get(k, posterior), _PRECISION)
+        judges[k] = posterior
         chances[out] = posterior.decided_chances(log.first[wanted[out]], log.second[wanted[out]])
     return chances
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._coins import clearly_above, tails
-from duelist.study.reading._judging import chances_without_own
+from duelist.study.reading._judging import Judges, chances_without_own
 from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.reading._units import Units
@@ -140,6 +140,7 @@ def rater_statistics(
     false_alarms: float = 0.01,
     left_out: Collection[str] = (),
     seed: int = 0,
+    judges: Judges | None = None,
 ) -> Raters:
     """Statistics of every rater that has a name.
 
@@ -150,13 +151,13 @@ def rater_statistics(
     if all vote as the fit says, the probability that anybody at all is flagged is at most about `false_alarms`.
 
     Raters who are `left_out` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
-    are asked for, and not for the fit.
+    are asked for, and not for the fit. `judges` is a dictionary that keeps fits from one call to the next, which is faster.
     """
     check_level(level)
     if not 0.0 < false_alarms < 1.0:
         raise InvalidInput(f"false_alarms is {false_alarms!r}; give a probability between 0 and 1, such as 0.01")
     log = as_log(votes, arms)
-    judged = _Judged(log, features, frozenset(left_out), level, false_alarms, ridge, seed)
+    judged = _Judged(log, features, frozenset(left_out), level, false_alarms, ridge, seed, judges)
     rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]
     return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, judged.units.alpha())
 
@@ -166,7 +167,7 @@ class _Judged:
 
     def __init__(
         self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
-        seed: int,
+        seed: int, judges: Judges | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
         self.left_out = np.array([name in left_out for name in log.raters], np.bool_)
@@ -177,7 +178,7 @@ class _Judged:
         decided = np.flatnonzero(self.named & normal & log.decided)
         self.decided = decided[_order(log.rater[decided], len(log.raters))]
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
-        self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed)
+        self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
         self.first = log.outcome[self.decided] == FIRST
         self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
         self.columns = self._columns()
