@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-study bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -91,6 +91,10 @@ intervals: install
 # 100,000 votes into files and out of them: time and memory.
 bench-files: install
 	$(BIN)/python -m benchmarks.files
+
+# How long raters wait, with SQLite and with PostgreSQL, some ten minutes on an idle machine.
+bench-raters: install postgres
+	$(BIN)/python -m benchmarks.raters
 
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes.
 bonus: install

@@ -1,6 +1,7 @@
 """Busy studies: processes that ask and tell, are killed or crowd each other, and what must hold afterwards.
 
 python -m tests.study.busy kill URL ROUNDS SEED        kill -9 a busy process, again and again
+python -m tests.study.busy import URL ROUNDS SEED      the same, with imports of several parts in between
 python -m tests.study.busy crowd URL PROCESSES SECONDS many processes on one study
 """
 
@@ -16,15 +17,17 @@ import tempfile
 import time
 import traceback
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from duelist.policies import Policy, restore_policy
-from duelist.study import Study, Vote, create_study, load_study, standing
+from duelist.study import Outcome, Source, Study, Vote, create_study, load_study, standing
 from duelist.study.records import WINS
 
 N_ARMS, DIM, POLICY = 120, 4, "VACDB"
+IMPORTED = 300  # more than one part
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
 
@@ -35,8 +38,18 @@ def make(url: str, **settings: object) -> Study:
     return study
 
 
-def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = True) -> None:
-    """Ask, tell, now and then revise or undo; write down what was acknowledged, after it was."""
+def imported(rater: str) -> list[Vote]:
+    """Votes from elsewhere."""
+    when = datetime(2020, 1, 1, tzinfo=UTC)
+    pairs = itertools.islice(itertools.combinations(range(N_ARMS), 2), IMPORTED)
+    return [
+        Vote(k, k, Outcome.FIRST, rater, when, f"a{a}", f"a{b}", source=Source.IMPORT)
+        for k, (a, b) in enumerate(pairs, start=1)
+    ]
+
+
+def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = True, importing: bool = False) -> None:
+    """Ask, tell, now and then revise, undo or import; write down what was acknowledged, after it was."""
     luck = random.Random(rater)
     study = load_study("busy", url)
     with acknowledged.open("ab", buffering=0) as file:
@@ -48,6 +61,8 @@ def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = Tr
                 votes.append(study.tell(duel.id, other, rater, revise=True))
             if undo and luck.random() < 0.05:
                 votes.append(study.undo(duel.id, rater))
+            if importing and luck.random() < 0.3:
+                study.add_votes(imported(f"of {rater}"))
             for vote in votes:
                 file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome} {rater}\n".encode())
 
@@ -71,7 +86,11 @@ def rebuilt(study: Study) -> Policy:
 def check(url: str, files: list[Path]) -> list[Vote]:
     """No acknowledged vote lost, none twice; the log dense; the policy of the snapshots is the policy of the log."""
     study = load_study("busy", url)
+    shown = sum(vote.source is Source.IMPORT for vote in study.votes())
+    assert shown % IMPORTED == 0, f"{shown} imported votes are shown: not all of an import"
+    study._finish_imports()  # whoever was killed may have left one
     votes = study.votes()
+    assert sum(vote.source is Source.IMPORT for vote in votes) % IMPORTED == 0
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
     first = [(vote.duel_id, vote.rater) for vote in votes if vote.revises is None]
     assert len(set(first)) == len(first), "a vote was counted twice"
@@ -123,16 +142,29 @@ def start(*arguments: object) -> int:
     return child
 
 
-def kill(url: str, rounds: int, seed: int) -> None:
+def pace(url: str, file: Path) -> float:
+    """How long a new process takes to its first vote here and now: what is killed before it has begun tests nothing."""
+    begun = time.monotonic()
+    child = start(url, "pacemaker", file, time.time() + 60)
+    while not (file.exists() and file.stat().st_size):
+        assert time.monotonic() - begun < 60, "no vote in a minute"
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return time.monotonic() - begun
+
+
+def kill(url: str, rounds: int, seed: int, importing: bool = False) -> None:
     """Kill a busy process at a random moment, look at what is left, go on."""
     luck = random.Random(seed)
     make(url, policy=POLICY, lease_seconds=0.05).close()
     total = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "acknowledged"
+        first_vote = pace(url, file)
         for number in range(rounds):
-            child = start(url, f"rater{number}", file, time.time() + 60)
-            time.sleep(luck.uniform(0.02, 0.3))
+            child = start(url, f"rater{number}", file, time.time() + 60, True, importing)
+            time.sleep(luck.uniform(0.2, 4.0 if importing else 3.0) * first_vote)
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
             assert os.WIFSIGNALED(status), f"the process ended by itself: {status}"
@@ -164,5 +196,7 @@ if __name__ == "__main__":
     warm_up()
     if task == "kill":
         kill(where, int(numbers[0]), int(numbers[1]))
+    elif task == "import":
+        kill(where, int(numbers[0]), int(numbers[1]), importing=True)
     else:
         crowd(where, int(numbers[0]), float(numbers[1]))

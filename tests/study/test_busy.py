@@ -27,6 +27,10 @@ def test_killed_at_a_random_moment(url: str) -> None:
     assert "none lost, none twice" in run("kill", url, KILLS, 1)
 
 
+def test_killed_while_importing(url: str) -> None:
+    assert "none lost, none twice" in run("import", url, KILLS, 2)
+
+
 def test_sixteen_processes(url: str) -> None:
     assert "no pair out twice" in run("crowd", url, 16, CROWD_SECONDS)
 

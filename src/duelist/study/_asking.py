@@ -179,6 +179,7 @@ def _new(asking: _Asking) -> DuelRow:
     pair = numbers[[chosen.first, chosen.second]]
     swapped = _swapped(asking, int(pair[0]), int(pair[1]), rng)
     rows = arms.newest_rows(pair).tolist()
+    known.sides.note(number, *((pair[1], pair[0]) if swapped else pair))
     tx.counters.n_duels = number
     return DuelRow(
         number=number,

@@ -136,6 +136,13 @@ class Sides:
         lefts[: len(self._lefts)] += self._lefts
         self._lefts, self._until = lefts, tx.counters.n_duels
 
+    def note(self, number: int, left: int, right: int) -> None:
+        """Take in a duel that this process is asking, which then need not be read; after an error all is forgotten."""
+        if number == self._until + 1 and max(left, right) < len(self._lefts):
+            self._lefts[left] += 1
+            self._lefts[right] -= 1
+            self._until = number
+
     def lean(self, one: int, other: int) -> int:
         """Above 0 where the one was on the left more often than the other, below where less often."""
         return self._of(one) - self._of(other)

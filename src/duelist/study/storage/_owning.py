@@ -157,7 +157,7 @@ class OwningTransaction(Transaction):
 
     def save_counters(self) -> None:
         """Write how far the study has come."""
-        self._do(say.SAVE_COUNTERS, **{f"new_{name}": value for name, value in asdict(self.counters).items()})
+        self._do(say.SAVE_COUNTERS, **{f"new_{name}": getattr(self.counters, name) for name in say.COUNTERS})
 
     # -- the study and its raters --------------------------------------------------------
 

@@ -9,13 +9,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from duelist.errors import StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
+from duelist.errors import StorageCorrupted, StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
 from duelist.study.records import StudySettings
 from duelist.study.storage import _statements as say
 from duelist.study.storage._base import (
@@ -24,6 +25,7 @@ from duelist.study.storage._base import (
     DuelRow,
     FeatureChunk,
     LeaseRow,
+    LeaseState,
     Lesson,
     SeenRow,
     Staged,
@@ -55,8 +57,25 @@ from duelist.study.storage.tables import CHILDREN, HEAD, VERSION_TABLE, studies
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 
 
+_REMEMBERED = 4096
+
+
 class SqlTransaction(ColumnsTransaction):
     """A transaction of one study on one connection."""
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        study_id: int,
+        counters: Counters,
+        now: int | None = None,
+        waiting: Staged | None = None,
+        remembered: dict[int, DuelRow] | None = None,
+    ) -> None:
+        super().__init__(connection, study_id, counters, now, waiting)
+        self._remembered = {} if remembered is None else remembered
+        self.n_added = 0
+        self.last_added: DuelRow | None = None
 
     # -- arms ----------------------------------------------------------------------------
 
@@ -104,6 +123,7 @@ class SqlTransaction(ColumnsTransaction):
     def add_duels(self, rows: Sequence[DuelRow]) -> None:
         """New duels."""
         self._do_many(say.ADD_DUELS, [{"study_id": self._study_id, **duel_values(row)} for row in rows])
+        self.n_added, self.last_added = self.n_added + len(rows), rows[-1] if rows else None
 
     def duel(self, number: int) -> DuelRow | None:
         """One duel."""
@@ -138,9 +158,23 @@ class SqlTransaction(ColumnsTransaction):
 
     def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
         """Every open lease with its duel, oldest duel first."""
-        width = len(LeaseRow._fields)
-        found = ((lease_from(row[:width]), duel_from(row[width:])) for row in self._rows(say.OPEN_LEASES))
-        return sorted(found, key=lambda leased: (leased[0].duel, leased[0].rater))
+        found = []
+        for number, rater, _, asked_at, deadline, free in sorted(self._rows(say.OPEN_LEASES), key=itemgetter(0, 1)):
+            duel = self._remembered.get(number) or self._read_duel(number)
+            lease = LeaseRow(number, rater, LeaseState.OPEN, asked_at, deadline)
+            found.append((lease, duel if duel.free == free else duel._replace(free=free)))
+        return found
+
+    def _read_duel(self, number: int) -> DuelRow:
+        """A duel that others have asked, remembered."""
+        duel = self.duel(number)
+        if duel is None:
+            raise StorageCorrupted(
+                f"the storage is damaged: a lease is of duel {number}, which is gone; go on with a backup"
+            )
+        if not self.n_added:  # else it may be one that is taken back
+            self._remembered[number] = duel
+        return duel
 
     def put_lease(self, row: LeaseRow) -> None:
         """Write a lease, new or not."""
@@ -201,6 +235,7 @@ class SqlStorage(Storage):
             self._engine = self._make_engine(url)
         self._writer = self._engine.execution_options(**self._writer_options())
         self._reader = self._engine.execution_options(**self._reader_options())
+        self._duels: dict[int, dict[int, DuelRow]] = {}
         _OPEN.add(self)
         weakref.finalize(self, self._engine.dispose)
 
@@ -288,6 +323,10 @@ class SqlStorage(Storage):
             yield transaction
             if transaction.counters != before:
                 transaction.save_counters()
+        if (
+            transaction.n_added == 1 and transaction.last_added is not None
+        ):  # asked: it will be looked at until it is told
+            self._duels_of(study_id)[transaction.last_added.number] = transaction.last_added
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:
@@ -318,7 +357,14 @@ class SqlStorage(Storage):
             raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
         *counters, part, since, now = found
         waiting = None if part is None else Staged(part, since)
-        return SqlTransaction(connection, study_id, Counters(*counters), now, waiting)
+        return SqlTransaction(connection, study_id, Counters(*counters), now, waiting, self._duels_of(study_id))
+
+    def _duels_of(self, study_id: int) -> dict[int, DuelRow]:
+        """Duels that were read lately. But for the room they have, they never change."""
+        known = self._duels.setdefault(study_id, {})
+        if len(known) > _REMEMBERED:
+            known.clear()
+        return known
 
     def check(self, create: bool) -> None:
         """Make the tables where there are none and `create` says so; refuse what this release cannot work with."""

@@ -113,8 +113,9 @@ SET_FREE: Final = (
 LEASE: Final = sa.select(*_columns(leases)).where(
     leases.c.study_id == _study, leases.c.duel == given("of"), leases.c.rater == given("by")
 )
+# Of a duel only what may have changed: the rest is remembered by whoever has read it once.
 OPEN_LEASES: Final = (
-    sa.select(*_columns(leases), *_columns(duels))
+    sa.select(*_columns(leases), duels.c.free)
     .join(duels, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
     .where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
 )
