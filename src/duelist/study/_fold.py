@@ -121,9 +121,10 @@ class Fold:
 
         With `anyway`, store one in any case: others were dropped, because a vote they had learned was revised.
         """
+        if not anyway and tx.counters.n_votes // SNAPSHOT_EVERY == before // SNAPSHOT_EVERY:
+            return
         policy = self.follow(tx, arms)
-        due = anyway or tx.counters.n_votes // SNAPSHOT_EVERY != before // SNAPSHOT_EVERY
-        if due and policy.keeps_snapshots:
+        if policy.keeps_snapshots:
             tx.put_snapshot(tx.counters.n_votes, _packed(policy))
             tx.drop_snapshots(superfluous(tx.snapshot_sequences()))
 
