@@ -142,8 +142,10 @@ std::tuple<i64, i64, i64, double> consider(Player& player, Matrix arms, Matrix d
         (count > 0 && static_cast<i64>(differences.shape(1)) != known(player).dim))
         throw std::invalid_argument("pending duels do not fit the policy");
     std::vector<Out> out;
-    for (i64 k = 0; k < count; k++)
+    for (i64 k = 0; k < count; k++) {
+        if (layers.data()[k] >= player.most_layers()) throw std::invalid_argument("a pending duel is in no layer");
         out.push_back({differences.data() + k * player.state->dim, layers.data()[k], shares.data()[k]});
+    }
     PairSet pairs = pair_set(exclude, arms.shape(0));
     Table table = table_of(player, arms, distinct, pairs);
     Decision duel = player.consider(table, out, words ? words->data() : nullptr, rounds);
@@ -151,7 +153,7 @@ std::tuple<i64, i64, i64, double> consider(Player& player, Matrix arms, Matrix d
 }
 
 void learn(Player& player, Vector difference, double outcome, double weight, i64 layer, double share) {
-    if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 || layer >= player.state->n_layers())
+    if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 || layer >= player.most_layers())
         throw std::invalid_argument("the outcome does not fit the policy");
     player.learn(difference.data(), outcome, weight, layer, share);
 }
@@ -207,6 +209,7 @@ void bind_player(nb::module_& m) {
             return std::shared_ptr<Rule>(make_rule(policy, Settings(settings)));
         },
         "policy"_a, "settings"_a);
+    m.def("rule_names", &rule_names);
     nb::class_<Player>(m, "Player")
         .def(
             "__init__",
@@ -251,6 +254,7 @@ void bind_player(nb::module_& m) {
         .def_prop_ro("state", [](Player& player) -> std::optional<State> { return player.state; }, nb::rv_policy::move)
         .def_prop_ro("dim", [](Player& player) { return player.state ? player.state->dim : 0; })
         .def_prop_ro("rounds", [](Player& player) { return player.state ? player.state->rounds : 0; })
+        .def_prop_ro("most_layers", &Player::most_layers)
         .def_rw("next_id", &Player::next_id)
         .def_prop_ro("learned",
                      [](Player& player) {

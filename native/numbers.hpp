@@ -133,7 +133,7 @@ inline double erfc(double x) {
         }
         result = (top + C[7]) / (bottom + D[7]);
     } else {
-        if (y > 26.543) return x > 0.0 ? 0.0 : 2.0;
+        if (y >= 26.5) return x > 0.0 ? 0.0 : 2.0;  // exp(-y^2) is cut there, and would no longer fall
         constexpr double P[] = {3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
                                 1.60837851487422766e-2, 6.58749161529837803e-4, 1.63153871373020978e-2};
         constexpr double Q[] = {2.56852019228982242e00, 1.87295284992346047e00, 5.27905102951428412e-1,

@@ -68,12 +68,14 @@ public:
         State copy = *state;
         if (words) std::copy(words, words + 4, copy.random.words.begin());
         if (rounds >= 0) copy.rounds = rounds;
-        rule->grow(copy);
+        i64 deepest = 0;
+        for (const Out& duel : out) deepest = std::max(deepest, duel.layer);
+        rule->grow(copy, deepest + 1);
         aside_.memo.forget();
         if (rule->local() && !out.empty())  // a solve makes the curvature anew: before what is out is counted
             copy.local_curvature(0, aside_.solver);
         for (const Out& duel : out)
-            if (duel.share > 0.0 && duel.layer >= 0 && duel.layer < copy.n_layers())
+            if (duel.share > 0.0 && duel.layer >= 0)
                 copy.expect(duel.layer, duel.difference, duel.share, aside_.solver);
         return next_duel(*rule, copy, aside_, table);
     }
@@ -82,7 +84,7 @@ public:
     void learn(const double* difference, double outcome, double weight, i64 layer, double share) {
         next_id++;
         state->rounds++;
-        rule->grow(*state);
+        rule->grow(*state, layer + 1);  // it may have been asked when more duels were out, and layers were deeper
         if (take_in(*state, scratch_, {0, 0, layer, share}, {difference, outcome}, weight))
             state->theta(layer, scratch_.solver);  // now and not when next read, so that reading leaves no trace in the last bits
     }
@@ -94,6 +96,12 @@ public:
         Batch batch = decide_all(*rule, copy, arms, contexts, candidates, distinct, threads);
         state->random = copy.random;
         return batch;
+    }
+
+    // How many layers a choice can name, in however many rounds.
+    i64 most_layers() const {
+        constexpr i64 FOREVER = i64{1} << 60;
+        return rule->layers_in(FOREVER);
     }
 
     Scratch& scratch() { return scratch_; }

@@ -52,9 +52,16 @@ public:
 
     virtual Place place(State&, const double*, Scratch&) const { return {0, 1.0}; }
 
-    // The estimators that round `state.rounds` can reach. A policy without layers has one.
-    virtual void grow(State& state) const {
-        if (state.layers.empty()) state.add_layer(state.base_ridge, state.base_prior, 0.0);
+    // How many estimators round t can reach; a policy without layers has one.
+    virtual i64 layers_in(i64 t) const { return t >= 0 ? 1 : 0; }
+
+    // One estimator more.
+    virtual void deepen(State& state) const { state.add_layer(state.base_ridge, state.base_prior, 0.0); }
+
+    // At least so many estimators, and those that round `state.rounds` can reach.
+    void grow(State& state, i64 least = 1) const {
+        i64 layers = std::max(least, layers_in(state.rounds));
+        while (state.n_layers() < layers) deepen(state);
     }
 
     // Whether widths are those of the curvature at the estimate, not of the precision.
@@ -71,6 +78,9 @@ public:
 };
 
 std::unique_ptr<Rule> make_rule(const std::string& policy, const Settings& settings);
+
+// The policies that have a rule here.
+std::vector<std::string> rule_names();
 
 // Utilities and whitened columns of all arms, for a policy with one estimator.
 inline View look_at_all(State& state, Scratch& scratch, const Table& table, bool local = false) {

@@ -47,6 +47,12 @@ const std::map<std::string, Maker>& makers() {
 
 }  // namespace
 
+std::vector<std::string> rule_names() {
+    std::vector<std::string> names;
+    for (const auto& [name, maker] : makers()) names.push_back(name);
+    return names;
+}
+
 std::unique_ptr<Rule> make_rule(const std::string& policy, const Settings& settings) {
     auto found = makers().find(policy);
     if (found == makers().end()) throw std::invalid_argument("the engine has no rule '" + policy + "'");

@@ -10,10 +10,9 @@ class Stagewise : public Rule {
 public:
     explicit Stagewise(const Settings& s) : radius_(s) {}
 
-    void grow(State& state) const override {
-        double horizon = std::max(effective_horizon(radius_.horizon, std::max<i64>(state.rounds, 1)), 2.0);
-        i64 layers = layers_for(1.0 / std::sqrt(horizon));
-        while (state.n_layers() < layers) state.add_layer(state.base_ridge, state.base_prior, 0.0);
+    i64 layers_in(i64 t) const override {
+        double horizon = std::max(effective_horizon(radius_.horizon, std::max<i64>(t, 1)), 2.0);
+        return layers_for(1.0 / std::sqrt(horizon));
     }
 
     Decision decide(State& state, Scratch& scratch, const Table& table) const override {

@@ -20,14 +20,14 @@ public:
 
     bool draws() const override { return explore_ == Explore::random; }
 
-    // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa), for as many layers as alpha asks for.
-    void grow(State& state) const override {
-        i64 layers = layers_for(finest_width(std::max<i64>(state.rounds, 1))) + 1 - first_layer_;
-        for (i64 number = state.n_layers(); number < layers; number++) {
-            double small = width_in(number);
-            double radius = constant_ > 0.0 ? constant_ : scale_ * small * (1.0 + 1.0 / state.kappa);
-            state.add_layer(small * small * state.base_ridge, small * small * state.base_prior, radius);
-        }
+    // As many as alpha asks for.
+    i64 layers_in(i64 t) const override { return layers_for(finest_width(std::max<i64>(t, 1))) + 1 - first_layer_; }
+
+    // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa).
+    void deepen(State& state) const override {
+        double small = width_in(state.n_layers());
+        double radius = constant_ > 0.0 ? constant_ : scale_ * small * (1.0 + 1.0 / state.kappa);
+        state.add_layer(small * small * state.base_ridge, small * small * state.base_prior, radius);
     }
 
     // Lines 5-18: walk down the layers until a pair is chosen.

@@ -145,8 +145,10 @@ class NativePolicy(Policy):
         return self.practical_ridge * (variance if variance > 0.0 else 1.0) if self.ridge is None else float(self.ridge)
 
     def make_rule(self) -> Any:
-        """The rule in the engine, which has the name of the policy."""
-        return native.make_rule(type(self).__name__, self.rule_settings())
+        """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
+        named = (cls.__name__ for cls in type(self).__mro__)
+        known = native.rule_names()
+        return native.make_rule(next(name for name in named if name in known), self.rule_settings())
 
     def first_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
@@ -335,8 +337,8 @@ class NativePolicy(Policy):
         return self._player.place(check_difference(difference, self._fitted().dim))
 
     def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
-        """A layer that the policy has (-1: none) and the share of an outcome in it."""
-        known = is_whole(layer) and -1 <= layer < len(self._fitted().learned)
+        """A layer that the policy can have (-1: none) and the share of an outcome in it."""
+        known = is_whole(layer) and -1 <= layer < self._fitted().most_layers
         if not known or not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(f"layer is {layer!r}, share {share!r}; give those of the `Choice`, or no layer")
         return int(layer), float(share)

@@ -70,7 +70,12 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         player.next_id = int(snapshot["next_id"])
         for number, first, second, layer, share, difference in snapshot["pending"]:
             player.put_pending(
-                int(number), int(first), int(second), int(layer), float(share), _checked_floats(decode(difference))
+                int(number),
+                int(first),
+                int(second),
+                int(layer),
+                _checked_share(share),
+                _checked_floats(decode(difference)),
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
@@ -83,7 +88,9 @@ def is_older_snapshot(snapshot: Any) -> bool:
 
 
 def _known_params(policy_class: type[NativePolicy], snapshot: dict[str, Any]) -> dict[str, Any]:
-    params = dict(snapshot["params"])
+    params = snapshot["params"]
+    if not isinstance(params, dict):
+        raise TypeError(f"params are {params!r}")
     unknown = sorted(set(params) - set(policy_class.setting_names()))
     if unknown:
         raise ValueError(f"{policy_class.__name__} has no setting {unknown[0]!r}")
@@ -94,6 +101,12 @@ def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
     if words.dtype != np.uint64 or words.shape != (4,):
         raise ValueError(f"words have shape {words.shape} and type {words.dtype}")
     return words
+
+
+def _checked_share(share: Any) -> float:
+    if not 0.0 <= float(share) < np.inf:
+        raise ValueError(f"a duel has a share of {share}")
+    return float(share)
 
 
 def _checked_floats(numbers: NDArray[Any]) -> Floats:

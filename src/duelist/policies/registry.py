@@ -167,10 +167,11 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
 
 
 def _split(spec: str) -> tuple[str, str]:
-    """Name and settings of a spec; the name of a class of your own has a colon in it."""
+    """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
-    if rest and "=" not in own:
+    known = squeezed(name) in map(squeezed, [*POLICIES, *other_policies()])
+    if rest and "=" not in own and not known:
         return f"{name}:{own}", text
     return name, rest
 
