@@ -1,4 +1,5 @@
 // The parts of the engine on their own, so that tests can hold each to an independent computation.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -24,9 +25,9 @@ struct Owned {
 
     Owned(const Vector& u, const Matrix& v, bool distinct = false, const Pairs* exclude = nullptr) {
         i64 dim = static_cast<i64>(v.shape(0)), n = static_cast<i64>(v.shape(1)), stride = padded(n);
-        if (n == 0 || (u.shape(0) != v.shape(1) && u.shape(0) != 0)) throw std::invalid_argument("u and v do not fit");
+        if (n == 0 || (u.is_valid() && u.shape(0) != v.shape(1))) throw std::invalid_argument("u and v do not fit");
         scratch.fit(n, dim);
-        if (u.shape(0)) std::copy_n(u.data(), n, scratch.u.data());
+        if (u.is_valid()) std::copy_n(u.data(), n, scratch.u.data());
         for (i64 k = 0; k < dim; k++) std::copy_n(v.data() + k * n, n, scratch.v.data() + k * stride);
         view = {scratch.u.data(), scratch.v.data(), n, stride, dim};
         if (exclude) out = pair_set(*exclude, n);
@@ -43,37 +44,6 @@ Random random_of(const Words& words) {
     return random;
 }
 
-nb::ndarray<nb::numpy, double> updated(const Matrix& factor, const Vector& z, double weight) {
-    i64 dim = static_cast<i64>(factor.shape(0));
-    if (factor.shape(1) != factor.shape(0) || static_cast<i64>(z.shape(0)) != dim)
-        throw std::invalid_argument("factor and z do not fit");
-    Numbers copy(dim * dim), rest(dim);
-    std::copy_n(factor.data(), dim * dim, copy.data());
-    kernels->cholesky_update(copy.data(), dim, z.data(), weight, rest.data());
-    return copied(copy.data(), {dim, dim});
-}
-
-nb::ndarray<nb::numpy, double> solved(const Matrix& factor, const Vector& b, bool lower) {
-    i64 dim = static_cast<i64>(factor.shape(0));
-    if (factor.shape(1) != factor.shape(0) || static_cast<i64>(b.shape(0)) != dim)
-        throw std::invalid_argument("factor and b do not fit");
-    Numbers x(dim);
-    std::copy_n(b.data(), dim, x.data());
-    (lower ? kernels->solve_lower : kernels->solve_upper)(factor.data(), dim, x.data());
-    return copied(x.data(), {dim});
-}
-
-nb::ndarray<nb::numpy, double> whitened(const Matrix& factor, const Matrix& arms) {
-    i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1)), stride = padded(n);
-    if (n == 0 || static_cast<i64>(factor.shape(0)) != dim || factor.shape(1) != factor.shape(0))
-        throw std::invalid_argument("factor and arms do not fit");
-    Numbers v(dim * stride);
-    kernels->look(arms.data(), nullptr, n, dim, nullptr, factor.data(), nullptr, v.data(), stride);
-    std::vector<double> columns;
-    for (i64 k = 0; k < dim; k++) columns.insert(columns.end(), v.data() + k * stride, v.data() + k * stride + n);
-    return copied(columns.data(), {dim, n});
-}
-
 template <class Function>
 auto elementwise(Function function) {
     return [function](const Vector& x) {
@@ -85,40 +55,19 @@ auto elementwise(Function function) {
 
 // n draws of a kind, and the generator after them.
 nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
+    constexpr i64 MOST_DRAWS = 10'000'000;
+    if (n < 0 || n > MOST_DRAWS) throw std::invalid_argument("n must be from 0 to " + std::to_string(MOST_DRAWS));
     Random random = random_of(words);
-    std::vector<double> out;
-    for (i64 k = 0; k < n; k++) {
-        if (kind == "uniform")
-            out.push_back(random.uniform());
-        else if (kind == "gumbel")
-            out.push_back(random.gumbel());
-        else if (kind == "normal")
-            out.push_back(random.normal());
-        else
-            out.push_back(static_cast<double>(random.below(most)));
-    }
+    auto draw = [&]() -> double {
+        if (kind == "uniform") return random.uniform();
+        if (kind == "gumbel") return random.gumbel();
+        if (kind == "normal") return random.normal();
+        if (kind == "below") return static_cast<double>(random.below(most));
+        throw std::invalid_argument("kind is '" + kind + "'; draws are uniform, gumbel, normal and below");
+    };
+    std::vector<double> out(static_cast<std::size_t>(n));
+    for (double& x : out) x = draw();
     return nb::make_tuple(copied(out), copied(random.words.data(), {4}));
-}
-
-// The exact estimate of rows that are taken in one by one, and its curvature; solved at the end, or after every row.
-nb::tuple tracked(const Matrix& differences, const Vector& mass, const Vector& outcomes, double ridge,
-                  const std::string& link, bool online, double bound, bool every) {
-    i64 n = static_cast<i64>(differences.shape(0)), dim = static_cast<i64>(differences.shape(1));
-    if (static_cast<i64>(mass.shape(0)) != n || static_cast<i64>(outcomes.shape(0)) != n)
-        throw std::invalid_argument("rows do not fit");
-    State state(dim, link_named(link), online);
-    state.bound = bound;
-    state.add_layer(ridge, ridge, 0.0);
-    SolverRoom room;
-    for (i64 s = 0; s < n; s++) {
-        state.rounds++;
-        state.learn(0, {differences.data() + s * dim, outcomes.data()[s]}, mass.data()[s], 1.0, room);
-        if (every) state.theta(0, room);
-    }
-    const double* theta = state.theta(0, room);
-    const Layer& layer = state.layer(0);
-    return nb::make_tuple(copied(theta, {dim}), copied(layer.curvature.data(), {dim, dim}), layer.rows->count(),
-                          static_cast<int>(layer.solved), layer.residual);
 }
 
 }  // namespace
@@ -149,20 +98,6 @@ void bind_parts(nb::module_& m) {
     m.def("erfc", elementwise([](double x) { return erfc(x); }));
     m.def("cos_of_turn", elementwise([](double x) { return cos_of_turn(x); }));
     m.def("drawn", &drawn, "words"_a, "kind"_a, "n"_a, "most"_a = 1);
-
-    m.def(
-        "dot",
-        [](const Vector& a, const Vector& b) {
-            if (a.shape(0) != b.shape(0)) throw std::invalid_argument("a and b do not fit");
-            return kernels->dot(a.data(), b.data(), static_cast<i64>(a.shape(0)));
-        },
-        "a"_a, "b"_a);
-    m.def("cholesky_update", &updated, "factor"_a, "z"_a, "weight"_a);
-    m.def("solve_lower", [](const Matrix& f, const Vector& b) { return solved(f, b, true); }, "factor"_a, "b"_a);
-    m.def("solve_upper", [](const Matrix& f, const Vector& b) { return solved(f, b, false); }, "factor"_a, "b"_a);
-    m.def("whiten", &whitened, "factor"_a, "arms"_a);
-    m.def("tracked", &tracked, "differences"_a, "mass"_a, "outcomes"_a, "ridge"_a, "link"_a, "online"_a = false,
-          "bound"_a = INF, "every"_a = true);
 
     m.def(
         "best_pair",
@@ -228,40 +163,44 @@ void bind_parts(nb::module_& m) {
 
     m.def(
         "search_best",
-        [](Vector u, Matrix v, double radius, double slack) {
-            Owned given(u, v);
+        [](Vector u, Matrix v, double radius, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
             return told(search_best(given.view, radius, given.limits, slack));
         },
-        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0);
+        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
     m.def(
         "search_widest",
-        [](Matrix v, double slack) {
-            Owned given({}, v);
+        [](Matrix v, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
             return told(search_widest(given.view, given.limits, slack));
         },
-        "v"_a, "slack"_a = 1.0);
+        "v"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
     m.def(
         "search_wider",
-        [](Matrix v, double threshold, double slack) {
-            Owned given({}, v);
+        [](Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
             return told(search_wider(given.view, threshold, given.limits, slack));
         },
-        "v"_a, "threshold"_a, "slack"_a = 1.0);
+        "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
     m.def(
         "search_best_wide",
-        [](Vector u, Matrix v, double threshold, double slack) {
-            Owned given(u, v);
+        [](Vector u, Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
             return told(search_best_wide(given.view, threshold, given.limits, slack));
         },
-        "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0);
+        "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
     m.def(
         "search_random_wide",
-        [](Matrix v, double threshold, Words words, double slack) {
-            Owned given({}, v);
+        [](Matrix v, double threshold, Words words, double slack, std::optional<Pairs> exclude) {
+            Owned given({}, v, false, exclude ? &*exclude : nullptr);
             Random random = random_of(words);
             return told(search_random_wide(given.view, threshold, given.limits, random, slack));
         },
-        "v"_a, "threshold"_a, "words"_a, "slack"_a = 1.0);
+        "v"_a, "threshold"_a, "words"_a, "slack"_a = 1.0, "exclude"_a = nb::none());
     m.def(
         "search_undominated",
         [](Vector u, Matrix v, double radius, double slack) {

@@ -68,5 +68,6 @@ void bind_simulation(nb::module_& m);
 void bind_estimation(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_parts(nb::module_& m);
+void bind_numerics(nb::module_& m);
 
 }  // namespace duelist

@@ -108,10 +108,7 @@ Outcome newton(const Problem& problem, double* theta, double tolerance, i64 most
     return {Status::out_of_iterations, most};
 }
 
-namespace {
-
-// The largest Hessian eigenvalue of F, nearly: power iteration, raised by its residual, at most the trace. It may come out low
-// where the start has next to nothing of the steepest direction; the caller must notice a step that is too long.
+// Power iteration, raised by its residual, at most the trace.
 double smoothness(const Problem& problem) {
     i64 dim = problem.dim, n = problem.n;
     Numbers q(dim), product(dim), along(n);
@@ -143,8 +140,6 @@ double smoothness(const Problem& problem) {
     if (estimate == 0.0) estimate = trace;
     return problem.ridge + max_slope(problem.link) * std::min(trace, 1.05 * estimate + residual);
 }
-
-}  // namespace
 
 // Nesterov's accelerated gradient descent with restarts; stops on the gradient norm. Momentum grows as for a merely convex F and is
 // dropped whenever it points uphill (O'Donoghue and Candes 2015), which adapts to the true strong convexity: the ridge

@@ -62,6 +62,10 @@ double line_search(const Problem& problem, const double* theta, const double* st
 // Whether a full Newton step surely decreases F, by how far it moves the margins.
 bool full_step_is_safe(Link link, const double* margins, const double* moves, i64 n);
 
+// The largest Hessian eigenvalue of F, nearly. It may come out low where the start has next to nothing of the steepest
+// direction; the caller must notice a step that is too long.
+double smoothness(const Problem& problem);
+
 // sum w^2 (o - mu(z . theta))^2 with o in {0, 1}; a tie counts as half a win and half a loss.
 double residual_sum(const Problem& problem, const double* theta, double* margins);
 

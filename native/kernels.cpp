@@ -243,7 +243,7 @@ void look_single(const float* arms, const i64* chosen, i64 n, i64 dim, const dou
 // exp(-|v|): the expressions of numbers.hpp, eight at a time.
 inline Lanes exp_of_minus_abs(Lanes v) {
     Lanes size = v < 0.0 ? -v : v;
-    Lanes x = -(size < SMALLEST_EXPONENT ? size : all(SMALLEST_EXPONENT));
+    Lanes x = -(SMALLEST_EXPONENT < size ? all(SMALLEST_EXPONENT) : size);
     Lanes shifted = x * LOG2_E + ROUND;
     Lanes k = shifted - ROUND;
     Lanes r = (x - k * LN2_HIGH) - k * LN2_LOW;

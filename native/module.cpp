@@ -316,4 +316,5 @@ NB_MODULE(native, m) {
     bind_selection(m);
     nb::module_ parts = m.def_submodule("parts", "The parts of the engine on their own, for tests.");
     bind_parts(parts);
+    bind_numerics(parts);
 }

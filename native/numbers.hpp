@@ -26,12 +26,12 @@ inline constexpr double SMALLEST_EXPONENT = 700.0;   // exp(-700) is 1e-304; wha
 
 inline double power_of_two(i64 k) { return std::bit_cast<double>(static_cast<u64>(k + 1023) << 52); }
 
-// exp(-|v|), to the last bit or two; `kernels.cpp` has the same expressions for eight numbers at a time.
+// exp(-|v|), to three units in the last place; `kernels.cpp` has the same expressions for eight numbers at a time.
 //
 // With x = -|v| = k log 2 + r, |r| <= log(2)/2: a polynomial for exp(r), then 2^k put straight into the exponent bits.
 inline double exp_of_minus_abs(double v) {
     double size = std::fabs(v);
-    double x = -(size < SMALLEST_EXPONENT ? size : SMALLEST_EXPONENT);
+    double x = -(SMALLEST_EXPONENT < size ? SMALLEST_EXPONENT : size);  // what is not a number stays none
     double shifted = x * LOG2_E + ROUND;
     double k = shifted - ROUND;
     double r = (x - k * LN2_HIGH) - k * LN2_LOW;
@@ -41,7 +41,7 @@ inline double exp_of_minus_abs(double v) {
     double middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + square * (1.0 / 720.0 + r * (1.0 / 5040.0));
     double high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + square * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
     double series = low + fourth * (middle + fourth * (high + fourth * (1.0 / 479001600.0)));
-    return series * power_of_two(static_cast<i64>(k));
+    return series * std::bit_cast<double>((std::bit_cast<u64>(shifted) << 52) + (u64{1023} << 52));  // k: its low bits
 }
 
 // log x for a positive finite x: x = 2^k m with m near 1, and log m = 2 atanh(s), s = (m - 1) / (m + 1).

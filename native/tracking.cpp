@@ -19,12 +19,10 @@ void add(double* theta, const double* step, i64 dim) {
     for (i64 k = 0; k < dim; k++) theta[k] += step[k];
 }
 
-// The root a of a = wins - mass mu(v + a q), for q >= 0, after `most` steps at the latest.
-//
 // The right side falls in a, so the root lies between 0 and its value at 0; Newton steps that leave the bracket are
 // replaced by its middle.
 template <class L>
-double implicit_step(L link, double v, double q, double mass, double wins, int most) {
+double root_of_step(L link, double v, double q, double mass, double wins, int most) {
     double a = 0.0, value = mass * link.mean(v) - wins;
     double low = std::min(0.0, -value), high = std::max(0.0, -value), before = INF;
     for (int step = 0; step < most; step++) {
@@ -61,26 +59,6 @@ void shifted_solve(const double* factor, i64 dim, double shift, const double* b,
         for (i64 k = 0; k < dim; k++) along[k] = rest[k] + following / square * along[k];
         square = following;
     }
-}
-
-// argmin |x - theta|_H over |x| <= bound, for theta outside.
-//
-// It is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| falls in s: bisection on s, each x by conjugate
-// gradients in O(dim^2) a step.
-void project(double* theta, const double* curvature, i64 dim, double bound) {
-    Numbers target(dim), x(dim);
-    kernels->multiply(curvature, dim, theta, target.data());
-    double low = 0.0, high = norm(target.data(), dim) / bound;
-    for (i64 k = 0; k < dim; k++) x[k] = theta[k];
-    for (int halving = 0; halving < 100; halving++) {
-        double middle = 0.5 * (low + high);
-        shifted_solve(curvature, dim, middle, target.data(), x.data());
-        double size = norm(x.data(), dim);
-        if (std::fabs(size - bound) <= 1e-12 * bound) break;
-        (size > bound ? low : high) = middle;
-    }
-    double size = norm(x.data(), dim);
-    for (i64 k = 0; k < dim; k++) theta[k] = x[k] * (bound / size);
 }
 
 // `step`, minus the gradient on entry, becomes minus H^-1 g; returns g'H^-1 g. The gradient is kept beside.
@@ -168,6 +146,28 @@ double follow_model(const Problem& p, const double* theta, const double* curvatu
 
 }  // namespace
 
+double implicit_step(Link link, double v, double q, double mass, double wins, int most) {
+    return with_link(link, [&](auto l) { return root_of_step(l, v, q, mass, wins, most); });
+}
+
+// It is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| falls in s: bisection on s, each x by conjugate
+// gradients in O(dim^2) a step.
+void project(double* theta, const double* curvature, i64 dim, double bound) {
+    Numbers target(dim), x(dim);
+    kernels->multiply(curvature, dim, theta, target.data());
+    double low = 0.0, high = norm(target.data(), dim) / bound;
+    for (i64 k = 0; k < dim; k++) x[k] = theta[k];
+    for (int halving = 0; halving < 100; halving++) {
+        double middle = 0.5 * (low + high);
+        shifted_solve(curvature, dim, middle, target.data(), x.data());
+        double size = norm(x.data(), dim);
+        if (std::fabs(size - bound) <= 1e-12 * bound) break;
+        (size > bound ? low : high) = middle;
+    }
+    double size = norm(x.data(), dim);
+    for (i64 k = 0; k < dim; k++) theta[k] = x[k] * (bound / size);
+}
+
 double move_with(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins, Link link,
                  int most, SolverRoom& room) {
     double* direction = room.direction.data();
@@ -176,7 +176,7 @@ double move_with(double* theta, const double* curvature, i64 dim, const double* 
     double q = kernels->dot(direction, direction, dim);
     kernels->solve_upper(curvature, dim, direction);
     double v = kernels->dot(z, theta, dim);
-    double a = with_link(link, [&](auto l) { return implicit_step(l, v, q, mass, wins, most); });
+    double a = implicit_step(link, v, q, mass, wins, most);
     for (i64 k = 0; k < dim; k++) theta[k] += a * direction[k];
     return v + a * q;
 }

@@ -26,6 +26,12 @@ inline constexpr i64 DIRECT = 128;
 inline constexpr int GUESS = 1;
 inline constexpr int TO_ROUNDING = 100;
 
+// The root a of a = wins - mass mu(v + a q), for q >= 0, after `most` steps at the latest.
+double implicit_step(Link link, double v, double q, double mass, double wins, int most);
+
+// argmin |x - theta|_H over |x| <= bound, for theta outside.
+void project(double* theta, const double* curvature, i64 dim, double bound);
+
 // The part of taking an outcome in that moves theta; the new margin z . theta.
 double move_with(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins, Link link,
                  int most, SolverRoom& room);

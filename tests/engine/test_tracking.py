@@ -2,24 +2,13 @@
 
 import numpy as np
 import pytest
-from duelist.kernels import tracking
-from duelist.kernels.mle import CONVERGED
-from duelist.kernels.scratch import Room, cut, scratch_block
 from scipy import optimize
 
 import duelist as dl
+from duelist.native import parts
 
 LINKS = ("logistic", "probit", "exponential")
-
-
-def scratch_for(dim, rows=1):
-    """Room full of rubbish, as after other rounds."""
-    room = Room(1, dim, rows)
-    block = scratch_block(room)
-    scratch = cut(block, room)
-    for name in ("direction", "step", "trial", "margins", "residual", "slopes", "moves", "bends", "shift"):
-        getattr(scratch, name)[:] = 1e9
-    return scratch
+CONVERGED = 0
 
 
 def random_precision(rng, dim, smallest=1.0, largest=10.0):
@@ -48,7 +37,7 @@ def test_the_implicit_step_is_the_root(link, v, outcome, mass, q):
     def gap(a):
         return a - (wins - mass * float(law.mean(v + a * q)))
 
-    a = tracking.implicit_step(law.code, v, q, mass, wins, tracking.TO_ROUNDING)
+    a = parts.implicit_step(link, v, q, mass, wins, parts.TO_ROUNDING)
     low, high = sorted((0.0, wins - mass * float(law.mean(v))))
     # The root has the sign of wins - mass mu(v) and lies on this side of it.
     assert low <= a <= high
@@ -63,7 +52,7 @@ def test_a_single_step_never_leaves_the_bracket(link, v, outcome):
     law = dl.get_link(link)
     for mass, q in ((1.0, 1.0), (1e6, 1e4), (1e-9, 1e4)):
         wins = mass * outcome
-        a = tracking.implicit_step(law.code, v, q, mass, wins, tracking.GUESS)
+        a = parts.implicit_step(link, v, q, mass, wins, parts.GUESS)
         low, high = sorted((0.0, wins - mass * float(law.mean(v))))
         assert low <= a <= high
 
@@ -76,10 +65,8 @@ def test_a_step_minimises_the_new_loss_plus_the_quadratic(link, dim, mass):
     law = dl.get_link(link)
     for outcome in (0.0, 0.5, 1.0):
         h, before, z = random_precision(rng, dim), rng.normal(size=dim), rng.normal(size=dim)
-        theta, factor, wins = before.copy(), upper(h), mass * outcome
-        margin = tracking.step_with(
-            theta, factor, z, mass, wins, law.code, np.inf, tracking.TO_ROUNDING, scratch_for(dim)
-        )
+        wins = mass * outcome
+        theta, factor, margin = parts.step_with(before, upper(h), z, mass, wins, link, np.inf)
         # The gradient of W M(z . x) - O z . x + 1/2 |x - theta|_H^2, which is strictly convex.
         slope = (mass * float(law.mean(z @ theta)) - wins) * z + h @ (theta - before)
         np.testing.assert_allclose(slope, 0.0, atol=1e-11 * (1.0 + mass))
@@ -97,8 +84,7 @@ def test_a_step_minimises_the_new_loss_plus_the_quadratic(link, dim, mass):
 def test_a_certain_outcome_hardly_moves_the_estimate_and_a_surprise_does_not_overshoot():
     h, z = np.array([[1e-6]]), np.array([1.0])
     for outcome in (0.0, 1.0):
-        theta, factor = np.array([30.0]), upper(h)
-        tracking.step_with(theta, factor, z, 1.0, outcome, 0, np.inf, tracking.TO_ROUNDING, scratch_for(1))
+        theta, _, _ = parts.step_with(np.array([30.0]), upper(h), z, 1.0, outcome, "logistic", np.inf)
         if outcome == 1.0:
             assert theta[0] == pytest.approx(30.0, abs=1e-6)
         else:  # a linear step would go to 30 - 1e6
@@ -111,10 +97,8 @@ def test_a_step_with_a_bound_is_the_projection_of_the_free_step(bound):
     h, before, z = random_precision(rng, 4), rng.normal(size=4), rng.normal(size=4)
     before *= 0.99 * bound / np.linalg.norm(before)
     z *= np.sign(z @ before)
-    free, kept = before.copy(), before.copy()
-    factor, same = upper(h), upper(h)
-    tracking.step_with(free, factor, z, 50.0, 50.0, 0, np.inf, tracking.TO_ROUNDING, scratch_for(4))
-    margin = tracking.step_with(kept, same, z, 50.0, 50.0, 0, bound, tracking.TO_ROUNDING, scratch_for(4))
+    free, factor, _ = parts.step_with(before, upper(h), z, 50.0, 50.0, "logistic", np.inf)
+    kept, same, margin = parts.step_with(before, upper(h), z, 50.0, 50.0, "logistic", bound)
     assert np.linalg.norm(free) > bound
     np.testing.assert_array_equal(factor, same)
     assert margin == pytest.approx(z @ kept, rel=1e-14)
@@ -146,8 +130,7 @@ def test_the_projection_is_the_nearest_point_of_the_ball(dim, condition, outside
         h = random_precision(rng, dim, 1.0 / condition)
         theta = rng.normal(size=dim)
         theta *= outside * bound / np.linalg.norm(theta)
-        got = theta.copy()
-        tracking.project(got, upper(h), bound)
+        got = parts.project(theta, upper(h), bound)
         assert np.linalg.norm(got) == pytest.approx(bound, rel=1e-14)
         # Conjugate gradients stop at 1e-13 of |H theta|, which a small eigenvalue multiplies.
         np.testing.assert_allclose(got, projected(theta, h, bound), rtol=0, atol=(1e-9 + 1e-12 * condition) * bound)
@@ -157,26 +140,12 @@ def test_the_projection_is_the_nearest_point_of_the_ball(dim, condition, outside
 def test_no_point_of_the_ball_is_nearer_than_the_projection(dim):
     rng = np.random.default_rng(dim)
     h, theta = random_precision(rng, dim, 1e-2), 3.0 * rng.normal(size=dim)
-    got = theta.copy()
-    tracking.project(got, upper(h), 1.0)
+    got = parts.project(theta, upper(h), 1.0)
     x = rng.normal(size=(2000, dim))
     x = np.vstack([x, got + 0.05 * x])
     x /= np.maximum(np.linalg.norm(x, axis=1), 1.0)[:, None]
     distance = np.einsum("sk,kl,sl->s", x - theta, h, x - theta)
     assert (got - theta) @ h @ (got - theta) <= distance.min() * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 7, 40])
-def test_multiply_and_shifted_solve_undo_each_other(dim):
-    rng = np.random.default_rng(dim)
-    h, x = random_precision(rng, dim, 1e-2), rng.normal(size=dim)
-    b = np.full(dim, np.nan)
-    tracking.multiply(upper(h), x, b)
-    np.testing.assert_allclose(b, h @ x, rtol=0, atol=1e-12)
-    for start in (np.zeros(dim), rng.normal(size=dim)):
-        got = start.copy()
-        tracking.shifted_solve(upper(h), 0.3, b, got)
-        np.testing.assert_allclose(got, np.linalg.solve(h + 0.3 * np.eye(dim), b), rtol=0, atol=1e-9)
 
 
 # -- all rows ----------------------------------------------------------------------------
@@ -188,7 +157,7 @@ class Problem:
     def __init__(self, link, dim, n, seed=0, *, separable=False, ridge=0.5, size=1.0, mass=1.0):
         rng = np.random.default_rng([seed, dim, n])
         law = dl.get_link(link)
-        self.code, self.ridge = law.code, ridge
+        self.link, self.ridge = link, ridge
         z = size * rng.normal(size=(n, dim)) / np.sqrt(dim)
         truth = 2.0 * rng.normal(size=dim)
         chance = law.mean(z @ truth)
@@ -204,10 +173,8 @@ class Problem:
 
     def refine(self, start, kept):
         """theta, the curvature kept, and the status."""
-        theta, factor = np.array(start, dtype=float), upper(kept)
-        scratch = scratch_for(theta.size, self.mass.size)
-        status = tracking.refine(self.z, self.mass, self.wins, self.ridge, self.code, theta, factor, scratch)
-        return theta, factor, status
+        start = np.array(start, dtype=float)
+        return parts.refine(self.z, self.mass, self.wins, self.ridge, self.link, start, upper(kept))
 
     def errors(self, theta):
         """The distance from the root in standard errors."""
@@ -272,7 +239,7 @@ def test_refining_does_not_depend_on_the_unit_of_mass_and_ridge(link, unit):
 @pytest.mark.parametrize("dim", [129, 200])
 @pytest.mark.parametrize("separable", [False, True], ids=["noisy", "separable"])
 def test_refining_above_the_direct_dimensions_keeps_the_curvature_as_it_was(link, dim, separable):
-    assert dim > tracking.DIRECT
+    assert dim > parts.DIRECT
     rng = np.random.default_rng(dim)
     problem = Problem(link, dim, 300, separable=separable, size=3.0)
     for curvature in (problem.curvature, problem.flat, problem.ridge * np.eye(dim), random_precision(rng, dim)):
@@ -285,7 +252,7 @@ def test_refining_above_the_direct_dimensions_keeps_the_curvature_as_it_was(link
 
 
 def test_refining_up_to_the_direct_dimensions_makes_a_stale_curvature_anew():
-    dim = tracking.DIRECT
+    dim = parts.DIRECT
     problem = Problem("logistic", dim, 200, size=3.0)
     theta, factor, status = problem.refine(np.zeros(dim), problem.ridge * np.eye(dim))
     assert status == CONVERGED
@@ -322,3 +289,54 @@ def test_rows_without_mass_change_nothing():
     problem.mass, problem.wins = (np.append(a, np.zeros(6)) for a in (problem.mass, problem.wins))
     padded, _, _ = problem.refine(np.zeros(3), problem.flat)
     np.testing.assert_allclose(padded, alone, rtol=0, atol=1e-12)
+
+
+# -- rows that come one by one -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("every", [False, True], ids=["solved at the end", "solved after every row"])
+@pytest.mark.parametrize("dim", [1, 4, 12, 130])
+def test_rows_taken_in_one_by_one_end_at_the_root(link, every, dim):
+    rng = np.random.default_rng([dim, every])
+    n, law = 60, dl.get_link(link)
+    z = rng.normal(size=(n, dim)) / np.sqrt(dim)
+    outcomes, mass = (rng.random(n) < law.mean(2.0 * z.sum(axis=1))).astype(float), rng.uniform(0.2, 2.0, n)
+    theta, _, rows, _, _ = parts.tracked(z, mass, outcomes, 0.3, link, every=every)
+    assert rows == n
+    slope = 0.3 * theta + z.T @ (mass * (law.mean(z @ theta) - outcomes))
+    # F is strongly convex with modulus 0.3: |theta - root| <= |gradient| / 0.3.
+    assert np.linalg.norm(slope) <= 1e-8
+
+
+def test_equal_and_opposite_differences_share_a_row():
+    z = np.array([[1.0, -2.0], [-1.0, 2.0], [0.0, 0.0], [1.0, -2.0], [-0.0, 3.0], [0.0, 3.0], [0.0, -3.0]])
+    outcomes, mass = np.array([1.0, 0.0, 1.0, 0.5, 1.0, 1.0, 0.0]), np.array([1.0, 2.0, 5.0, 4.0, 1.0, 1.0, 1.0])
+    theta, _, rows, _, _ = parts.tracked(z, mass, outcomes, 1.0, "logistic")
+    assert rows == 2  # a self-duel is none
+    turned = dl.fit_mle([[1.0, -2.0], [0.0, 3.0]], [5.0 / 7.0, 1.0], [7.0, 3.0])
+    np.testing.assert_allclose(theta, turned.theta, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_the_one_pass_estimator_takes_every_row_once(link):
+    rng = np.random.default_rng(5)
+    law, z = dl.get_link(link), rng.normal(size=(30, 3))
+    outcomes, mass = rng.integers(0, 2, 30).astype(float), rng.uniform(0.2, 2.0, 30)
+    got, factor, rows, _, residual = parts.tracked(z, mass, outcomes, 0.5, link, online=True, bound=1.5)
+    theta, h, sum_of_squares = np.zeros(3), 0.5 * np.eye(3), 0.0
+    for row, w, o in zip(z, mass, outcomes, strict=True):
+        along, before = np.linalg.solve(h, row), row @ theta
+        q = row @ along
+        a = optimize.brentq(
+            lambda a, w=w, o=o, q=q, v=before: a - w * (o - float(law.mean(v + a * q))), -w, w, xtol=1e-15, rtol=1e-15
+        )
+        theta = theta + a * along
+        h = h + w * float(law.slope(row @ theta)) * np.outer(row, row)
+        if np.linalg.norm(theta) > 1.5:
+            theta = projected(theta, h, 1.5)
+        sum_of_squares += w * (o - float(law.mean(row @ theta))) ** 2
+    assert rows == 0
+    np.testing.assert_allclose(got, theta, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.triu(factor).T @ np.triu(factor), h, rtol=0, atol=1e-8)
+    assert residual == pytest.approx(sum_of_squares, rel=1e-8)

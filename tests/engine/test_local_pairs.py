@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from duelist.kernels.local_pairs import best_local_pair, radius_of
-from duelist.kernels.many import MANY_ARMS
-from duelist.kernels.scratch import Room, cut, scratch_block
 
-from duelist.links import get_link
+from duelist.native import MANY_ARMS, parts
 from duelist.reference.estimation import link_slope
 
 LINKS = ("logistic", "probit", "exponential")
+NOBODY = np.empty((0, 2), np.int64)
 HORIZONS = (1.0, 50.0, 4000.0, 1e12)
 STRETCHES = (0.01, 1.2, 40.0)
 KINDS = (
@@ -73,9 +71,9 @@ def radius(squares, gaps, link, stretch, horizon):
 
 
 def found(u, v, link, stretch, horizon):
-    room = Room(v.shape[1], v.shape[0], 80)
-    i, j = best_local_pair(u, v, get_link(link).code, stretch, horizon, cut(scratch_block(room), room))
-    return int(i), int(j)
+    i, j, value = parts.best_local_pair(u, v, link, stretch, horizon, False, NOBODY)
+    assert value == pytest.approx(worth(u, v, link, stretch, horizon)[i, j], rel=1e-9)
+    return i, j
 
 
 def near(value):
@@ -131,20 +129,18 @@ def test_a_radius_is_the_bonus_for_a_unit_of_width():
     for link in LINKS:
         for square, gap, stretch, horizon in ((0.3, 0.0, 1.2, 4e3), (1e-3, 2.0, 0.5, 10.0), (0.0, -1.0, 1.0, 9.0)):
             expected = radius(square, gap, link, stretch, horizon)
-            assert radius_of(square, gap, get_link(link).code, stretch, horizon) == pytest.approx(expected, rel=1e-12)
+            assert parts.local_radius(square, gap, link, stretch, horizon) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_bonus_is_smaller_where_more_is_known_or_the_outcome_is_surer():
-    code = get_link("logistic").code
-    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(0.1, 0.0, code, 1.0, 1e3) > 0.0
-    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(1.0, 3.0, code, 1.0, 1e3) > 0.0
-    assert radius_of(1.0, 0.0, code, 1.0, 1e3) > radius_of(1.0, 0.0, code, 1.0, 1e2) > 0.0
+    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(0.1, 0.0, "logistic", 1.0, 1e3) > 0.0
+    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(1.0, 3.0, "logistic", 1.0, 1e3) > 0.0
+    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e2) > 0.0
 
 
 def test_nothing_left_to_learn_is_no_bonus_and_no_error():
-    code = get_link("logistic").code
-    assert radius_of(1e-300, 0.0, code, 1.0, 1.0) == 0.0
-    assert radius_of(1.0, 1e6, code, 1.0, 1e12) == 0.0  # the slope is zero there
+    assert parts.local_radius(1e-300, 0.0, "logistic", 1.0, 1.0) == 0.0
+    assert parts.local_radius(1.0, 1e6, "logistic", 1.0, 1e12) == 0.0  # the slope is zero there
 
 
 # -- many arms: the best of some good pairs ----------------------------------------------

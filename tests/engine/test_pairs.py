@@ -1,16 +1,14 @@
-"""Every search over pairs against brute force, on friendly and unfriendly arms.
-
-The brute force adds squared gaps feature by feature in the order of the kernels, so that both
-see the same rounded widths and may be compared exactly.
-"""
+"""Every search over pairs against brute force, on friendly and unfriendly arms."""
 
 import numpy as np
 import pytest
-from duelist.kernels import all_pairs, pairs
-from duelist.kernels.random import below, seed_words
-from duelist.kernels.scratch import Room, cut, scratch_block
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from duelist.engine import seed_words
+from duelist.native import MANY_ARMS, parts
+from tests.engine import brute_force
+from tests.engine.brute_force import NOBODY, row_order, squares, thresholds
 
 
 def sphere(rng, n, dim):
@@ -77,49 +75,20 @@ def setting(kind, mode="linear"):
     return utilities_of(arms, mode), v, squares(v)
 
 
-def squares(v):
-    total = np.zeros((v.shape[1], v.shape[1]))
-    for row in v:
-        total += (row[:, None] - row[None, :]) ** 2
-    return total
-
-
-def room_for(v):
-    """A scratch with more room than v needs, full of rubbish."""
-    dim, n = v.shape
-    room = Room(n + 3, dim + 1, 16)
-    scratch = cut(scratch_block(room), room)
-    for name in ("u", "v", "reach", "line", "near", "near_u"):
-        getattr(scratch, name)[:] = np.nan
-    scratch.kept[:] = scratch.remaining[:] = -(10**6)
-    return scratch
-
-
 def best_pair(u, v, radius):
-    return pairs.best_pair(u, v, radius, room_for(v))
+    return parts.best_pair(u, v, radius, False, NOBODY)
 
 
 def widest_pair(v):
-    scratch = room_for(v)
-    return pairs.widest_pair(v, scratch.near, scratch)
+    return parts.widest_pair(v, False, NOBODY)
 
 
 def best_wide_pair(u, v, threshold):
-    return pairs.best_wide_pair(u, v, threshold, room_for(v))
+    return parts.best_wide_pair(u, v, threshold, False, NOBODY)[:2]
 
 
-def undominated(u, v, radius, kept):
-    return pairs.undominated(u, v, radius, kept, room_for(v))
-
-
-def row_order(n):
-    return [(i, j) for i in range(n) for j in range(i + 1, n)]
-
-
-def thresholds(square):
-    """None wide, some wide, all but equal arms wide, and thresholds that are widths themselves."""
-    widths = np.unique(np.sqrt(square))
-    return [0.0, widths[len(widths) // 2], widths[-1], np.median(np.sqrt(square)), 2 * widths[-1] + 1]
+def all_within(v, threshold):
+    return not parts.any_wider(v, threshold, NOBODY)
 
 
 @every_kind
@@ -128,21 +97,7 @@ def test_squared_widths_from_one_arm_to_all_later_ones(kind):
     n = v.shape[1]
     for i in range(n):
         for start in (0, i, n - 1, n):
-            out = np.full(n + 1, np.nan)
-            assert all_pairs.squared_widths(v, i, start, out) == n - start
-            np.testing.assert_array_equal(out[: n - start], square[i, start:])
-            assert np.isnan(out[n - start :]).all()
-
-
-def brute_best_pair(u, square, radius):
-    """The best single arm against itself unless a pair beats it; of equal pairs the first."""
-    top = int(np.argmax(u))
-    choice, best = (top, top), u[top] + u[top]
-    for i, j in row_order(len(u)):
-        value = u[i] + u[j] + radius * np.sqrt(square[i, j])
-        if value > best:
-            choice, best = (i, j), value
-    return *choice, best
+            np.testing.assert_array_equal(parts.squared_widths(v, i, start), square[i, start:])
 
 
 @every_kind
@@ -150,18 +105,13 @@ def brute_best_pair(u, square, radius):
 @pytest.mark.parametrize("radius", RADII)
 def test_best_pair_is_the_brute_force_one(kind, mode, radius):
     u, v, square = setting(kind, mode)
-    assert best_pair(u, v, radius) == brute_best_pair(u, square, radius)
-
-
-def brute_widest_pair(square):
-    ties = [pair for pair in row_order(len(square)) if square[pair] == square.max() > 0]
-    return *(ties[0] if ties else (0, 0)), square.max()
+    assert best_pair(u, v, radius) == brute_force.best(u, square, radius)
 
 
 @every_kind
 def test_widest_pair_is_the_brute_force_one(kind):
     _, v, square = setting(kind)
-    assert widest_pair(v) == brute_widest_pair(square)
+    assert widest_pair(v) == brute_force.widest(square)
 
 
 @every_kind
@@ -169,14 +119,7 @@ def test_all_within_says_whether_the_widest_pair_is_wide(kind):
     _, v, square = setting(kind)
     root = np.sqrt(square.max())
     for threshold in [*thresholds(square), np.nextafter(root, 0), root, np.nextafter(root, np.inf)]:
-        assert pairs.all_within(v, threshold, room_for(v)) == (square.max() <= threshold * threshold)
-
-
-def brute_best_wide_pair(u, square, threshold):
-    """The largest sum; of equal sums the wider pair; of equally wide ones the first in row order; (-1, -1) for none."""
-    wide = [pair for pair in row_order(len(u)) if square[pair] > threshold * threshold]
-    # `max` keeps the first of equals, as the kernel does.
-    return max(wide, key=lambda pair: (u[pair[0]] + u[pair[1]], square[pair]), default=(-1, -1))
+        assert all_within(v, threshold) == (square.max() <= threshold * threshold)
 
 
 @every_kind
@@ -184,7 +127,7 @@ def brute_best_wide_pair(u, square, threshold):
 def test_best_wide_pair_is_the_brute_force_one(kind, mode):
     u, v, square = setting(kind, mode)
     for threshold in thresholds(square):
-        assert best_wide_pair(u, v, threshold) == brute_best_wide_pair(u, square, threshold)
+        assert best_wide_pair(u, v, threshold) == brute_force.best_wide(u, square, threshold)
 
 
 # u, arms on a line, threshold: which pair wins, and which of the three rules says so.
@@ -206,29 +149,18 @@ def test_best_wide_pair_is_the_brute_force_one(kind, mode):
 )
 def test_best_wide_pair_breaks_ties_by_width_and_then_by_order(u, at, threshold, expected):
     u, v = np.array(u), np.array([at])
-    assert best_wide_pair(u, v, threshold) == expected == brute_best_wide_pair(u, squares(v), threshold)
+    assert best_wide_pair(u, v, threshold) == expected == brute_force.best_wide(u, squares(v), threshold)
 
 
 @every_kind
-def test_wide_pairs_are_counted_and_numbered_in_row_order(kind):
+def test_a_random_wide_pair_is_the_one_that_the_generator_numbers_in_row_order(kind):
     _, v, square = setting(kind)
     for threshold in thresholds(square):
-        wide = [pair for pair in row_order(len(square)) if square[pair] > threshold * threshold]
-        assert all_pairs.count_wide_pairs(v, threshold) == len(wide)
-        assert [all_pairs.wide_pair_at(v, threshold, k) for k in range(len(wide))] == wide
-        assert all_pairs.wide_pair_at(v, threshold, len(wide)) == (0, 0)
-
-
-@every_kind
-def test_a_random_wide_pair_is_the_one_that_the_generator_numbers(kind):
-    _, v, square = setting(kind)
-    for threshold in thresholds(square):
-        wide = [pair for pair in row_order(len(square)) if square[pair] > threshold * threshold]
-        words, control = seed_words(3), seed_words(3)
-        for _ in range(5):
-            expected = wide[below(control, len(wide))] if wide else (-1, -1)
-            assert pairs.random_wide_pair(v, threshold, words, room_for(v)) == expected
-        np.testing.assert_array_equal(words, control)  # nothing is drawn where nothing is wide
+        wide = brute_force.wide(square, threshold)
+        for seed in range(8):
+            drawn = parts.drawn(seed_words(seed), "below", 1, len(wide))[0][0]
+            expected = wide[int(drawn)] if wide else (-1, -1)
+            assert parts.random_wide_pair(v, threshold, seed_words(seed), NOBODY)[:2] == expected
 
 
 @every_kind
@@ -237,13 +169,8 @@ def test_a_random_wide_pair_is_the_one_that_the_generator_numbers(kind):
 def test_challenger_is_the_brute_force_one(kind, mode, bonus):
     u, v, square = setting(kind, mode)
     for champion in range(len(u)):
-        value = u + bonus * np.sqrt(square[champion])
-        expected = champion if value[champion] >= value.max() else int(np.argmax(value))
-        assert pairs.challenger(u, v, champion, bonus, np.full(len(u) + 3, np.nan)) == expected
-
-
-def brute_undominated(u, square, radius):
-    return np.flatnonzero((u[:, None] - u[None, :] + radius * np.sqrt(square) >= 0).all(axis=1))
+        expected = brute_force.challenger(u, square, champion, bonus)
+        assert parts.challenger(u, v, champion, bonus, False, NOBODY) == expected
 
 
 @every_kind
@@ -251,22 +178,22 @@ def brute_undominated(u, square, radius):
 @pytest.mark.parametrize("radius", RADII)
 def test_undominated_arms_are_the_brute_force_ones(kind, mode, radius):
     u, v, square = setting(kind, mode)
-    kept = np.full(len(u), -1)
-    count = undominated(u, v, radius, kept)
-    np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, radius))
-    assert (kept[count:] == -1).all()
+    np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
 
 
 def test_without_a_radius_only_the_best_arms_are_undominated():
-    u, kept = np.array([1.0, 3.0, 2.0, 3.0]), np.empty(4, np.int64)
-    v = np.arange(4.0)[None]
-    assert undominated(u, v, 0.0, kept) == 2
-    np.testing.assert_array_equal(kept[:2], [1, 3])
+    assert parts.undominated(np.array([1.0, 3.0, 2.0, 3.0]), np.arange(4.0)[None], 0.0) == [1, 3]
 
 
-@pytest.mark.parametrize("values", [[3.0], [1.0, 3.0, 3.0, 2.0], [-1.0, -2.0], [0.0, 0.0], [-np.inf, -1.0]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3.0], [1.0, 3.0, 3.0, 2.0], [-1.0, -2.0], [0.0, 0.0], [-np.inf, -1.0], [-np.inf] * 20, [1.0] * 16,
+        [*range(33), 32, 31], [0.0] * 24 + [1.0], [0.0, 5.0] * 9,
+    ],
+)  # fmt: skip
 def test_argmax_is_numpys(values):
-    assert all_pairs.argmax(np.array(values)) == np.argmax(values)
+    assert parts.argmax(np.array(values)) == np.argmax(values)
 
 
 # Small integers make ties and equal arms common, where searches go wrong first.
@@ -276,14 +203,11 @@ def test_all_searches_agree_with_brute_force_where_ties_abound(data, n, dim, rad
     entries = st.lists(st.integers(-2, 2), min_size=n, max_size=n)
     u = np.array(data.draw(entries), dtype=float)
     v = np.array([data.draw(entries) for _ in range(dim)], dtype=float)
-    square, kept = squares(v), np.empty(n, np.int64)
-    assert best_pair(u, v, radius) == brute_best_pair(u, square, radius)
+    square = squares(v)
+    assert best_pair(u, v, radius) == brute_force.best(u, square, radius)
     assert widest_pair(v)[2] == square.max()
-    count = undominated(u, v, radius, kept)
-    np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, radius))
-    wide = [pair for pair in row_order(n) if square[pair] > 4.0]
-    assert all_pairs.count_wide_pairs(v, 2.0) == len(wide)
-    assert best_wide_pair(u, v, 2.0) == brute_best_wide_pair(u, square, 2.0)
+    np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
+    assert best_wide_pair(u, v, 2.0) == brute_force.best_wide(u, square, 2.0)
 
 
 # -- arms enough to prune ----------------------------------------------------------------------------
@@ -346,9 +270,7 @@ def test_pruned_best_pair_is_the_brute_force_one(shape, n):
     v, square, sorts = crowds(shape, n)
     for u in sorts:
         for radius in (0.0, 1e-300, 1e-12, 0.3, 1.0, 30.0, 1e8, 1e200):
-            found = best_pair(u, v, radius)
-            assert found == brute_best_pair(u, square, radius)
-            assert found == all_pairs.best_pair(u, v, radius)
+            assert best_pair(u, v, radius) == brute_force.best(u, square, radius)
 
 
 @every_shape
@@ -357,9 +279,9 @@ def test_pruned_widest_pair_is_the_brute_force_one(shape, n):
     v, square, _ = crowds(shape, n)
     for order in (np.arange(n), np.arange(n)[::-1], np.random.default_rng(n).permutation(n)):
         turned = np.ascontiguousarray(v[:, order])
-        assert widest_pair(turned) == brute_widest_pair(square[np.ix_(order, order)])
+        assert widest_pair(turned) == brute_force.widest(square[np.ix_(order, order)])
         for threshold in thresholds(square):
-            assert pairs.all_within(turned, threshold, room_for(v)) == (square.max() <= threshold * threshold)
+            assert all_within(turned, threshold) == (square.max() <= threshold * threshold)
 
 
 @every_shape
@@ -368,7 +290,7 @@ def test_best_wide_pair_that_stops_early_is_the_brute_force_one(shape, n):
     v, square, sorts = crowds(shape, n)
     for u in sorts:
         for threshold in thresholds(square):
-            assert best_wide_pair(u, v, threshold) == brute_best_wide_pair(u, square, threshold)
+            assert best_wide_pair(u, v, threshold) == brute_force.best_wide(u, square, threshold)
 
 
 @every_shape
@@ -377,10 +299,7 @@ def test_undominated_arms_met_by_few_are_the_brute_force_ones(shape, n):
     v, square, sorts = crowds(shape, n)
     for u in sorts:
         for radius in (0.0, 1e-300, 1e-12, 0.03, 0.3, 1.0, 1e8):
-            kept = np.full(n, -1)
-            count = undominated(u, v, radius, kept)
-            np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, radius))
-            assert (kept[count:] == -1).all()
+            np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
 
 
 @every_shape
@@ -391,9 +310,7 @@ def test_undominated_arms_at_the_very_radius_that_rules_them_out(shape):
         i, j = np.nonzero((u[:, None] > u[None, :]) & (square > 0))
         for radius in ((u[i] - u[j]) / np.sqrt(square[i, j]))[::7]:
             for near in (np.nextafter(radius, 0), radius, np.nextafter(radius, np.inf)):
-                kept = np.full(24, -1)
-                count = undominated(u, v, near, kept)
-                np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, near))
+                np.testing.assert_array_equal(parts.undominated(u, v, near), brute_force.undominated(u, square, near))
 
 
 def test_pruning_leaves_few_arms_and_never_one_of_the_best_pair():
@@ -401,11 +318,10 @@ def test_pruning_leaves_few_arms_and_never_one_of_the_best_pair():
     left = []
     for n in SIZES:
         u, v = rng.normal(size=n), rng.normal(size=(3, n))
-        scratch, kept = room_for(v), np.full(n, -1)
-        count = pairs._promising(u, v, 0.3, kept, scratch)
-        first, second, _ = brute_best_pair(u, squares(v), 0.3)
-        assert {first, second} <= set(kept[:count])
-        left.append(count / n)
+        kept = parts.promising(u, v, 0.3)
+        first, second, _ = brute_force.best(u, squares(v), 0.3)
+        assert {first, second} <= set(kept)
+        left.append(len(kept) / n)
     assert max(left) < 1.0
     assert np.mean(left) < 0.5
 
@@ -422,21 +338,20 @@ def test_pruned_searches_agree_with_brute_force_where_ties_abound(seed, n, dim, 
     rng = np.random.default_rng(seed)
     u = rng.integers(-span, span + 1, size=n).astype(float)
     v = rng.integers(-span, span + 1, size=(dim, n)).astype(float)
-    square, kept = squares(v), np.empty(n, np.int64)
-    assert best_pair(u, v, radius) == brute_best_pair(u, square, radius)
-    assert widest_pair(v) == brute_widest_pair(square)
-    count = undominated(u, v, radius, kept)
-    np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, radius))
+    square = squares(v)
+    assert best_pair(u, v, radius) == brute_force.best(u, square, radius)
+    assert widest_pair(v) == brute_force.widest(square)
+    np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
     for threshold in (0.0, 2.0, float(np.sqrt(square.max()))):
-        assert best_wide_pair(u, v, threshold) == brute_best_wide_pair(u, square, threshold)
-        assert pairs.all_within(v, threshold, room_for(v)) == (square.max() <= threshold * threshold)
+        assert best_wide_pair(u, v, threshold) == brute_force.best_wide(u, square, threshold)
+        assert all_within(v, threshold) == (square.max() <= threshold * threshold)
 
 
 # -- arms so many that another search takes over -----------------------------------------------------
 
 
 every_many = pytest.mark.parametrize(
-    "n", [pairs.MANY_ARMS - 1, pairs.MANY_ARMS, pairs.MANY_ARMS + 1, 2 * pairs.MANY_ARMS]
+    "n", [MANY_ARMS - 1, MANY_ARMS, MANY_ARMS + 1, 2 * MANY_ARMS]
 )
 
 
@@ -444,26 +359,16 @@ every_many = pytest.mark.parametrize(
 @every_many
 def test_nothing_changes_where_the_search_for_many_arms_takes_over(shape, n):
     v, square, sorts = crowds(shape, n)
-    i, j = np.triu_indices(n, 1)  # row order
-    widest = int(np.argmax(square[i, j]))
-    assert widest_pair(v) == (i[widest], j[widest], square.max())
+    assert widest_pair(v) == brute_force.widest(square)
     for u in (sorts[0], sorts[3], sorts[4]):
         for radius in (0.0, 0.3, 1e8):
-            value = u[i] + u[j] + radius * np.sqrt(square[i, j])
-            best, top = int(np.argmax(value)), int(np.argmax(u))
-            alone = u[top] + u[top] >= value[best]
-            expected = (top, top, u[top] + u[top]) if alone else (i[best], j[best], value[best])
-            assert best_pair(u, v, radius) == expected
-            kept = np.full(n, -1)
-            count = undominated(u, v, radius, kept)
-            np.testing.assert_array_equal(kept[:count], brute_undominated(u, square, radius))
+            assert best_pair(u, v, radius) == brute_force.best(u, square, radius)
+            np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
         for threshold in thresholds(square):
-            wide = np.flatnonzero(square[i, j] > threshold * threshold)
-            order = np.lexsort((wide, -square[i, j][wide], -(u[i] + u[j])[wide]))
-            expected = (i[wide[order[0]]], j[wide[order[0]]]) if wide.size else (-1, -1)
-            assert best_wide_pair(u, v, threshold) == expected
-            first, second = pairs.random_wide_pair(v, threshold, seed_words(n), room_for(v))
-            assert square[first, second] > threshold * threshold if wide.size else (first, second) == (-1, -1)
+            assert best_wide_pair(u, v, threshold) == brute_force.best_wide(u, square, threshold)
+            first, second, _ = parts.random_wide_pair(v, threshold, seed_words(n), NOBODY)
+            some = (square > threshold * threshold).any()
+            assert square[first, second] > threshold * threshold if some else (first, second) == (-1, -1)
 
 
 # "Wide" means one thing to all searches: the squared width is larger than the squared threshold.
@@ -473,6 +378,6 @@ def test_all_within_agrees_with_the_wide_pairs_however_many_arms_there_are(shape
     v, square, _ = crowds(shape, n)
     root = np.sqrt(square.max())
     for threshold in [*thresholds(square), np.nextafter(root, 0), root, np.nextafter(root, np.inf)]:
-        within = pairs.all_within(v, threshold, room_for(v))
+        within = all_within(v, threshold)
         assert within == (square.max() <= threshold * threshold)
         assert within == (best_wide_pair(np.zeros(n), v, threshold) == (-1, -1))

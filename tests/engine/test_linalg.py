@@ -1,11 +1,11 @@
 """Rank-one updates, factorisations, solves and whitening against NumPy and SciPy."""
 
-import numba
 import numpy as np
 import pytest
-from duelist.kernels import linalg
-from duelist.kernels.lanes import lane_sums
 from scipy import linalg as reference
+
+from duelist import native
+from duelist.native import parts
 
 DIMS = (1, 2, 5, 16)
 UPDATES = 100_000
@@ -22,17 +22,18 @@ def upper(matrix):
     return np.linalg.cholesky(matrix, upper=True)
 
 
-def update(factor, z, weight):
-    """An update with room full of rubbish."""
-    linalg.cholesky_update(factor, z, weight, np.full(len(z), np.nan))
+def width_of(factor, z):
+    return float(np.linalg.norm(parts.solve_lower(factor, z)))
 
 
 def whitened(factor, arms):
     """Columns R'^-1 x of all arms."""
-    v = np.full((arms.shape[1], len(arms)), np.nan)
-    linalg.as_columns(arms, v)
-    linalg.whiten(factor, v)
-    return v
+    return parts.look(arms, np.zeros(arms.shape[1]), factor, None)[1]
+
+
+def with_rubbish_below(factor):
+    """The same upper factor, with NaN where nobody should look."""
+    return factor + np.tril(np.full_like(factor, np.nan), -1)
 
 
 def long_cholesky(matrix):
@@ -63,18 +64,7 @@ def test_a_dot_product_is_summed_in_eight_lanes(n):
     for i in range(whole, n):
         lanes[0] += a[i] * b[i]
     halves = lanes[:4] + lanes[4:]
-    assert linalg.dot(a, b) == (halves[0] + halves[1]) + (halves[2] + halves[3])
-
-
-@pytest.mark.parametrize("n", [8, 24, 128])
-def test_the_lanes_are_the_same_in_plain_python(n):
-    a, b = np.random.default_rng(n).normal(size=(2, n))
-
-    @numba.njit
-    def machine_code(a, b, stop):
-        return lane_sums(a, b, stop)
-
-    assert machine_code(a, b, n) == tuple(lane_sums(a, b, n))
+    assert parts.dot(a, b) == (halves[0] + halves[1]) + (halves[2] + halves[3])
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -84,8 +74,8 @@ def test_two_updates_at_once_are_the_two(dim):
     together = [factor.copy() for factor in alone]
     for z in rng.normal(size=(20, dim)) * (rng.random((20, dim)) < 0.7):
         for factor, weight in zip(alone, (0.7, 0.2), strict=True):
-            update(factor, z, weight)
-        linalg.cholesky_update_both(together[0], 0.7, together[1], 0.2, z, *np.full((2, dim), np.nan))
+            factor[:] = parts.cholesky_update(factor, z, weight)
+        together = parts.cholesky_update_both(together[0], 0.7, together[1], 0.2, z)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -96,8 +86,7 @@ def test_two_updates_at_once_are_the_two(dim):
 def test_an_update_is_the_factor_of_the_sum(dim, weight):
     rng = np.random.default_rng(dim)
     precision, z = random_precision(rng, dim), rng.normal(size=dim)
-    factor = upper(precision)
-    update(factor, z, weight)
+    factor = parts.cholesky_update(upper(precision), z, weight)
     np.testing.assert_allclose(factor, upper(precision + weight * np.outer(z, z)), rtol=1e-12, atol=1e-12)
 
 
@@ -105,8 +94,7 @@ def test_an_update_by_a_sparse_vector_touches_only_what_it_must():
     rng = np.random.default_rng(0)
     precision = random_precision(rng, 6)
     for z in (np.eye(6)[0], np.eye(6)[3], np.eye(6)[5], np.array([0, -2.0, 0, 0, 1.0, 0])):
-        factor = upper(precision)
-        update(factor, z, 2.0)
+        factor = parts.cholesky_update(upper(precision), z, 2.0)
         expected = upper(precision + 2.0 * np.outer(z, z))
         np.testing.assert_allclose(factor, expected, rtol=1e-12, atol=1e-12)
 
@@ -114,21 +102,18 @@ def test_an_update_by_a_sparse_vector_touches_only_what_it_must():
 @pytest.mark.parametrize(("z", "weight"), [(np.zeros(4), 1.0), (np.ones(4), 0.0)])
 def test_an_update_by_nothing_changes_no_bit(z, weight):
     factor = upper(random_precision(np.random.default_rng(1), 4))
-    before = factor.copy()
-    update(factor, z, weight)
-    np.testing.assert_array_equal(factor, before)
+    np.testing.assert_array_equal(parts.cholesky_update(factor, z, weight), factor)
 
 
 def test_an_update_leaves_its_vector_alone():
     z = np.array([1.0, -2.0, 3.0])
-    update(np.eye(3), z, 0.5)
+    parts.cholesky_update(np.eye(3), z, 0.5)
     np.testing.assert_array_equal(z, [1.0, -2.0, 3.0])
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_an_update_survives_scales_whose_squares_overflow_or_vanish(scale):
-    factor = scale * np.eye(2)
-    update(factor, scale * np.array([3.0, 4.0]), 1.0)
+    factor = parts.cholesky_update(scale * np.eye(2), scale * np.array([3.0, 4.0]), 1.0)
     expected = scale * upper(np.eye(2) + np.outer([3.0, 4.0], [3.0, 4.0]))
     np.testing.assert_allclose(factor, expected, rtol=1e-14)
 
@@ -155,32 +140,28 @@ def stream(kind, rng, dim):
 def test_a_hundred_thousand_updates_drift_by_less_than_one_part_in_a_billion(kind, prior):
     rng, dim = np.random.default_rng(2), 5
     z, weights = stream(kind, rng, dim)
-    factor, room = np.sqrt(prior) * np.eye(dim), np.empty(dim)
-    for row, weight in zip(z, weights, strict=True):
-        linalg.cholesky_update(factor, row, weight, room)
+    factor = parts.cholesky_updates(np.sqrt(prior) * np.eye(dim), z, weights)
 
     rows = z.astype(np.longdouble)
     exact = long_cholesky(prior * np.eye(dim) + (rows * weights[:, None]).T @ rows)
     assert np.linalg.norm(factor.T - exact.astype(float)) <= 1e-9 * np.linalg.norm(exact.astype(float))
     for probe in np.vstack([rng.normal(size=(20, dim)), np.eye(dim)]):
-        assert linalg.width_of(factor, probe) == pytest.approx(long_width(exact, probe), rel=1e-9)
+        assert width_of(factor, probe) == pytest.approx(long_width(exact, probe), rel=1e-9)
 
 
-@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("dim", [*DIMS, 70])
 def test_cholesky_is_numpys_and_leaves_the_lower_triangle_alone(dim):
     precision = random_precision(np.random.default_rng(dim), dim)
-    matrix = precision.copy()
-    assert linalg.cholesky(matrix)
-    np.testing.assert_allclose(np.triu(matrix), upper(precision), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(np.tril(matrix, -1), np.tril(precision, -1))
+    factor = native.factored(precision)
+    np.testing.assert_allclose(np.triu(factor), upper(precision), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.tril(factor, -1), np.tril(precision, -1))
 
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_cholesky_reads_the_upper_triangle_only(dim):
     precision = random_precision(np.random.default_rng(dim), dim)
-    matrix = np.triu(precision) + np.tril(np.full((dim, dim), np.nan), -1)
-    assert linalg.cholesky(matrix)
-    np.testing.assert_allclose(np.triu(matrix), upper(precision), rtol=1e-12, atol=1e-12)
+    factor = native.factored(with_rubbish_below(np.triu(precision)))
+    np.testing.assert_allclose(np.triu(factor), upper(precision), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -188,42 +169,37 @@ def test_cholesky_reads_the_upper_triangle_only(dim):
     [[[0.0]], [[-1.0]], [[np.nan]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[1.0, np.nan], [np.nan, 1.0]]],
 )
 def test_cholesky_says_no_to_what_is_not_positive_definite(matrix):
-    assert not linalg.cholesky(np.array(matrix))
+    assert native.factored(np.array(matrix)) is None
 
 
-@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("dim", [*DIMS, 8, 9, 33])
 def test_triangular_solves_are_scipys(dim):
     rng = np.random.default_rng(dim)
     factor, b = upper(random_precision(rng, dim)), rng.normal(size=dim)
-    down, up = b.copy(), b.copy()
-    linalg.solve_lower(factor, down)
-    linalg.solve_upper(factor, up)
+    down, up = parts.solve_lower(factor, b), parts.solve_upper(factor, b)
     np.testing.assert_allclose(down, reference.solve_triangular(factor.T, b, lower=True), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(up, reference.solve_triangular(factor, b, lower=False), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("dim", DIMS)
-def test_solves_ignore_the_lower_triangle(dim):
+@pytest.mark.parametrize("dim", [1, 2, 7, 8, 9, 40])
+def test_the_product_with_a_factor_is_that_with_its_precision(dim):
     rng = np.random.default_rng(dim)
-    factor, b = upper(random_precision(rng, dim)), rng.normal(size=dim)
-    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
-    for solve in (linalg.solve_lower, linalg.solve_upper):
-        clean, other = b.copy(), b.copy()
-        solve(factor, clean)
-        solve(dirty, other)
-        np.testing.assert_array_equal(clean, other)
+    precision, x = random_precision(rng, dim), rng.normal(size=dim)
+    product = parts.multiply(with_rubbish_below(upper(precision)), x)
+    np.testing.assert_allclose(product, precision @ x, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("dim", DIMS)
-def test_updates_and_whitening_ignore_the_lower_triangle(dim):
+@pytest.mark.parametrize("dim", [*DIMS, 9])
+def test_nothing_reads_the_lower_triangle(dim):
     rng = np.random.default_rng(dim)
     factor, z, arms = upper(random_precision(rng, dim)), rng.normal(size=dim), rng.normal(size=(6, dim))
-    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
+    dirty = with_rubbish_below(factor)
+    for solve in (parts.solve_lower, parts.solve_upper):
+        np.testing.assert_array_equal(solve(dirty, z), solve(factor, z))
     np.testing.assert_array_equal(whitened(dirty, arms), whitened(factor, arms))
-    assert linalg.width_of(dirty, z) == linalg.width_of(factor, z)
-    update(factor, z, 0.5)
-    update(dirty, z, 0.5)
-    np.testing.assert_array_equal(np.triu(dirty), factor)
+    np.testing.assert_array_equal(
+        np.triu(parts.cholesky_update(dirty, z, 0.5)), parts.cholesky_update(factor, z, 0.5)
+    )
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -237,44 +213,49 @@ def test_whitened_distances_are_norms_in_the_inverse_precision(dim):
     expected = np.sqrt(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(precision), gaps))
     np.testing.assert_allclose(np.linalg.norm(v[:, :, None] - v[:, None, :], axis=0), expected, rtol=1e-12, atol=1e-13)
     for i, j in ((0, 1), (3, 11), (4, 4)):
-        assert linalg.width_of(factor, arms[i] - arms[j]) == pytest.approx(expected[i, j], rel=1e-12)
+        assert width_of(factor, arms[i] - arms[j]) == pytest.approx(expected[i, j], rel=1e-12)
 
 
 def test_whitening_and_utilities_take_the_chosen_arms_in_their_order():
     rng = np.random.default_rng(3)
     factor, arms, theta = upper(random_precision(rng, 4)), rng.normal(size=(9, 4)), rng.normal(size=4)
-    chosen = np.array([7, 2, 2, 0, 5, -1, -1, -1, -1])
-    expected = reference.solve_triangular(factor.T, arms[[7, 2, 2, 0, 5]].T, lower=True)
-    v, u = np.full((4, 5), np.nan), np.full(5, np.nan)
-    linalg.chosen_as_columns(arms, chosen, v)
-    np.testing.assert_array_equal(v, arms[[7, 2, 2, 0, 5]].T)
-    linalg.utilities(theta, v, u)
-    np.testing.assert_allclose(u, arms[[7, 2, 2, 0, 5]] @ theta, rtol=1e-12, atol=1e-13)
-    linalg.whiten(factor, v)
-    np.testing.assert_allclose(v, expected, rtol=1e-12, atol=1e-13)
+    chosen = [7, 2, 2, 0, 5]
+    u, v = parts.look(arms, theta, factor, np.array(chosen))
+    np.testing.assert_allclose(u, arms[chosen] @ theta, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(v, reference.solve_triangular(factor.T, arms[chosen].T, lower=True), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (9, 4), (40, 1)])
-def test_arms_become_columns(shape):
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (9, 4), (40, 1), (17, 70)])
+def test_whitening_by_one_turns_arms_into_columns(shape):
     arms = np.random.default_rng(0).normal(size=shape)
-    v = np.full(shape[::-1], np.nan)
-    linalg.as_columns(arms, v)
-    np.testing.assert_array_equal(v, arms.T)
+    np.testing.assert_array_equal(whitened(np.eye(shape[1]), arms), arms.T)
 
 
-@pytest.mark.parametrize(("n", "dim"), [(1, 1), (1, 2), (2, 7), (3, 16), (5, 64), (12, 5)])
+def whitened_one_by_one(factor, arms):
+    """Entries subtracted one after the other in their order, times the reciprocal of the diagonal."""
+    v = arms.T.copy()
+    for k in range(len(factor)):
+        v[k] *= 1.0 / factor[k, k]
+        for i in range(k + 1, len(factor)):
+            v[i] -= factor[k, i] * v[k]
+    return v
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 255, 256, 600])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 8, 17, 65])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_few_arms_are_whitened_to_the_same_bits(n, dim, sparse):
+def test_an_arm_is_whitened_to_the_same_bits_however_many_there_are(n, dim, sparse):
     rng = np.random.default_rng(dim)
-    factor, arms = upper(random_precision(rng, dim)), rng.normal(size=(n, dim))
+    factor, arms, theta = upper(random_precision(rng, dim)), rng.normal(size=(n, dim)), rng.normal(size=dim)
     if sparse:
         factor[np.triu(rng.random((dim, dim)) < 0.7, 1)] = 0.0
         arms *= rng.random((n, dim)) < 0.5
-    dirty = factor + np.tril(np.full((dim, dim), np.nan), -1)
-    v = arms.T.copy()
-    linalg.whiten_few(dirty, v, np.full((n, dim), np.nan))
-    np.testing.assert_array_equal(v, whitened(factor, arms))
-    np.testing.assert_allclose(v, reference.solve_triangular(factor.T, arms.T, lower=True), rtol=1e-11, atol=1e-13)
+    u, v = parts.look(arms, theta, factor, None)
+    np.testing.assert_array_equal(v, whitened_one_by_one(factor, arms))
+    total = np.zeros(n)
+    for k in range(dim):
+        total += theta[k] * arms[:, k]
+    np.testing.assert_array_equal(u, total)
 
 
 def test_equal_arms_are_at_distance_zero_exactly():
@@ -288,15 +269,13 @@ def test_kernels_do_not_change_what_they_only_read():
     rng = np.random.default_rng(5)
     factor, arms, z = upper(random_precision(rng, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
     kept = factor.copy(), arms.copy(), z.copy()
-    v = np.empty((3, 4))
-    linalg.chosen_as_columns(arms, np.arange(4), v)
-    linalg.as_columns(arms, v)
-    linalg.utilities(z, v, np.empty(4))
-    np.testing.assert_array_equal(v, arms.T)
-    linalg.whiten(factor, v)
-    linalg.width_of(factor, z)
-    linalg.solve_lower(factor, z.copy())
-    linalg.solve_upper(factor, z.copy())
+    parts.look(arms, z, factor, np.arange(4))
+    parts.cholesky_update(factor, z, 1.0)
+    parts.cholesky_update_both(factor, 1.0, factor, 2.0, z)
+    parts.solve_lower(factor, z)
+    parts.solve_upper(factor, z)
+    parts.multiply(factor, z)
+    native.factored(factor)
     for array, copy in zip((factor, arms, z), kept, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -306,8 +285,8 @@ def test_lanes_add_up_to_the_dot_product(n):
     rng = np.random.default_rng(n)
     a, b = rng.normal(size=(2, n))
     # n products of size about 1: the error of any order of summing is below n^2 eps.
-    assert linalg.dot(a, b) == pytest.approx(a @ b, abs=max(n, 1) ** 2 * np.finfo(float).eps)
+    assert parts.dot(a, b) == pytest.approx(a @ b, abs=max(n, 1) ** 2 * np.finfo(float).eps)
 
 
 def test_a_dot_product_is_as_long_as_its_first_side():
-    assert linalg.dot(np.ones(11), np.append(np.ones(11), [np.nan] * 5)) == 11.0
+    assert parts.dot(np.ones(11), np.append(np.ones(11), [np.nan] * 5)) == 11.0
