@@ -236,7 +236,7 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
         (v.first, v.second, v.outcome, v.told_at) for v in history(300)
     ]
     assert {vote.chosen_by for vote in votes} == {ChosenBy.IMPORT}
-    assert snapshots(study) == [0, 300]
+    assert snapshots(study) == [0, 256]
     assert np.any(study.policy().theta_)
     play(study, 10)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
