@@ -13,12 +13,14 @@ from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.environments import Environment
-    from duelist.policies import NativePolicy
+    from duelist.policy import Policy
     from duelist.runs import Runs
 
 
 def simulate(
-    policies: Annotated[list[str], typer.Argument(help="NAME, NAME:key=value,... or @TUNED for each policy.")],
+    policies: Annotated[
+        list[str], typer.Argument(help="NAME, NAME:key=value,..., MODULE:CLASS or @TUNED for each policy.")
+    ],
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",
@@ -50,7 +52,7 @@ def simulate(
 
 
 def _played(
-    policies: dict[str, NativePolicy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
+    policies: dict[str, Policy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
 ) -> Runs:
     """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
     from duelist.runs import Runs
@@ -74,7 +76,7 @@ def _played(
     return done.only(list(policies))
 
 
-def _policy(spec: str, horizon: int) -> NativePolicy:
+def _policy(spec: str, horizon: int) -> Policy:
     """The policy of a spec; @NAME is one that `tune` has stored."""
     if not spec.startswith("@"):
         from duelist.policies import make_policy
