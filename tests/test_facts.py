@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from duelist.kernels.pairs import challenger, undominated
 from scipy import special, stats
 
 import duelist as dl
 from duelist.environments import FixedArms, Hypercube, RandomArms
-from searching import whitened
+from duelist.native import parts
+from looking import pending
+from searching import NOBODY_OUT, whitened
 
 EXPLORE = ("value", "widest", "random")
 
@@ -42,9 +43,9 @@ class Live:
         """The duel, and its (layer, difference, share = w^2); layer 0 where nothing will be learned."""
         if self.policy.rounds_ == 0 and self.policy.radius == "practical":
             self.units = arms.var(axis=0).mean()  # the practical prior is a multiple of a feature's variance
-        duel = self.policy.ask(arms)
-        pending = self.policy._pending[duel.id]
-        return duel, (pending.layer + 1 if pending.share > 0.0 else 0, pending.difference, pending.share)
+        duel = self.policy.ask(arms, distinct=False)
+        out = pending(self.policy)[duel.id]
+        return duel, (out.layer + 1 if out.share > 0.0 else 0, out.difference, out.share)
 
     def tell(self, duel, decided):
         layer, z, share = decided
@@ -219,7 +220,7 @@ def learned_policy(name, generator):
     theta = generator.standard_normal(dim)
     for _ in range(generator.integers(0, 40)):
         arms = generator.standard_normal((n_arms, dim))
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         chance = special.expit((arms[duel.first] - arms[duel.second]) @ theta)
         policy.tell(duel, float(generator.random() < chance))
     return policy, generator.standard_normal((n_arms, dim)), float(radius)
@@ -232,7 +233,7 @@ def test_3_twice_the_regret_of_a_round_is_at_most_a_multiple_of_the_width(name):
     ratios = []
     for _ in range(300):
         policy, arms, radius = learned_policy(name, generator)
-        i, j = policy.ask(arms)
+        i, j = policy.ask(arms, distinct=False)
         worst = worst_regret(arms, i, j, policy.theta_, policy.precision_, radius)
         bound = CONSTANTS[name] * radius * width(arms, i, j, policy.precision_)
         assert worst <= bound + 1e-9 * (1.0 + abs(worst))
@@ -260,9 +261,7 @@ def test_3_the_promising_set_holds_the_best_arm():
     for _ in range(400):
         arms, theta, precision, radius, truth = random_instance(generator)
         n = len(arms)
-        kept = np.empty(n, np.int64)
-        v, scratch = whitened(precision, arms)
-        promising = kept[: undominated(arms @ theta, v, radius, kept, scratch)]
+        promising = parts.undominated(arms @ theta, whitened(precision, arms), radius)
         assert np.argmax(arms @ truth) in promising
         dropped += n - len(promising)
     assert dropped > 0
@@ -274,16 +273,14 @@ def test_3_the_rules_alone_obey_their_bounds(rule):
     generator = np.random.default_rng(0)
     for _ in range(300):
         arms, theta, precision, radius, truth = random_instance(generator)
-        n = len(arms)
-        u, (v, scratch) = arms @ theta, whitened(precision, arms)
+        u, v = arms @ theta, whitened(precision, arms)
         if rule == "MaxPairUCB":
             i, j, _ = dl.best_pair(arms, theta, precision, radius)
         elif rule == "GreedyChallenger":
             i = int(np.argmax(u))
-            j = challenger(u, v, i, 2.0 * radius, scratch.line)
+            j = parts.challenger(u, v, i, 2.0 * radius, False, NOBODY_OUT)
         else:
-            kept = np.empty(n, np.int64)
-            promising = kept[: undominated(u, v, radius, kept, scratch)]
+            promising = parts.undominated(u, v, radius)
             a, b, _ = dl.widest_pair(arms[promising], precision)
             i, j = promising[a], promising[b]
         regret = 2.0 * (arms @ truth).max() - (arms[i] + arms[j]) @ truth
@@ -383,7 +380,7 @@ def played(name, arms_of_round, **settings):
     policy = getattr(dl, name)(random_state=0, **settings)
     duels = []
     for arms in arms_of_round:
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         policy.tell(duel, float(arms[duel.first].sum() > arms[duel.second].sum()))
         duels.append(tuple(duel))
     return np.array(duels), policy.theta_
@@ -430,8 +427,8 @@ def test_5_a_weight_of_two_equals_two_rows(name):
     """`ask` learns nothing, so a deterministic policy asked twice gives the same duel twice."""
     arms = rounds_of_arms(1)[0]
     once, twice = (getattr(dl, name)(horizon=60, random_state=0) for _ in range(2))
-    once.tell(once.ask(arms), 1, weight=2.0)
-    first, second = twice.ask(arms), twice.ask(arms)
+    once.tell(once.ask(arms, distinct=False), 1, weight=2.0)
+    first, second = twice.ask(arms, distinct=False), twice.ask(arms, distinct=False)
     assert tuple(first) == tuple(second)
     twice.tell(first, 1)
     twice.tell(second, 1)

@@ -10,6 +10,7 @@ from scipy import integrate, special, stats
 
 import duelist as dl
 from duelist import links
+from duelist.testing import LinkContract
 
 NAMES = ("logistic", "probit", "exponential")
 MEAN = {"logistic": special.expit, "probit": special.ndtr, "exponential": stats.laplace.cdf}
@@ -27,10 +28,50 @@ margins = st.floats(-1e4, 1e4)
 fact = settings(deadline=None, derandomize=True, max_examples=300)
 
 
+class TestEveryLink(LinkContract):
+    @pytest.fixture(autouse=True, params=links.LINKS.values(), ids=lambda link: link.name)
+    def _every_link(self, request):
+        self.link = request.param
+
+
+class Wrong:
+    """A logistic link with one function spoilt."""
+
+    def __init__(self, **spoilt):
+        self.name, self.max_slope = "logistic", spoilt.pop("max_slope", 0.25)
+        for method in ("mean", "slope", "potential", "draw"):
+            setattr(self, method, spoilt.get(method) or getattr(dl.get_link("logistic"), method))
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "rule"),
+    [
+        ({"mean": lambda v: special.expit(np.asarray(v) + 1e-9)}, "test_the_two_chances_of_a_duel_sum_to_one"),
+        ({"mean": lambda v: special.expit(-np.asarray(v))}, "test_the_mean_rises"),
+        ({"slope": lambda v: special.expit(v)}, "test_the_slope_is_even"),
+        ({"slope": lambda v: 0.2 + 0.0 * np.asarray(v)}, "test_the_slope_is_the_derivative_of_the_mean"),
+        ({"slope": lambda v: 1.0 - np.exp(-np.abs(v))}, "test_the_slope_falls_away_from_zero"),
+        ({"potential": lambda v: np.logaddexp(0.0, v) * 1.001}, "test_the_mean_is_the_derivative_of_the_potential"),
+        ({"potential": lambda v: np.logaddexp(0.0, v) + 1.0}, "test_the_potential_vanishes_at_minus_infinity"),
+        ({"max_slope": 0.26}, "test_the_largest_slope_stands_at_zero"),
+        ({"mean": lambda v: np.exp(v) / (1.0 + np.exp(v))}, "test_nothing_overflows"),
+        (
+            {"draw": lambda v, rng: (rng.random(len(v)) < 0.45).astype(float)},
+            "test_draws_win_with_the_chance_of_the_mean",
+        ),
+        ({}, "test_it_is_found_by_its_name"),
+    ],
+)
+def test_the_contract_catches(spoilt, rule):
+    check = LinkContract()
+    check.link = Wrong(**spoilt)
+    with pytest.raises((AssertionError, FloatingPointError)):
+        getattr(check, rule)()
+
+
 def test_the_ready_links_are_these_three():
     assert tuple(links.LINKS) == NAMES
     assert [links.LINKS[name].name for name in NAMES] == list(NAMES)
-    assert len({link.code for link in links.LINKS.values()}) == len(NAMES)
 
 
 # exp(-v^2/2) at |v| = 30 amplifies the rounding of its argument 450-fold: 1e-13; an order is left.
@@ -114,9 +155,11 @@ def test_everything_is_finite_and_monotone_up_to_ten_thousand(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_limits_are_reached(name):
     link = dl.get_link(name)
-    np.testing.assert_array_equal(link.mean([-1e4, 1e4]), [0.0, 1.0])
-    np.testing.assert_array_equal(link.slope([-1e4, 1e4]), [0.0, 0.0])
-    np.testing.assert_array_equal(link.potential([-1e4, 1e4]), [0.0, 1e4])
+    # Exponentials end at e^-700, so that slopes never vanish altogether.
+    np.testing.assert_allclose(link.mean([-1e4, 1e4]), [0.0, 1.0], rtol=0, atol=1e-303)
+    np.testing.assert_allclose(link.slope([-1e4, 1e4]), [0.0, 0.0], rtol=0, atol=1e-303)
+    assert (link.slope([-1e4, 1e4]) > 0.0).all()
+    np.testing.assert_allclose(link.potential([-1e4, 1e4]), [0.0, 1e4], rtol=0, atol=1e-303)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import duelist as dl
 from duelist import radius
+from looking import pending
 
 MEANS = {"logistic": special.expit, "probit": stats.norm.cdf, "exponential": stats.laplace.cdf}
 SLOPES = {
@@ -100,12 +101,12 @@ def vacdb_trace(policy, rounds, link="logistic", seed=0):
     generator = np.random.default_rng(seed)
     layers = {}
     for t in range(1, rounds + 1):
-        duel = policy.ask(arms)
-        pending = policy._pending[duel.id]
-        outcome = float(generator.random() < MEANS[link](pending.difference @ theta))
+        duel = policy.ask(arms, distinct=False)
+        out = pending(policy)[duel.id]
+        outcome = float(generator.random() < MEANS[link](out.difference @ theta))
         policy.tell(duel, outcome)
-        if pending.share > 0.0:
-            layers.setdefault(pending.layer, []).append((t, pending.difference, pending.share, outcome))
+        if out.share > 0.0:
+            layers.setdefault(out.layer, []).append((t, out.difference, out.share, outcome))
     return layers
 
 
@@ -159,7 +160,7 @@ def test_vacdb_number_is_the_radius_of_every_layer():
 def test_vacdb_theory_kappa_is_the_smallest_slope_over_all_duels(link):
     """kappa = min of mu' over |v| <= 2 A S with A the reach of the arms, A = sqrt(2) on the square."""
     policy = dl.VACDB(horizon=500, radius="theory", theta_bound=0.3, link=link, random_state=0)
-    policy.ask([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    policy.ask([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]], distinct=False)
     kappa = SLOPES[link](2 * math.sqrt(2) * 0.3)
     expected = [2.0**-layer * (1 + 1 / kappa) for layer in range(1, 15)]
     np.testing.assert_allclose(policy.layer_radii_, expected, rtol=1e-12)
@@ -181,7 +182,7 @@ def test_max_pair_ucb_plays_the_best_pair_for_its_radius(setting, expected, scal
     theta = np.array([0.6, -0.8])
     for _ in range(60):
         arms = generator.standard_normal((12, 2))
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         chosen = dl.best_pair(arms, policy.theta_, policy.precision_, scale * expected)
         assert tuple(duel) == (chosen.first, chosen.second)
         policy.tell(duel, float(generator.random() < special.expit((arms[duel.first] - arms[duel.second]) @ theta)))

@@ -9,6 +9,7 @@ from duelist import simulation
 from duelist.environments import FixedArms, Hypercube, Noiseless, PreferenceMatrix, RandomArms
 from duelist.policies import POLICIES
 from duelist.runs import Log
+from looking import pending
 
 WORLDS = {
     "fixed": Hypercube(3),
@@ -60,12 +61,12 @@ def play_by_hand(template, environment, horizon, seed, run, chance):
     for _ in range(horizon):
         arms = world.arms()
         utilities = world.utilities(arms)
-        duel = policy.ask(arms)
-        pending = policy._pending[duel.id]
+        duel = policy.ask(arms, distinct=False)
+        out = pending(policy)[duel.id]
         outcome = float(world.luck.random() < chance(duel.first, duel.second, utilities))
         policy.tell(duel, outcome)
         gaps = utilities.max() - utilities[[duel.first, duel.second]]
-        rows.append((duel.first, duel.second, pending.layer + 1, outcome, *gaps))
+        rows.append((duel.first, duel.second, out.layer + 1, outcome, *gaps))
     return Log(*(np.array(column)[None] for column in zip(*rows, strict=True)))
 
 
@@ -205,7 +206,7 @@ def test_the_random_state_of_a_template_is_not_used():
 def test_a_template_is_left_as_it_was_and_what_it_learned_is_not_used():
     policy = dl.MaxInP(horizon=100, random_state=0)
     for _ in range(5):
-        policy.tell(policy.ask(np.eye(3)), 1)
+        policy.tell(policy.ask(np.eye(3), distinct=False), 1)
     before = policy.snapshot()
     runs = dl.simulate(policy, WORLDS["fixed"], horizon=60, runs=2)
     assert policy.snapshot() == before
@@ -297,7 +298,7 @@ class Delegate(dl.Policy):
         self.inner = dl.CoLSTIM(horizon=300, random_state=random_state)
 
     def ask(self, arms):
-        return self.inner.ask(arms)
+        return self.inner.ask(arms, distinct=False)
 
     def tell(self, duel, outcome, weight=1.0):
         self.inner.tell(duel, outcome, weight)

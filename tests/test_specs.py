@@ -3,16 +3,16 @@
 import pytest
 
 import duelist as dl
-from duelist.specs import parse_environment, parse_policy
+from duelist.specs import parse_environment
 
 
 def test_names_ignore_case_and_dashes():
     for spec in ("VACDB", "vacdb", "V-A_CDB"):
-        assert isinstance(parse_policy(spec, 10), dl.VACDB)
+        assert isinstance(dl.make_policy(spec, horizon=10), dl.VACDB)
 
 
 def test_settings_keep_their_types():
-    policy = parse_policy("VACDB:explore=widest,scale=2,alpha=1e-3,horizon=None", horizon=10)
+    policy = dl.make_policy("VACDB:explore=widest,scale=2,alpha=1e-3,horizon=None", horizon=10)
     assert policy.params["explore"] == "widest"
     assert policy.params["scale"] == 2
     assert policy.params["alpha"] == 1e-3
@@ -39,4 +39,4 @@ def test_preference_matrix_from_a_file(tmp_path):
 @pytest.mark.parametrize("spec", ["VACDB:scale", "VACDB:scale=", "VACDB:=3", "VACDB:scale=2,,", "VACDB:**{}"])
 def test_unreadable_settings_are_named(spec):
     with pytest.raises(dl.InvalidInput, match=r"key=value|setting|scale"):
-        parse_policy(spec)
+        dl.make_policy(spec)

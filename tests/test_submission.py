@@ -7,11 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from duelist.kernels.pairs import best_pair
 
 import duelist as dl
 from duelist.environments import Hypercube
-from searching import whitened
 
 HORIZON, DIM = 4000, 5
 SHAPE = math.sqrt(DIM * math.log(HORIZON))
@@ -75,8 +73,7 @@ class GrowingRidge(dl.Policy):
             share = self.wins[:n] / self.duels[:n]
             options = {"ridge": 2e-4 * self.t, "start": self.theta, "tolerance": 1e-9}
             self.theta = dl.fit_mle(self.z[:n], share, self.duels[:n], **options).theta
-        v, scratch = whitened(self.precision, arms)
-        return best_pair(arms @ self.theta, v, 2.0 * SHAPE, scratch)[:2]
+        return dl.best_pair(arms, self.theta, self.precision, 2.0 * SHAPE)[:2]
 
     def tell(self, duel, outcome, weight=1.0):
         z = self.arms[duel[0]] - self.arms[duel[1]]

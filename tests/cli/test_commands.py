@@ -31,6 +31,12 @@ def test_list_names_every_policy_environment_and_link():
         assert name in text
 
 
+def test_list_says_what_a_link_is():
+    text = flat(run("list").output)
+    for link in dl.links.LINKS.values():
+        assert link.describes.split(":")[0] in text
+
+
 def test_version():
     assert dl.__version__ in run("--version").output
 
@@ -122,7 +128,3 @@ def test_demo_writes_what_it_says(tmp_path):
     assert settings["seed"] == 0
     assert list(settings["policies"]) == ["VACDB", "MaxInP", "MaxPairUCB", "CoLSTIM", "LocalPairUCB"]
     assert (tmp_path / "summary.txt").read_text().strip() in text
-
-
-def test_warm_compiles_without_a_word_of_error():
-    assert "compiled" in run("warm").output

@@ -27,7 +27,9 @@ class Case:
         if shape == "all equal":
             v = np.repeat(v[:, :1], n, axis=1)
         self.v = v
-        self.u = {"linear": rng.normal(size=dim) @ v, "flat": np.zeros(n)}.get(crowd, rng.integers(0, 3, n).astype(float))
+        self.u = {"linear": rng.normal(size=dim) @ v, "flat": np.zeros(n)}.get(
+            crowd, rng.integers(0, 3, n).astype(float)
+        )
         self.square = squares(v)
         self.rng = rng
         self.radius = float(rng.choice([0.0, 0.3, 2.0, 1e6]))

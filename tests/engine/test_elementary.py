@@ -76,14 +76,18 @@ def test_the_logarithm_at_its_edges():
 
 def test_the_logarithm_of_one_and_something():
     rng = np.random.default_rng(3)
-    x = np.concatenate([spread_out(rng, 1e-300, 1e300), -spread_out(rng, 1e-300, 0.999_999), rng.uniform(-0.9, 3, 9_999)])
+    x = np.concatenate(
+        [spread_out(rng, 1e-300, 1e300), -spread_out(rng, 1e-300, 0.999_999), rng.uniform(-0.9, 3, 9_999)]
+    )
     # log(u) and its correction are rounded, and added: two places.
     assert ulps(parts.log1p(x), np.log1p(x.astype(np.longdouble))).max() <= 2.5
     np.testing.assert_array_equal(parts.log1p(np.array([0.0, np.inf])), [0.0, np.inf])
 
 
 def test_the_cosine_of_a_turn():
-    u = np.concatenate([np.arange(4096) / 4096, np.random.default_rng(4).random(50_000), 0.75 + np.geomspace(1e-16, 0.1)])
+    u = np.concatenate(
+        [np.arange(4096) / 4096, np.random.default_rng(4).random(50_000), 0.75 + np.geomspace(1e-16, 0.1)]
+    )
     long = u.astype(np.longdouble)
     exact = np.cos(2 * LONG_PI * long)
     for zero, sign in ((0.25, -1), (0.75, 1)):  # differences to a zero are exact, so that the sine there is too
@@ -123,7 +127,9 @@ def pi_in_many_digits(digits):
     return 16 * arctan_of_reciprocal(5) - 4 * arctan_of_reciprocal(239)
 
 
-@pytest.mark.parametrize("x", [-6.0, -2.5, -0.5, -0.46875, -1e-9, 0.0, 0.1, 0.46875, 0.47, 1.0, 2.0, 3.99, 4.0, 4.01, 7.3])
+@pytest.mark.parametrize(
+    "x", [-6.0, -2.5, -0.5, -0.46875, -1e-9, 0.0, 0.1, 0.46875, 0.47, 1.0, 2.0, 3.99, 4.0, 4.01, 7.3]
+)
 def test_the_error_function_s_complement_in_many_digits(x):
     exact, got = erfc_in_many_digits(x), parts.erfc(np.array([x]))[0]
     # Cody's approximation is good to about 6e-19 of it; two exponentials and a few products are rounded.

@@ -197,9 +197,7 @@ def test_nothing_reads_the_lower_triangle(dim):
     for solve in (parts.solve_lower, parts.solve_upper):
         np.testing.assert_array_equal(solve(dirty, z), solve(factor, z))
     np.testing.assert_array_equal(whitened(dirty, arms), whitened(factor, arms))
-    np.testing.assert_array_equal(
-        np.triu(parts.cholesky_update(dirty, z, 0.5)), parts.cholesky_update(factor, z, 0.5)
-    )
+    np.testing.assert_array_equal(np.triu(parts.cholesky_update(dirty, z, 0.5)), parts.cholesky_update(factor, z, 0.5))
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -222,7 +220,9 @@ def test_whitening_and_utilities_take_the_chosen_arms_in_their_order():
     chosen = [7, 2, 2, 0, 5]
     u, v = parts.look(arms, theta, factor, np.array(chosen))
     np.testing.assert_allclose(u, arms[chosen] @ theta, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(v, reference.solve_triangular(factor.T, arms[chosen].T, lower=True), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        v, reference.solve_triangular(factor.T, arms[chosen].T, lower=True), rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (9, 4), (40, 1), (17, 70)])

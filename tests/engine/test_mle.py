@@ -243,7 +243,9 @@ def test_smoothness_bounds_the_curvature_whatever_the_direction(z):
 @pytest.mark.parametrize("solver", ["newton", "agd", "svrg"])
 def test_with_nothing_to_learn_from_every_solver_shrinks_to_zero(solver, z):
     rows = z, np.ones(len(z)), np.ones(len(z))
-    theta, status, _ = solve(solver, rows, 0.7, LOGISTIC, [1.0, -2.0, 3.0], 1e-16 if solver == "newton" else 1e-12, 1000)
+    theta, status, _ = solve(
+        solver, rows, 0.7, LOGISTIC, [1.0, -2.0, 3.0], 1e-16 if solver == "newton" else 1e-12, 1000
+    )
     assert status == CONVERGED
     np.testing.assert_allclose(theta, 0.0, atol=1e-11)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from duelist.engine import seed_words
 from duelist.native import MANY_ARMS, parts
 from tests.engine import brute_force
-from tests.engine.brute_force import NOBODY, row_order, squares, thresholds
+from tests.engine.brute_force import NOBODY, squares, thresholds
 
 
 def sphere(rng, n, dim):
@@ -350,9 +350,7 @@ def test_pruned_searches_agree_with_brute_force_where_ties_abound(seed, n, dim, 
 # -- arms so many that another search takes over -----------------------------------------------------
 
 
-every_many = pytest.mark.parametrize(
-    "n", [MANY_ARMS - 1, MANY_ARMS, MANY_ARMS + 1, 2 * MANY_ARMS]
-)
+every_many = pytest.mark.parametrize("n", [MANY_ARMS - 1, MANY_ARMS, MANY_ARMS + 1, 2 * MANY_ARMS])
 
 
 @every_shape

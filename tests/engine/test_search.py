@@ -229,7 +229,9 @@ def test_extreme_scales(scale):
     for own in (u, u * scale):
         for radius in (1.0, 1e-100):
             assert parts.search_best(own, v, radius)[:3] == brute_force.best(own, square, radius)
-        np.testing.assert_array_equal(parts.search_undominated(own, v, 1.0)[0], brute_force.undominated(own, square, 1.0))
+        np.testing.assert_array_equal(
+            parts.search_undominated(own, v, 1.0)[0], brute_force.undominated(own, square, 1.0)
+        )
         with np.errstate(over="ignore"):
             for threshold in (0.0, scale, 3.0 * scale):
                 limit = float(np.float64(threshold) * threshold)

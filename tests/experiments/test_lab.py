@@ -78,7 +78,7 @@ def test_every_setting_is_part_of_the_key(changes):
 
 def test_the_code_is_part_of_the_key(monkeypatch):
     before = cell().key
-    monkeypatch.setattr("duelist.experiments.lab.SOURCE_STAMP", (("kernels/mle.py", 1),))
+    monkeypatch.setattr("duelist.experiments.lab.code_stamp", lambda: (("native", 1),))
     assert cell().key != before
 
 

@@ -12,6 +12,7 @@ from duelist.experiments.lab import Lab, Result
 from duelist.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
 from duelist.paper import figure_2, fitted
 from duelist.paper.problems import ALL_POLICIES
+from looking import known
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_the_published_scale_is_in_multiples_of_the_kappa_the_policy_derives(uti
     world = fitted.event_world(utilities)
     policy = figure_2.publish("VACDB", {"scale": 3.0, "explore": "widest"}, world)
     policy.ask(world.arms)
-    kappa = policy.make_memory(np.zeros((1, 4), np.uint64), world.arms[None]).state().kappa[0]
+    kappa = known(policy).kappa
     assert policy.scale == pytest.approx(3.0 * kappa)
     assert figure_2.publish("StaD", {"scale": 3.0}, world).scale == 3.0
 

@@ -7,6 +7,7 @@ import pytest
 from duelist.policies._radius_policy import RadiusPolicy
 
 import duelist as dl
+from duelist.engine import RadiusPolicy
 from duelist.environments import FixedArms, Hypercube
 from duelist.policies import POLICIES
 from duelist.testing.policies import DIM, draw_arms, play
@@ -212,7 +213,7 @@ def test_unknown_policy(name):
 
 
 def test_unknown_setting(name):
-    raises([name, "no setting 'dim'", "it takes link, ridge"], dl.make_policy, name, horizon=10, dim=5)
+    raises([name, "no setting 'dim'", "it takes horizon, link, ridge"], dl.make_policy, name, horizon=10, dim=5)
 
 
 def test_setting_of_another_policy():
@@ -227,7 +228,7 @@ def test_setting_of_another_policy():
 def test_flat_link_stops_the_published_radius(name, link):
     arms = np.array([[1000.0, 0.0], [-1000.0, 0.0], [0.0, 0.0]])
     policy = POLICIES[name](radius="theory", link=link, random_state=0)
-    says = ["kappa is 0", link, "2000", "rescale the features", "lower theta_bound", "give kappa"]
+    says = ["kappa is ", f"the {link} link is flat", "2000", "rescale the features", "lower theta_bound", "give kappa"]
     refuses(policy, says, policy.ask, arms)
     policy.ask(arms / 1000.0)  # the way out
 
@@ -253,7 +254,7 @@ def test_ways_out_of_a_flat_link(name, settings):
 def test_flat_link_stops_a_simulation_with_the_published_radius(name):
     world = FixedArms(ARMS * 1000.0, theta=[1e-3, 0.0, 0.0])
     theory = POLICIES[name](radius="theory")
-    raises(["kappa is 0", "rescale the features"], dl.simulate, theory, world, horizon=5, runs=2, seed=0)
+    raises(["kappa is ", "link is flat", "rescale the features"], dl.simulate, theory, world, horizon=5, runs=2, seed=0)
     runs = dl.simulate(POLICIES[name](), world, horizon=5, runs=2, seed=0)
     assert np.isfinite(runs.regret(name)).all()
 

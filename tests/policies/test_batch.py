@@ -8,10 +8,10 @@ import pytest
 import duelist as dl
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.policies import POLICIES
+from looking import pending
 
 DIM = 3
-# VACDB draws random numbers only with explore="random".
-DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls.uses_randomness or name == "VACDB"]
+DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]
 RANDOM = [name for name in POLICIES if name not in DETERMINISTIC]
 
 
@@ -127,8 +127,8 @@ def test_nothing_is_learned_by_asking():
 
 def worth(policy, duel):
     """(layer, w^2 zz') of a duel handed out."""
-    pending = policy._pending[duel.id]
-    return pending.layer, pending.share * np.outer(pending.difference, pending.difference)
+    out = pending(policy)[duel.id]
+    return out.layer, out.share * np.outer(out.difference, out.difference)
 
 
 def log_det(matrix):
@@ -218,7 +218,7 @@ def test_every_duel_is_told_like_any_other(name, k):
     batch = policy.ask_batch(contexts(), k=k)
     assert len(batch) == handed_out
     assert policy.rounds_ == 41 + handed_out
-    assert policy._fitted().rounds[0] == 41 + handed_out
+    assert policy._player.rounds == 41 + handed_out
     assert policy.pending_ == [40, *(duel.id for duel in batch.duels)]
     restored = copy_of(policy)
     assert restored.pending_ == policy.pending_

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from duelist.kernels.tracking import DIRECT
 
 import duelist as dl
+from looking import known
 
 
 def play(policy, dim, rounds, seed=0, strength=3.0):
@@ -35,7 +35,6 @@ def errors(link, ridge, z, theta, exact):
 @pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])
 def test_the_exact_estimate_is_the_root(link, ridge, solver):
     dim = 512
-    assert dim > DIRECT
     policy = dl.MaxPairUCB(link=link, ridge=ridge, random_state=0, radius=1.0)
     z, outcomes = play(policy, dim, 30)
     assert len(z) > 20
@@ -43,8 +42,8 @@ def test_the_exact_estimate_is_the_root(link, ridge, solver):
     assert fit.converged
     np.testing.assert_allclose(policy.theta_, fit.theta, rtol=0, atol=1e-6)
     assert errors(link, ridge, z, policy.theta_, fit.theta) <= 1e-6
-    for known in (policy._fitted().theta, policy._fitted().factor, policy._fitted().curvature):
-        assert np.isfinite(known).all()
+    for name in ("theta", "factor", "curvature"):
+        assert np.isfinite(getattr(known(policy), name)).all()
 
 
 def test_an_estimate_read_only_at_the_end_is_the_root_too():
@@ -59,9 +58,9 @@ def test_one_pass_stays_finite_and_near(link):
     dim, ridge = 512, 1.0
     policy = dl.MaxPairUCB(link=link, ridge=ridge, estimator="online", random_state=0, radius=1.0)
     z, outcomes = play(policy, dim, 30)
-    assert policy._fitted().n_rows[0] == 0
-    for known in (policy._fitted().theta, policy._fitted().factor, policy._fitted().curvature):
-        assert np.isfinite(known).all()
+    assert known(policy).n_rows[0] == 0
+    for name in ("theta", "factor", "curvature"):
+        assert np.isfinite(getattr(known(policy), name)).all()
     exact = dl.fit_mle(z, outcomes, ridge=ridge, link=link).theta
     # The rows are nearly orthogonal, so each loss is met where it was replaced: far below one standard error.
     assert errors(link, ridge, z, policy.theta_, exact) < 0.1
@@ -78,8 +77,8 @@ def test_two_thousand_features(estimator):
     dim = 2048
     policy = dl.MaxPairUCB(ridge=0.5, estimator=estimator, random_state=0, radius=1.0)
     z, outcomes = play(policy, dim, 4)
-    for known in (policy._fitted().theta, policy._fitted().factor, policy._fitted().curvature):
-        assert np.isfinite(known).all()
+    for name in ("theta", "factor", "curvature"):
+        assert np.isfinite(getattr(known(policy), name)).all()
     exact = dl.fit_mle(z, outcomes, ridge=0.5, solver="agd").theta
     assert errors("logistic", 0.5, z, policy.theta_, exact) <= (1e-6 if estimator == "exact" else 0.1)
 

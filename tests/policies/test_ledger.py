@@ -4,16 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from duelist.kernels.random import seed_words
 
+from duelist.engine import seed_words
 from duelist.policies import POLICIES
 from duelist.reference.estimation import Row, link_mean
 from duelist.reference.estimation import estimate as reference_estimate
+from looking import known, pending, throw_dice
 
 DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])
 LAYERED = {"VACDB", "StaD", "SupCoLSTIM"}
-WITH_HORIZON = [name for name, cls in POLICIES.items() if "horizon" in cls.setting_names()]
+WITH_HORIZON = [name for name, cls in POLICIES.items() if "radius" in cls.setting_names()]
 CASES = [(name, {"estimator": e}) for name in POLICIES for e in ("exact", "online")]
 CASES += [(name, {"horizon": 64, "estimator": e}) for name in WITH_HORIZON for e in ("exact", "online")]
 every_case = pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
@@ -67,7 +68,7 @@ def restored(policy):
 def read_all(policy, t, arms):
     policy.consider(arms)
     policy.consider(arms, seed=t, pending=[(arms[0] - arms[1], 0, 1.0)])
-    for layer in range(len(policy._fitted().theta)):
+    for layer in range(len(known(policy).theta)):
         policy.estimate(layer)
     assert policy.theta_.shape == policy.precision_[0].shape
     return policy
@@ -101,12 +102,12 @@ def test_consider_says_what_ask_would_ask(name, settings):
     # Asked and told: the estimate is not solved when `consider` comes.
     policy = new(name, settings)
     for t, (arms, luck) in enumerate(draw_rounds(60)):
-        choice = policy.consider(arms) if t else None
-        duel = policy.ask(arms)
-        pending = policy._pending[duel.id]
+        choice = policy.consider(arms, distinct=False) if t else None
+        duel = policy.ask(arms, distinct=False)
+        given = pending(policy)[duel.id]
         if choice is not None:
-            assert (choice.first, choice.second, choice.layer) == (duel.first, duel.second, pending.layer), t
-            assert choice.share == pytest.approx(pending.share, rel=1e-9)
+            assert (choice.first, choice.second, choice.layer) == (duel.first, duel.second, given.layer), t
+            assert choice.share == pytest.approx(given.share, rel=1e-9)
         policy.tell(duel, vote(arms[duel.first] - arms[duel.second], luck))
 
 
@@ -116,8 +117,8 @@ def test_with_a_log_it_plays_the_duels_of_ask_and_tell(name, settings):
     asked, told = new(name, settings), begun(name, settings, shown)
     for t, (arms, luck) in enumerate(shown):
         asked.begin(arms)
-        asked._fitted().words[:] = seed_words(t)  # the same dice for both, thrown anew in every round
-        duel, choice = asked.ask(arms), told.consider(arms, seed=t)
+        throw_dice(asked, seed_words(t))  # the same dice for both, thrown anew in every round
+        duel, choice = asked.ask(arms, distinct=False), told.consider(arms, seed=t, distinct=False)
         assert (duel.first, duel.second) == (choice.first, choice.second), f"round {t + 1}"
         z = arms[duel.first] - arms[duel.second]
         asked.tell(duel, vote(z, luck))
@@ -134,10 +135,10 @@ def test_pending_duels_count_also_when_the_estimate_is_not_solved_yet(name):
     for _ in range(25):
         policy = new(name, {"ridge": 0.05})
         for arms in rng.normal(size=(6, 5, DIM)):
-            duel = policy.ask(arms)
+            duel = policy.ask(arms, distinct=False)
             policy.tell(duel, vote(arms[duel.first] - arms[duel.second], rng.random()), 3.0)
         read = restored(policy)
-        for layer in range(len(read._fitted().theta)):
+        for layer in range(len(known(read).theta)):
             read.estimate(layer)
         arms = rng.normal(size=(40, DIM))
         pending = [(z, 0, 1.0) for z in 2.0 * rng.normal(size=(3, DIM))]

@@ -9,6 +9,7 @@ import duelist as dl
 from duelist.errors import InvalidInput
 from duelist.policies import POLICIES
 from duelist.reference.estimation import horizon_in, link_mean, link_slope
+from looking import known
 
 DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])
@@ -82,9 +83,9 @@ def test_pending_duels_count_as_if_answered(name, link):
             precision += mass * slope * np.outer(z, z)
         u = arms @ theta
         values = u[:, None] + u[None] + 1.3 * widths(arms, precision)
-        choice = policy.consider(arms, pending)
+        choice = policy.consider(arms, pending, distinct=False)
         assert shortfall(values, choice.first, choice.second) <= 1e-9
-        alone = policy.consider(arms)
+        alone = policy.consider(arms, distinct=False)
         moved += {alone.first, alone.second} != {choice.first, choice.second}
     assert moved > 0
 
@@ -179,7 +180,7 @@ def test_rcdb_trusts_an_outcome_it_did_not_ask_for_no_more_than_its_own():
 
 BAD_LEARN = {
     "shape": (([1.0, 2.0], 1), {}, r"difference has shape \(2,\); give 3 numbers"),
-    "matrix": ((np.eye(3), 1), {}, r"difference has shape \(3, 3\)"),
+    "matrix": ((np.eye(3), 1), {}, r"seen has shape \(3, 3\)"),
     "nan": (([1.0, math.nan, 0.0], 1), {}, r"difference\[1\] is nan"),
     "text": (("abc", 1), {}, "difference is 'abc'"),
     "nothing": ((None, 1), {}, "difference is None"),
@@ -267,8 +268,8 @@ def test_begin_takes_the_units_of_the_arms_once(name):
     policy.begin(arms)
     policy.begin(later)
     asked.ask(arms)
-    for array in ("ridge", "factor", "curvature", "theta", "kappa", "units", "radius"):
-        one, other = (getattr(p._fitted(), array) for p in (policy, asked))
+    for array in ("ridge", "factor", "curvature", "theta", "scalars", "radius"):
+        one, other = (getattr(known(p), array) for p in (policy, asked))
         layers = min(len(one), len(other))
         np.testing.assert_array_equal(one[:layers], other[:layers])
     assert policy.pending_ == asked.pending_[1:] == []

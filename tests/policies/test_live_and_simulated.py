@@ -65,7 +65,7 @@ def test_a_simulation_plays_the_duels_of_live_policies(label: str, environment: 
     for run in range(runs):
         live = policy.fresh(policy_seed(seed, run))
         for t, arms in enumerate(spy.copies[run].arms):
-            duel = live.ask(arms)
+            duel = live.ask(arms, distinct=False)
             assert tuple(duel) == (first[run, t], second[run, t]), f"run {run}, round {t + 1}"
             live.tell(duel, int(outcomes[run, t]))
         assert live.rounds_ == horizon

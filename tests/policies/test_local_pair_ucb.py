@@ -101,7 +101,7 @@ def test_the_curvature_is_that_of_the_told_duels(link, ridge, fixed):
     for _ in range(60):
         arms = world.arms()
         first = arms if first is None else first
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         waiting.append((duel, arms[duel.first] - arms[duel.second]))
         for _ in range(int(world.rng.integers(0, 3))):  # late, out of order, some never
             if waiting:
@@ -124,7 +124,7 @@ def test_the_one_pass_curvature_keeps_the_slope_of_its_round(link):
     h = 0.4 * np.eye(DIM)
     for _ in range(60):
         arms = world.arms()
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         z, weight = arms[duel.first] - arms[duel.second], world.weight()
         policy.tell(duel, world.vote(z), weight)
         h += weight * link_slope(link, z @ policy.theta_) * np.outer(z, z)
@@ -156,7 +156,7 @@ def play_against_brute_force(policy, world, rounds, late=False):
         else:
             theta = estimate(policy.link, lam, rows, DIM)
             h = curvature(policy.link, lam, rows, theta)
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         values = worth(policy, arms, theta, h, t, first)
         assert values[duel.first, duel.second] >= values.max() - 1e-9 * (1.0 + abs(values.max())), f"round {t}"
         duels.append((duel.first, duel.second))
@@ -201,7 +201,7 @@ def test_a_pair_that_is_known_costs_nothing_more():
     for horizon in (30, 3000):
         policy = dl.LocalPairUCB(horizon=horizon, ridge=1.0)
         for t in range(400):
-            duel = policy.ask(arms)
+            duel = policy.ask(arms, distinct=False)
             if duel.is_self_duel:
                 break
             policy.tell(duel, float(duel.first == 1) if t % 4 else 0.5)
@@ -243,7 +243,7 @@ def errors_in_units_of_the_radius():
         arms = np.column_stack([np.cos(angles), np.sin(angles)])
         policy = dl.LocalPairUCB(radius="theory", delta=DELTA, theta_bound=1.0, ridge=0.5)
         for t in range(1, ROUNDS + 1):
-            duel = policy.ask(arms)
+            duel = policy.ask(arms, distinct=False)
             error = policy.theta_ - theta
             radius = log_loss_radius(2, t, 1.0, reach_of(arms), 0.5, DELTA)
             ratios[run] = max(ratios[run], math.sqrt(error @ policy.curvature_ @ error) / radius)

@@ -12,6 +12,7 @@ from duelist.environments import FixedArms, RandomArms
 from duelist.errors import InvalidInput
 from duelist.policies import POLICIES, Policy
 from duelist.simulation import policy_seed, simulate
+from looking import hand_out, known, pending
 
 LINKS = ("logistic", "probit", "exponential")
 WITH_RADIUS = [name for name, cls in POLICIES.items() if "radius" in cls.setting_names()]
@@ -42,7 +43,7 @@ def play(policy, world, rounds):
     duels = []
     for _ in range(rounds):
         arms = world.arms()
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         policy.tell(duel, world.outcome(arms, duel))
         duels.append((duel.first, duel.second))
     return duels
@@ -50,7 +51,7 @@ def play(policy, world, rounds):
 
 def bits(policy):
     """All that it knows."""
-    return policy._memory.core.tobytes() + policy._memory.rows.tobytes()
+    return {name: array.tobytes() for name, array in vars(known(policy)).items()}
 
 
 # -- every policy, every link ------------------------------------------------------------
@@ -61,9 +62,8 @@ def bits(policy):
 def test_it_runs_without_growing_and_a_restored_copy_goes_on_bit_for_bit(name, link):
     policy, same = online(name, link), online(name, link)
     world = World(1, link)
-    policy.ask(World(1, link).arms())  # a duel that is never told
-    same.ask(World(1, link).arms())
-    capacity = policy._memory.layout.capacity
+    policy.ask(World(1, link).arms(), distinct=False)  # a duel that is never told
+    same.ask(World(1, link).arms(), distinct=False)
     first = play(policy, world, 250)
     restored = type(policy).restore(json.loads(json.dumps(policy.snapshot())))
     assert restored.estimator == "online"
@@ -74,10 +74,9 @@ def test_it_runs_without_growing_and_a_restored_copy_goes_on_bit_for_bit(name, l
     assert bits(restored) == bits(policy)
     assert play(same, World(1, link), 500) == first + second
     assert bits(same) == bits(policy)
-    assert policy._memory.layout.capacity == capacity
-    assert policy._fitted().n_rows[0] == 0
-    for known in (policy._fitted().theta, policy._fitted().factor, policy._fitted().curvature):
-        assert np.isfinite(known).all()
+    assert known(policy).n_rows.sum() == 0  # nothing is kept
+    for name in ("theta", "factor", "curvature"):
+        assert np.isfinite(getattr(known(policy), name)).all()
     assert np.isfinite(policy.theta_).all()
     assert policy.rounds_ == 501
     assert policy.pending_ == [0]
@@ -103,16 +102,16 @@ def test_the_precision_is_exact(name):
     world = World(2)
     for _ in range(60):
         arms = world.arms()
-        duel, pending = policy.ask(arms), policy._pending
-        exact.ask(arms)
+        duel = policy.ask(arms, distinct=False)
+        exact.ask(arms, distinct=False)
         # The same duel for both, so that only the estimator differs.
-        exact._pending[duel.id] = pending[duel.id]
+        hand_out(exact, duel.id, pending(policy)[duel.id])
         outcome = world.outcome(arms, duel)
         policy.tell(duel, outcome)
         exact.tell(duel, outcome)
-    for layer in range(len(exact._fitted().theta)):
+    for layer in range(len(known(exact).theta)):
         np.testing.assert_array_equal(policy.layer_precision(layer), exact.layer_precision(layer))
-    np.testing.assert_array_equal(policy._fitted().learned, exact._fitted().learned)
+    np.testing.assert_array_equal(known(policy).learned, known(exact).learned)
 
 
 # -- how near ----------------------------------------------------------------------------
@@ -121,7 +120,7 @@ def test_the_precision_is_exact(name):
 def errors_of(policy, exact, differences):
     """|theta_online - theta_exact| in standard errors of the exact estimate."""
     law, root = dl.get_link(exact.link), exact.theta_
-    ridge = exact._fitted().ridge[0]
+    ridge = known(exact).ridge[0]
     curvature = ridge * np.eye(root.size) + (differences.T * law.slope(differences @ root)) @ differences
     gap = policy.theta_ - root
     return float(np.sqrt(gap @ curvature @ gap))
@@ -138,8 +137,8 @@ def test_after_2000_uniform_duels_it_is_within_the_noise(link, strength):
         world, differences = World(seed, link, dim, strength), []
         for _ in range(2000):
             arms = world.arms(4)
-            duel = policy.ask(arms)
-            assert exact.ask(arms) == duel
+            duel = policy.ask(arms, distinct=False)
+            assert exact.ask(arms, distinct=False) == duel
             outcome = world.outcome(arms, duel)
             policy.tell(duel, outcome)
             exact.tell(duel, outcome)
@@ -154,10 +153,10 @@ def test_a_surprise_in_a_wide_direction_is_not_ignored(link, estimator):
     # z = 3 and ridge 0.01 leave |z|_{H^-1} wide; the outcome with a large weight must turn the margin round.
     arms = np.array([[3.0], [0.0]])
     policy = dl.UniformPair(link=link, estimator=estimator, ridge=0.01, random_state=0)
-    duel = policy.ask(arms)
+    duel = policy.ask(arms, distinct=False)
     policy.tell(duel, float(duel.first == 1))
     assert policy.theta_[0] < 0.0
-    duel = policy.ask(arms)
+    duel = policy.ask(arms, distinct=False)
     policy.tell(duel, float(duel.first == 0), 20.0)
     assert policy.theta_[0] > 0.0
 
@@ -171,7 +170,7 @@ def test_late_and_unordered_tells_are_taken_in_as_they_come(name):
     waiting = []
     for _ in range(40):
         arms = world.arms(5)
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         waiting.append((duel, world.outcome(arms, duel)))
     assert not policy.theta_.any()
     order = world.rng.permutation(len(waiting))
@@ -184,12 +183,12 @@ def test_late_and_unordered_tells_are_taken_in_as_they_come(name):
     world = World(3)
     for _ in range(40):
         arms = world.arms(5)
-        world.outcome(arms, again.ask(arms))
+        world.outcome(arms, again.ask(arms, distinct=False))
     for k in sorted(order[:-5]):
         again.tell(*waiting[k])
-    for layer in range(len(policy._fitted().theta)):
+    for layer in range(len(known(policy).theta)):
         np.testing.assert_allclose(policy.layer_precision(layer), again.layer_precision(layer), rtol=1e-9, atol=1e-12)
-        curvature = policy._fitted().curvature[layer]
+        curvature = known(policy).curvature[layer]
         gap = np.triu(curvature) @ (policy.estimate(layer) - again.estimate(layer))
         assert np.linalg.norm(gap) < 1.0
 
@@ -202,19 +201,19 @@ def test_a_weight_of_two_is_nearly_two_tells(link):
     world = World(4, link)
     for _ in range(300):
         arms = world.arms(4)
-        duel, first = once.ask(arms), twice.ask(arms)
+        duel, first = once.ask(arms, distinct=False), twice.ask(arms, distinct=False)
         z = arms[duel.first] - arms[duel.second]
         outcome = world.outcome(arms, duel)
         once.tell(duel, outcome, 2.0)
-        pending = twice._pending[first.id]
+        out = pending(twice)[first.id]
         twice.tell(first, outcome)
-        twice._pending[first.id] = pending
+        hand_out(twice, first.id, out)
         twice.tell(first, outcome)
         # Never on different sides of the same outcome.
         assert np.sign(once.theta_ @ z) == np.sign(twice.theta_ @ z) or abs((once.theta_ - twice.theta_) @ z) < 0.5
     np.testing.assert_allclose(once.precision_, twice.precision_, rtol=1e-11)
-    assert once._fitted().learned[0] == twice._fitted().learned[0] == 600.0
-    gap = np.triu(once._fitted().curvature[0]) @ (once.theta_ - twice.theta_)
+    assert known(once).learned[0] == known(twice).learned[0] == 600.0
+    gap = np.triu(known(once).curvature[0]) @ (once.theta_ - twice.theta_)
     assert 0.0 < np.linalg.norm(gap) < 0.5
 
 
@@ -223,13 +222,13 @@ def test_a_tie_draws_the_two_together(link):
     arms = np.array([[1.0, 0.0], [0.0, 1.0]])
     policy = dl.MaxPairUCB(link=link, estimator="online", ridge=1.0)
     z = arms[0] - arms[1]
-    policy.tell(policy.ask(arms), 0.5)
+    policy.tell(policy.ask(arms, distinct=False), 0.5)
     assert not policy.theta_.any()  # a tie of equals is no surprise
-    policy.tell(policy.ask(arms), 1)
+    policy.tell(policy.ask(arms, distinct=False), 1)
     margins = [abs(policy.theta_ @ z)]
     for _ in range(5):
-        duel = policy.ask(arms)
-        policy._pending[duel.id] = policy._pending[duel.id]._replace(difference=z)
+        duel = policy.ask(arms, distinct=False)
+        hand_out(policy, duel.id, pending(policy)[duel.id]._replace(difference=z))
         policy.tell(duel, 0.5)
         margins.append(abs(policy.theta_ @ z))
     assert margins[0] > 0.1
@@ -242,10 +241,10 @@ def test_swapping_the_arms_and_the_outcome_changes_nothing(link):
     world = World(5, link)
     for _ in range(50):
         arms = world.arms(4)
-        duel = left.ask(arms)
-        right.ask(arms)
-        pending = right._pending[duel.id]
-        right._pending[duel.id] = pending._replace(difference=-pending.difference)
+        duel = left.ask(arms, distinct=False)
+        right.ask(arms, distinct=False)
+        out = pending(right)[duel.id]
+        hand_out(right, duel.id, out._replace(difference=-out.difference))
         outcome = world.outcome(arms, duel)
         left.tell(duel, outcome)
         right.tell(duel, 1.0 - outcome)
@@ -256,10 +255,10 @@ def test_swapping_the_arms_and_the_outcome_changes_nothing(link):
 def test_a_self_duel_teaches_nothing(name):
     policy = online(name)
     play(policy, World(6), 20)
-    before = policy._fitted().theta.copy(), policy._fitted().curvature.copy()
+    before = known(policy).theta.copy(), known(policy).curvature.copy()
     policy.tell(policy.ask(np.ones((1, DIM))), 1)
-    np.testing.assert_array_equal(policy._fitted().theta, before[0])
-    np.testing.assert_array_equal(policy._fitted().curvature, before[1])
+    np.testing.assert_array_equal(known(policy).theta, before[0])
+    np.testing.assert_array_equal(known(policy).curvature, before[1])
 
 
 # -- the bound ---------------------------------------------------------------------------
@@ -272,9 +271,9 @@ def test_the_published_radius_keeps_every_estimate_within_its_bound(name, link):
     world, reached = World(7, link, strength=8.0), 0
     for _ in range(100):
         arms = 0.5 * world.arms(5)
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         policy.tell(duel, world.outcome(arms, duel))
-        sizes = np.linalg.norm(policy._fitted().theta, axis=1)
+        sizes = np.linalg.norm(known(policy).theta, axis=1)
         assert sizes.max() <= 0.4 * (1.0 + 1e-12)
         reached += sizes.max() > 0.4 * (1.0 - 1e-9)
     assert reached > 5
@@ -284,7 +283,7 @@ def test_the_published_radius_keeps_every_estimate_within_its_bound(name, link):
 def test_other_radii_have_no_bound(name):
     policy = online(name, theta_bound=0.01)
     play(policy, World(8, strength=8.0), 100)
-    assert np.linalg.norm(policy._fitted().theta, axis=1).max() > 0.1
+    assert np.linalg.norm(known(policy).theta, axis=1).max() > 0.1
 
 
 # -- simulation --------------------------------------------------------------------------
@@ -325,6 +324,6 @@ def test_a_simulation_plays_the_duels_of_live_policies(name, environment):
         live = policy.fresh(policy_seed(seed, run))
         assert live.online_
         for t, arms in enumerate(spy.copies[run].arms):
-            duel = live.ask(arms)
+            duel = live.ask(arms, distinct=False)
             assert (duel.first, duel.second) == (first[run, t], second[run, t]), f"run {run}, round {t + 1}"
             live.tell(duel, int(outcomes[run, t]))

@@ -133,7 +133,7 @@ class PlainTwin(dl.Policy):
         self._live = twin.fresh(random_state)
 
     def ask(self, arms):
-        return self._live.ask(arms)
+        return self._live.ask(arms, distinct=False)
 
     def tell(self, duel, outcome, weight=1.0):
         self._live.tell(duel, outcome, weight)

@@ -9,7 +9,8 @@ from scipy import stats
 import duelist as dl
 from duelist.environments import FlippedVotes, Hypercube
 from duelist.reference.estimation import Row, estimate, horizon_in, link_mean, mean_variance
-from duelist.testing.policies import knowledge
+from duelist.testing.native_policies import knowledge
+from looking import known, pending
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
@@ -54,7 +55,7 @@ def test_every_vote_has_the_stated_weight(kind, link, fixed):
         gaps = arms[:, None] - arms[None]
         widths = np.sqrt(np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(sigma), gaps), 0.0))
         values = (arms @ theta)[:, None] + (arms @ theta)[None] + beta_of(policy, t) * widths
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         assert values[duel.first, duel.second] >= values.max() - 1e-9 * (1.0 + abs(values.max()))
         width = widths[duel.first, duel.second]
         share = 1.0 if width == 0.0 else min(1.0, trust_of(policy, t) / width)
@@ -73,10 +74,10 @@ def test_the_weight_of_a_duel_asked_again_follows_the_horizon():
     arms = np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0]])
     policy = dl.RCDB(radius=0.7, ridge=0.5)
     for t in range(1, 10):
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         trust = math.sqrt(DIM / horizon_in(None, t))
         width = 5.0 / math.sqrt(0.5)
-        assert policy._pending[duel.id].share == pytest.approx(min(1.0, trust / width), rel=1e-12), f"round {t}"
+        assert pending(policy)[duel.id].share == pytest.approx(min(1.0, trust / width), rel=1e-12), f"round {t}"
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -87,7 +88,7 @@ def test_with_full_trust_it_is_max_pair_ucb_to_the_bit(link, estimator):
     rng = np.random.default_rng(2)
     for t in range(100):
         arms = rng.normal(size=(int(rng.integers(1, 8)), DIM))
-        one, other = robust.ask(arms), plain.ask(arms)
+        one, other = robust.ask(arms, distinct=False), plain.ask(arms, distinct=False)
         assert tuple(one) == tuple(other)
         vote = float(rng.random() < 0.7)
         robust.tell(one, vote, 1.0 + t % 2)
@@ -95,9 +96,9 @@ def test_with_full_trust_it_is_max_pair_ucb_to_the_bit(link, estimator):
     assert knowledge(robust) == knowledge(plain)
     wary = dl.RCDB(trust=0.05, **settings)
     assert wary.fresh(0).params["trust"] == 0.05
-    wary.tell(wary.ask(np.eye(3)), 1.0)
+    wary.tell(wary.ask(np.eye(3), distinct=False), 1.0)
     full = dl.RCDB(trust=1e9, **settings)
-    full.tell(full.ask(np.eye(3)), 1.0)
+    full.tell(full.ask(np.eye(3), distinct=False), 1.0)
     assert knowledge(wary) != knowledge(full)
 
 
@@ -106,14 +107,14 @@ def test_units_of_the_features_do_not_matter():
     rng = np.random.default_rng(3)
     for _ in range(40):
         arms = rng.normal(size=(5, DIM))
-        duel, scaled = one.ask(arms), other.ask(1024.0 * arms)
+        duel, scaled = one.ask(arms, distinct=False), other.ask(1024.0 * arms, distinct=False)
         assert tuple(duel) == tuple(scaled)
         vote = float(rng.random() < 0.6)
         one.tell(duel, vote)
         other.tell(scaled, vote)
     np.testing.assert_allclose(one.theta_, 1024.0 * other.theta_, rtol=1e-6)
-    assert one._fitted().ridge[0] == pytest.approx(other._fitted().ridge[0] / 1024.0**2)
-    assert mean_variance(np.eye(3)) == pytest.approx(dl.RCDB()._ridge(np.eye(3)[None])[0])
+    assert known(one).ridge[0] == pytest.approx(known(other).ridge[0] / 1024.0**2)
+    assert mean_variance(np.eye(3)) == pytest.approx(dl.RCDB().beginning(mean_variance(np.eye(3)), 1.0).ridge)
 
 
 def test_one_vote_moves_the_estimate_by_no_more_than_the_trust():
@@ -123,7 +124,7 @@ def test_one_vote_moves_the_estimate_by_no_more_than_the_trust():
     moves = []
     for trust in (0.02, 1e9):
         policy = dl.RCDB(trust=trust, ridge=1.0)
-        policy.tell(policy.ask(np.array([z, 0.0 * z])), 1.0)
+        policy.tell(policy.ask(np.array([z, 0.0 * z]), distinct=False), 1.0)
         moves.append(np.linalg.norm(policy.theta_))
     assert moves[0] <= 0.02 / 6.0 * 6.0 * 0.5  # ridge theta = w (1 - mu) z, and mu >= 1/2
     assert moves[1] > 5.0 * moves[0]

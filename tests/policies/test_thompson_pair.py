@@ -9,6 +9,7 @@ from scipy import special
 
 import duelist as dl
 from duelist.reference.estimation import Row, estimate, link_mean, link_slope
+from looking import known, throw_dice
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
@@ -39,7 +40,7 @@ def asked(policy, arms, times=ASKED):
     """How often each ordered pair was asked."""
     counts = np.zeros((len(arms), len(arms)))
     for _ in range(times):
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         policy.forget(duel)
         counts[duel.first, duel.second] += 1.0
     return counts / times
@@ -125,11 +126,11 @@ def test_without_self_duels_equal_arms_never_meet(feel_good, estimator):
     fixed = np.repeat(rng.normal(size=(3, DIM)), 3, axis=0)
     for t in range(300):
         arms = fixed if t % 2 else np.repeat(rng.normal(size=(2, DIM)), [5, 1], axis=0)
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         assert (arms[duel.first] != arms[duel.second]).any()
         policy.tell(duel, float(arms[duel.first] @ np.ones(DIM) > arms[duel.second] @ np.ones(DIM)))
     allowed = dl.ThompsonPair(feel_good=feel_good, estimator=estimator, random_state=0, scale=0.3)
-    met = [allowed.ask(fixed) for _ in range(100)]
+    met = [allowed.ask(fixed, distinct=False) for _ in range(100)]
     assert any((fixed[d.first] == fixed[d.second]).all() for d in met)  # otherwise this proves nothing
 
 
@@ -177,14 +178,14 @@ def test_a_restored_policy_draws_on_where_it_was(settings):
     rng = np.random.default_rng(11)
     shown = [rng.normal(size=(5, DIM)) for _ in range(60)]
     for arms in shown[:20]:
-        policy.tell(policy.ask(arms), float(rng.random() < 0.5))
+        policy.tell(policy.ask(arms, distinct=False), float(rng.random() < 0.5))
     copy = dl.ThompsonPair.restore(json.loads(json.dumps(policy.snapshot())))
     other = dl.ThompsonPair.restore(json.loads(json.dumps(policy.snapshot())))
-    other._fitted().words[0] ^= np.uint64(1)
+    throw_dice(other, known(other).words ^ np.array([1, 0, 0, 0], np.uint64))
     played = {id(p): [] for p in (policy, copy, other)}
     for k, arms in enumerate(shown[20:]):
         for p in (policy, copy, other):
-            duel = p.ask(arms)
+            duel = p.ask(arms, distinct=False)
             p.tell(duel, float(k % 2))
             played[id(p)].append(tuple(duel))
     assert played[id(copy)] == played[id(policy)]

@@ -9,6 +9,7 @@ import pytest
 import duelist as dl
 from duelist.reference import VACDB as Reference
 from duelist.reference.estimation import mean_variance
+from looking import known, pending
 
 DIM = 2
 FIRST = [1, 0, -2]
@@ -37,14 +38,14 @@ def test_every_explored_pair_weighs_two_to_the_minus_layer_over_its_width(first_
     policy, seen = begun(first_layer, alpha=0.1, explore=explore, radius=9.0), set()
     for t in range(150):
         arms = large_arms(rng) if t % 2 else rng.normal(size=(6, DIM))
-        duel = policy.ask(arms)
-        pending = policy._pending[duel.id]
-        if pending.share > 0.0:
-            w = math.sqrt(pending.share)
+        duel = policy.ask(arms, distinct=False)
+        out = pending(policy)[duel.id]
+        if out.share > 0.0:
+            w = math.sqrt(out.share)
             assert w <= 1.0
             z = arms[duel.first] - arms[duel.second]
-            assert w * width(policy, pending.layer, z) == pytest.approx(2.0 ** -(pending.layer + first_layer), rel=1e-9)
-            seen.add(pending.layer + first_layer)
+            assert w * width(policy, out.layer, z) == pytest.approx(2.0 ** -(out.layer + first_layer), rel=1e-9)
+            seen.add(out.layer + first_layer)
         policy.tell(duel, float(rng.random() < 0.7))
     assert min(seen) == first_layer
     assert len(seen) >= 2
@@ -70,7 +71,7 @@ def test_ridge_and_prior_are_four_to_the_minus_layer(radius, first_layer):
     policy = dl.VACDB(first_layer=first_layer, horizon=100, radius=radius, ridge=0.7)
     policy.begin(arms)
     unit = 1.0 if radius == "theory" else mean_variance(arms)
-    for k, ridge in enumerate(policy._fitted().ridge):
+    for k, ridge in enumerate(known(policy).ridge):
         small = 4.0 ** -(k + first_layer)
         np.testing.assert_allclose(policy.layer_precision(k), small * unit * np.eye(DIM), rtol=1e-12, atol=0)
         assert ridge == pytest.approx(0.7 * small, rel=1e-12)
@@ -90,13 +91,15 @@ def test_deepening_keeps_what_layers_know(estimator, first_layer):
     policy, depths = begun(first_layer, estimator=estimator, ridge=0.7, radius=9.0), set()
     for t in range(140):
         before = len(policy.layer_counts_)
-        known = [(policy.layer_precision(k), policy.estimate(k), policy.layer_counts_[k]) for k in range(before)]
+        before_asking = [
+            (policy.layer_precision(k), policy.estimate(k), policy.layer_counts_[k]) for k in range(before)
+        ]
         duel = policy.ask(large_arms(rng) if t % 3 == 0 else rng.normal(size=(6, DIM)))
-        for k, (precision, theta, count) in enumerate(known):
+        for k, (precision, theta, count) in enumerate(before_asking):
             np.testing.assert_array_equal(policy.layer_precision(k), precision)
             np.testing.assert_array_equal(policy.estimate(k), theta)
             assert policy.layer_counts_[k] == count
-        ridges = policy._fitted().ridge
+        ridges = known(policy).ridge
         np.testing.assert_allclose(ridges, 0.7 * 4.0 ** -(np.arange(len(ridges)) + first_layer), rtol=1e-12)
         for k in range(before, len(ridges)):
             fresh = 4.0 ** -(k + first_layer) * np.eye(DIM)
@@ -113,13 +116,13 @@ def test_a_snapshot_remembers_where_counting_starts(first_layer):
     policy = begun(first_layer)
     shown = [large_arms(rng) if t % 3 == 0 else rng.normal(size=(6, DIM)) for t in range(80)]
     for t, arms in enumerate(shown):
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         if t % 4:
             policy.tell(duel, float(t % 3 > 0))
     copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot(), allow_nan=False)))
     assert copy.first_layer == first_layer
     for t, arms in enumerate(shown):
-        duel, other = policy.ask(arms), copy.ask(arms)
+        duel, other = policy.ask(arms, distinct=False), copy.ask(arms, distinct=False)
         assert duel == other
         policy.tell(duel, float(t % 2))
         copy.tell(other, float(t % 2))
@@ -165,7 +168,7 @@ def test_layer_zero_drops_arms_that_a_few_duels_show_to_be_bad():
     reference, dropped = Reference(first_layer=0, radius=0.2, alpha=0.1, ridge=0.05), 0
     policy = dl.VACDB(first_layer=0, radius=0.2, alpha=0.1, ridge=0.05)
     for _ in range(40):
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         played = (duel.first, duel.second)
         choice = reference.decide(arms, distinct=False)
         assert choice.shortfall(*played) <= 1e-9
@@ -175,7 +178,7 @@ def test_layer_zero_drops_arms_that_a_few_duels_show_to_be_bad():
         policy.tell(duel, won)
         reference.tell(same, won)
     assert dropped > 0
-    assert policy.ask(arms).first == policy.ask(arms).second == 4
+    assert policy.ask(arms, distinct=False).first == policy.ask(arms, distinct=False).second == 4
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -183,5 +186,5 @@ def test_the_ridge_under_all_votes_does_not_depend_on_where_layers_start(estimat
     arms = np.random.default_rng(3).standard_normal((6, 3))
     policies = [dl.VACDB(first_layer=first, estimator=estimator, random_state=0) for first in (1, 0, -8)]
     for policy in policies:
-        policy.tell(policy.ask(arms), 1.0)
+        policy.tell(policy.ask(arms, distinct=False), 1.0)
     assert {policy.pooled_ridge_ for policy in policies} == {policies[0].pooled_ridge_}

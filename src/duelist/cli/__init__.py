@@ -7,6 +7,8 @@ loaded stands in `defaults.py`.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,6 +41,10 @@ def main(
     ] = False,
 ) -> None:
     """Contextual dueling bandits: which two should I show next?"""
+    # So that `module:Class` may lie in the current folder; last, so that no file there hides a module that is installed.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 app.command("list")(list_.list_)

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+
 from rich.table import Table
 
 from duelist.cli.console import out
+from duelist.errors import InvalidInput
 
 
 def list_() -> None:
-    """Policies, environments and links, with their settings."""
+    """Policies, those of other packages too, environments and links, with their settings."""
     from duelist.environments import ENVIRONMENTS
     from duelist.links import LINKS
-    from duelist.policies import POLICIES
+    from duelist.policies import POLICIES, other_policies
 
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
-    for name, cls in POLICIES.items():
-        policies.add_row(name, _first_line(cls), ", ".join(cls.setting_names()))
+    for name in [*POLICIES, *other_policies()]:
+        policies.add_row(name, *_told_of(name))
     environments = Table("environment", "what it is", title="Environments", title_justify="left")
     for name, environment in ENVIRONMENTS.items():
         environments.add_row(name, _first_line(environment))
     links = Table("link", "formula", title="Links", title_justify="left")
     for name, link in LINKS.items():
-        links.add_row(name, _first_line(type(link)))
+        links.add_row(name, link.describes)
     for table in (policies, environments, links):
         out.print(table)
+
+
+def _told_of(name: str) -> tuple[str, str]:
+    """What a policy plays, and its settings; or why it cannot be had."""
+    from duelist.policies import policy_class
+
+    try:
+        cls = policy_class(name)
+    except InvalidInput as error:
+        return str(error), ""
+    return _first_line(cls), ", ".join(inspect.signature(cls).parameters)
 
 
 def _first_line(cls: type) -> str:

@@ -13,12 +13,14 @@ from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.environments import Environment
-    from duelist.policies import Policy
+    from duelist.policy import Policy
     from duelist.runs import Runs
 
 
 def simulate(
-    policies: Annotated[list[str], typer.Argument(help="NAME, NAME:key=value,... or @TUNED for each policy.")],
+    policies: Annotated[
+        list[str], typer.Argument(help="NAME, NAME:key=value,..., MODULE:CLASS or @TUNED for each policy.")
+    ],
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",

@@ -1,4 +1,4 @@
-"""The contracts as test classes, for people who add a policy or a storage. Needs pytest; duelist itself does not.
+"""The contracts as test classes, for people who add a policy, a link or a storage. Needs pytest; duelist itself does not.
 
 from duelist.testing import PolicyContract
 
@@ -12,9 +12,13 @@ from __future__ import annotations
 import pytest
 
 # before their imports, so that failures show values
-pytest.register_assert_rewrite("duelist.testing.policies", "duelist.testing.storages")
+pytest.register_assert_rewrite(
+    *(f"duelist.testing.{room}" for room in ("links", "native_policies", "policies", "storages"))
+)
 
-from duelist.testing.policies import NativePolicyContract, PolicyContract  # noqa: E402
+from duelist.testing.links import LinkContract  # noqa: E402
+from duelist.testing.native_policies import NativePolicyContract, RuleContract  # noqa: E402
+from duelist.testing.policies import PolicyContract  # noqa: E402
 from duelist.testing.storages import StorageContract  # noqa: E402
 
-__all__ = ["NativePolicyContract", "PolicyContract", "StorageContract"]
+__all__ = ["LinkContract", "NativePolicyContract", "PolicyContract", "RuleContract", "StorageContract"]

@@ -1,0 +1,69 @@
+"""Snapshots that the last release with Numba made: every policy goes on as it would have."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist.policies import POLICIES
+
+KEPT = json.loads((Path(__file__).parent / "before_native.json").read_text())["policies"]
+ARMS, DIM, THETA = 12, 4, np.array([1.0, -0.5, 0.3, 0.0])
+FEATURES = np.random.default_rng(5).normal(size=(ARMS, DIM))
+
+
+def play(policy, rounds, rng):
+    """The published rule, with the votes of `make_before_native.py`; the duels as they were written down."""
+    duels = []
+    for _ in range(rounds):
+        duel = policy.ask(FEATURES, distinct=False)
+        wins = rng.random() < 1.0 / (1.0 + np.exp(-(FEATURES[duel.first] - FEATURES[duel.second]) @ THETA))
+        policy.tell(duel, float(wins))
+        duels.append([duel.first, duel.second])
+    return duels
+
+
+def test_every_policy_was_kept():
+    assert set(KEPT) == {f"{name} {estimator}" for name in POLICIES for estimator in ("exact", "online")}
+    assert all(kept["snapshot"]["version"] == 2 for kept in KEPT.values())
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_it_goes_on_as_it_would_have(name):
+    kept = KEPT[name]
+    policy = dl.restore_policy(kept["snapshot"])
+    assert policy.pending_ == [80]
+    assert policy._player.asked_as(80) == tuple(kept["pending"][:2])
+    assert play(policy, 40, np.random.default_rng(2)) == [duel[:2] for duel in kept["next"]]
+    np.testing.assert_allclose(policy.theta_, kept["theta"], rtol=0, atol=1e-9)
+    assert policy.pending_ == [80]
+    policy.tell(80, 1.0)
+    assert policy.rounds_ == 121
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_once_restored_it_is_kept_in_the_new_form(name):
+    policy = dl.restore_policy(KEPT[name]["snapshot"])
+    snapshot = policy.snapshot()
+    assert snapshot["version"] == 3
+    again = dl.restore_policy(json.loads(json.dumps(snapshot)))
+    assert again.snapshot() == snapshot
+    assert play(again, 20, np.random.default_rng(3)) == play(policy, 20, np.random.default_rng(3))
+
+
+@pytest.mark.parametrize(
+    ("array", "values"),
+    [("n_rows", [10**9]), ("n_rows", [-1]), ("layer", [99]), ("theta", [np.nan]), ("ridge", [0.0]), ("words", [1.5])],
+)
+def test_a_damaged_one_is_refused(array, values):
+    from duelist.engine.snapshots import _checksum, decode, encode
+
+    snapshot = json.loads(json.dumps(KEPT["VACDB exact"]["snapshot"]))
+    old = decode(snapshot["state"][array])
+    kind = np.float64 if array == "words" else old.dtype
+    snapshot["state"][array] = encode(np.full(old.shape, values[0], kind))
+    body = {key: value for key, value in snapshot.items() if key != "checksum"}
+    with pytest.raises(dl.InvalidSnapshot):
+        dl.restore_policy({**body, "checksum": _checksum(body)})
