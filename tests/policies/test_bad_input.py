@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from duelist.policies._radius_policy import RadiusPolicy
 
 import duelist as dl
 from duelist.engine import RadiusPolicy

@@ -113,7 +113,8 @@ def lesson_from(row: Sequence[Any]) -> Lesson:
 def study_from(row: Sequence[Any]) -> StudyRow:
     """A study."""
     number, name, settings, created_at, state, *counters = row
-    known = StudySettings(**json.loads(settings))
+    # A study from before there was a choice goes on as it was: whoever rated a pair may be asked it again.
+    known = StudySettings(**{"repeat_pairs": 0, **json.loads(settings)})
     return StudyRow(number, name, known, created_at, StudyState(state), Counters(*counters))
 
 
