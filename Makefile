@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -74,6 +74,10 @@ frontier: install
 bench: install
 	$(BIN)/python -m benchmarks
 
+# Beside an older checkout, its environment ready in .venv: `make bench-before BEFORE=../older`.
+bench-before: install
+	$(BIN)/python -m benchmarks.before --checkout $(BEFORE) --page out/before.md
+
 # Against Optuna, which nothing else here needs.
 bench-study: install
 	$(BIN)/python -m pip install --quiet optuna
@@ -96,8 +100,9 @@ bench-files: install
 bench-raters: install postgres
 	$(BIN)/python -m benchmarks.raters
 
-# Which bonus LocalPairUCB should have: a small program of its own, some seven minutes.
+# Which bonus LocalPairUCB should have: a small program of its own, some seven minutes, with Numba, which nothing else needs.
 bonus: install
+	$(BIN)/python -m pip install --quiet numba
 	$(BIN)/python -m benchmarks.bonus
 
 clean:

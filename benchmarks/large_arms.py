@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from duelist.kernels import search
-from duelist.kernels.whitening import utilities_all, whiten_all
 from scipy.linalg import solve_triangular
 
 import duelist as dl
-from duelist.selection import MANY_ARMS
+from duelist import native
 
 Row = dict[str, Any]
 
@@ -93,12 +91,11 @@ def numpy_seconds(s: State, blocks: int = 4) -> float:
 
 def share_examined(s: State) -> float:
     """Pairs that went through the filter or were climbed over, of all pairs."""
-    if len(s.arms) < MANY_ARMS:
+    if len(s.arms) < native.MANY_ARMS:
         return 1.0
-    v = whiten_all(np.linalg.cholesky(s.precision, upper=True), s.arms)
+    v = native.parts.whiten(native.factored(s.precision), s.arms)
     n = v.shape[1]
-    u = utilities_all(s.theta, s.arms)
-    *_, examined = search.search_best(u, v, s.radius, np.float32, np.int32, 1.0)
+    *_, examined = native.parts.search_best(native.utilities(s.arms, s.theta), v, s.radius)
     return examined / (n * (n - 1) / 2)
 
 

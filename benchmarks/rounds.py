@@ -8,16 +8,10 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import numba
 import numpy as np
-from duelist.kernels import random
-from duelist.kernels.scratch import scratch_of
-from duelist.policies._rule import decided
-from duelist.policies._state import learn, solve, state_of
 
 import duelist as dl
 from benchmarks import textbook
-from duelist.links import LOGISTIC, mean
 
 HORIZON, RUNS, DIM = 4000, 128, 5
 REPEATS = 5
@@ -81,13 +75,14 @@ def simulation_costs(name: str, repeat: int) -> tuple[float, float]:
 
 
 def live_rows() -> list[str]:
-    """Ask and tell from Python over a whole run, against the textbook's on the same problem, in alternating blocks."""
+    """Ask and tell from Python over a whole run, against the textbook's on the same problem, in alternating blocks.
+
+    Both play the published rule, under which an arm may meet itself.
+    """
     rows = []
     for name in dl.policies.POLICIES:
-        warm = dl.make_policy(name, horizon=HORIZON, random_state=0)
-        warm.tell(warm.ask(ARMS), 1.0)  # code is loaded from disk once a process, not once a policy
         policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
-        sides = [Side(partial(policy.ask, ARMS), policy.tell)]
+        sides = [Side(partial(policy.ask, ARMS, distinct=False), policy.tell)]
         if name in BASELINES:
             book = BASELINES[name](0)
             sides.append(Side(book.ask, partial(_tell_book, book)))
@@ -145,67 +140,27 @@ def play_live(sides: list[Side], rounds: int, block: int = 50) -> None:
 # -- by part ---------------------------------------------------------------------------
 
 
-@numba.njit(nogil=True)
-def _selections(config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, arms: Any, times: int) -> int:
-    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
-    total = 0
-    for _ in range(times):
-        scratch.last[0] = 0  # so that nothing is recalled
-        total += decided(config, state, scratch, arms)[0]
-    return total
-
-
-@numba.njit(nogil=True)
-def _updates(
-    config: Any, core: Any, rows: Any, layout: Any, block: Any, room: Any, z: Any, layer: int, times: int, solved: bool
-) -> None:
-    state, scratch = state_of(core, rows, layout), scratch_of(block, room)
-    for k in range(times):
-        learn(state, scratch, config.link, config.online, layer, z, float(k % 2), 1.0, 1.0)
-        if solved:
-            solve(state, scratch, layer, config.link, config.online)
-
-
-@numba.njit(nogil=True)
-def _outcomes(words: Any, times: int) -> float:
-    total = 0.0
-    for k in range(times):
-        total += 1.0 if random.uniform(words) < mean(LOGISTIC, 1e-3 * k) else 0.0
-    return total
-
-
 def part_rows(rounds: int = 300, times: int = 500) -> list[str]:
-    """Nanoseconds of each part of a round, in the state after some rounds of play."""
+    """Nanoseconds of the parts of a round that can be called on their own, in the state after some rounds of play."""
     rows = []
-    words = random.seed_words(0)
-    draw = _cost(lambda: _outcomes(words, times), times)
     for name in BASELINES:
         policy = dl.make_policy(name, horizon=HORIZON, random_state=0)
-        side = Side(partial(policy.ask, ARMS), policy.tell)
-        play_live([side], rounds)
-        python = np.median(side.costs)
-        policy.estimate(policy.main_layer_)
-        blocks, room = policy._ready()
-        layer, z = policy.main_layer_, ARMS[3] - ARMS[9]
-        select = _cost(lambda: _selections(policy._config, *blocks, *room, ARMS, times), times)  # noqa: B023
-        update, both = (
-            _cost(lambda: _updates(policy._config, *_copy(blocks), *room, z, layer, times, solved), times)  # noqa: B023
-            for solved in (False, True)
-        )
-        solving = max(both - update, 0.0)
-        rest = python * 1e9 - select - both
-        rows.append(f"| {name} | {select:.0f} | {update:.0f} | {solving:.0f} | {draw:.0f} | {rest:.0f} |")
+        play_live([Side(partial(policy.ask, ARMS, distinct=False), policy.tell)], rounds)
+        player, layer, z = policy._player, policy.main_layer_, ARMS[3] - ARMS[9]
+        costs: dict[str, list[float]] = {"nothing": [], "learn": [], "select": [], "update": []}
+        for k in range(times):
+            outcome = float(k % 2)
+            costs["nothing"].append(seconds(partial(player.forget, -1)))
+            costs["learn"].append(seconds(partial(player.learn, z, outcome, 1.0, layer, 1.0)))
+            costs["select"].append(seconds(partial(player.ask, ARMS, False)))
+        for k in range(times):
+            duel = player.ask(ARMS, True)  # two arms, so that there is something to learn
+            costs["update"].append(seconds(partial(player.tell, duel, float(k % 2), 1.0)))
+        nothing, learn, select, update = (1e9 * float(np.median(taken)) for taken in costs.values())
+        cells = select - nothing, update - nothing, max(learn - update, 0.0), nothing
+        rows.append(f"| {name} | {' | '.join(f'{cell:.0f}' for cell in cells)} |")
+        print(rows[-1], flush=True)
     return rows
-
-
-def _copy(blocks: tuple) -> tuple:
-    core, rows, layout = blocks
-    return core.copy(), rows.copy(), layout
-
-
-def _cost(action: Callable[[], object], times: int) -> float:
-    action()
-    return min(seconds(action) for _ in range(9)) / times * 1e9
 
 
 # -- as t grows ------------------------------------------------------------------------
@@ -247,7 +202,7 @@ class Marathon:
         for _ in range(rounds):
             arms = self.sets[self.t % len(self.sets)]
             start = time.perf_counter()
-            duel = self.policy.ask(arms)
+            duel = self.policy.ask(arms, distinct=False)
             middle = time.perf_counter()
             margin = (arms[duel.first] - arms[duel.second]) @ self.truth
             outcome = 1.0 if self.uniform[self.t % 1009] < 1.0 / (1.0 + np.exp(-margin)) else 0.0

@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from duelist.kernels.pairs import all_within, best_wide_pair
-from duelist.kernels.scratch import Room, cut, scratch_block
-from duelist.kernels.whitening import utilities_all, whiten_all
 
 import duelist as dl
+from duelist import native
 
 DIMS = (16, 64, 256, 1024, 4096)
 
@@ -32,7 +30,7 @@ def dimension_rows(rounds: int = 30) -> list[str]:
             for _ in range(rounds):
                 arms = rng.standard_normal((8, dim)) / np.sqrt(dim)
                 start = time.perf_counter()
-                policy.tell(policy.ask(arms), float(rng.random() < 0.5))
+                policy.tell(policy.ask(arms, distinct=False), float(rng.random() < 0.5))
                 costs.append(time.perf_counter() - start)
             cells.append(f"{np.median(costs[rounds // 2 :]) * 1e3:.3g}")
         rows.append(f"| {dim:,} | {' | '.join(cells)} |")
@@ -49,15 +47,15 @@ def batch_rows(contexts: int = 10_000, candidates: int = 8, dim: int = 256) -> l
         policy = dl.make_policy(name, horizon=100_000, random_state=0)
         for _, duel in policy.ask_batch(arms[:200]):
             policy.tell(duel, float(rng.random() < 0.5))
-        everything = min(seconds(lambda: policy.ask_batch(arms)) for _ in range(2))  # noqa: B023
-        best = min(seconds(lambda: policy.ask_batch(arms, k=100)) for _ in range(2))  # noqa: B023
+        everything = min(seconds(lambda: policy.ask_batch(arms, distinct=False)) for _ in range(2))  # noqa: B023
+        best = min(seconds(lambda: policy.ask_batch(arms, k=100, distinct=False)) for _ in range(2))  # noqa: B023
         rows.append(f"| {name} | {everything:.2f} | {best:.2f} |")
         print(rows[-1], flush=True)
     return rows
 
 
 def decision_rows(n_arms: int = 100_000, dim: int = 32) -> list[str]:
-    """One VACDB decision among changing arms: the phases and their milliseconds."""
+    """One VACDB decision among changing arms, and calls that do a part of its work; milliseconds."""
     policy = dl.VACDB(horizon=10_000, random_state=0)
     rng = np.random.default_rng(0)
     truth = rng.standard_normal(dim) / np.sqrt(dim)
@@ -65,24 +63,18 @@ def decision_rows(n_arms: int = 100_000, dim: int = 32) -> list[str]:
     for _ in range(40):
         arms = rng.standard_normal((n_arms, dim))
         start = time.perf_counter()
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         whole.append(time.perf_counter() - start)
         margin = (arms[duel.first] - arms[duel.second]) @ truth
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(-margin))))
-    state = policy._fitted()
-    factor, estimate = state.factor[0], policy.estimate(0)
-    room = Room(n_arms, dim, 16)
-    scratch = cut(scratch_block(room), room)
-    u, v = utilities_all(estimate, arms), whiten_all(factor, arms)
-    phases = {
-        "check and compare the arms": lambda: (np.vdot(arms, arms), np.array_equal(arms, arms)),
-        "whiten": lambda: whiten_all(factor, arms),
-        "utilities": lambda: utilities_all(estimate, arms),
-        "diameter test": lambda: all_within(v, 0.5, scratch),
-        "best wide pair": lambda: best_wide_pair(u, v, 0.5, scratch),
+    factor, estimate = policy._player.factor(0), policy.estimate(0)
+    calls = {
+        "utilities": lambda: native.utilities(arms, estimate),
+        "whiten, and find the widest pair": lambda: native.widest_pair(arms, factor),
+        "whiten, utilities, and find the best pair": lambda: native.best_pair(arms, estimate, factor, 1.0),
     }
-    rows = [f"| {name} | {_milliseconds(action):.2f} |" for name, action in phases.items()]
-    return [*rows, f"| a whole `ask` (median of the last 20) | {np.median(whole[20:]) * 1e3:.1f} |"]
+    rows = [f"| {name} | {_milliseconds(action):.2f} |" for name, action in calls.items()]
+    return [f"| a whole `ask` (median of the last 20) | {np.median(whole[20:]) * 1e3:.1f} |", *rows]
 
 
 def _milliseconds(action: Callable[[], object]) -> float:

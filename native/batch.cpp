@@ -8,19 +8,42 @@ namespace {
 
 constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
 
+constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
+
+// w z of a duel into the row of its context.
+void write_difference(const Decision& duel, const Table& table, double* z) {
+    double root = std::sqrt(duel.share);
+    for (i64 k = 0; k < table.dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
+}
+
+// The differences of the listed contexts become R'^-1 of what they are.
+void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, double* lifted, Numbers& room) {
+    i64 n = static_cast<i64>(contexts.size()), stride = padded(n);
+    double* v = room.fit(dim * stride);
+    kernels->look(lifted, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
+    for (i64 c = 0; c < n; c++)
+        for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
+}
+
 void decide_some(const Rule& rule, State& state, const double* arms, i64 start, i64 stop, i64 candidates, bool distinct,
                  Batch& batch) {
     Scratch scratch;
+    Numbers room;
     i64 dim = state.dim;
-    for (i64 c = start; c < stop; c++) {
-        Table table{arms + c * candidates * dim, candidates, dim, distinct};
-        Decision duel = rule.decide(state, scratch, table);
-        batch.duels[static_cast<std::size_t>(c)] = duel;
-        double* z = batch.lifted.data() + c * dim;
-        if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
-        double root = std::sqrt(duel.share);
-        for (i64 k = 0; k < dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
-        kernels->solve_lower(state.layer(duel.layer).factor.data(), dim, z);
+    for (i64 from = start; from < stop; from += TOGETHER) {
+        std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
+        for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
+            Table table{arms + c * candidates * dim, candidates, dim, distinct};
+            Decision duel = rule.decide(state, scratch, table);
+            batch.duels[static_cast<std::size_t>(c)] = duel;
+            if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
+            write_difference(duel, table, batch.lifted.data() + c * dim);
+            learning[static_cast<std::size_t>(duel.layer)].push_back(c);
+        }
+        for (i64 layer = 0; layer < state.n_layers(); layer++) {
+            const std::vector<i64>& contexts = learning[static_cast<std::size_t>(layer)];
+            if (!contexts.empty()) lift(state.layer(layer).factor.data(), dim, contexts, batch.lifted.data(), room);
+        }
     }
 }
 

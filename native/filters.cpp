@@ -1,6 +1,7 @@
 #include "filters.hpp"
 
-#include <numeric>
+#include <limits>
+#include <utility>
 
 namespace duelist {
 
@@ -22,19 +23,25 @@ Factors::Factors(i64 n, i64 features, bool negative)
 }
 
 void Factors::pack_features(const Field& field, const double* centre, double radius, double scale) {
+    constexpr double LARGEST = std::numeric_limits<double>::max();
+    double times = std::min(radius / scale, LARGEST);  // where a scale is that small, all distances are
     std::fill(squares_.begin(), squares_.end(), 0.0);
-    for (i64 start = 0; start < n_; start += TILE) {
-        i64 stop = std::min(start + TILE, n_);
+    auto pack = [&](i64 start, i64 count) {
+        double* squares = squares_.data() + start;
         for (i64 k = 0; k < features_; k++) {
-            const double* row = field.v.data() + k * field.stride;
-            for (i64 i = start; i < stop; i++) {
-                double x = radius * (row[i] - centre[k]) / scale;
-                at(i, k) = static_cast<float>(x);
-                squares_[static_cast<std::size_t>(i)] += x * x;
+            const double* from = field.v.data() + k * field.stride + start;
+            float* to = &at(start, k);
+            for (i64 i = 0; i < count; i++) {
+                double x = (from[i] - centre[k]) * times;
+                to[i] = static_cast<float>(x);
+                squares[i] += x * x;
             }
         }
-        for (i64 i = start; i < stop; i++) at(i, features_ + 2) = 1.0f;
-    }
+        for (i64 i = 0; i < count; i++) at(start + i, features_ + 2) = 1.0f;
+    };
+    i64 whole = n_ / TILE * TILE;
+    for (i64 start = 0; start < whole; start += TILE) pack(start, TILE);
+    if (whole < n_) pack(whole, n_ - whole);
 }
 
 const unsigned char* Factors::signs(i64 start, i64 rows, i64 column, i64 columns, double times) {
@@ -58,26 +65,30 @@ double rounding_noise(i64 dim, double largest_u, double radius, double largest_d
            radius * 1e-150;
 }
 
+// Arms are taken eight neighbours at a time: a cache line of each row holds as many.
 std::vector<double> sample_mean(const View& view) {
     constexpr i64 SAMPLE = 4096;
-    i64 step = (view.n + SAMPLE - 1) / SAMPLE;
+    i64 step = (view.n + SAMPLE - 1) / SAMPLE * LANES;
     std::vector<double> mean(static_cast<std::size_t>(view.dim));
     for (i64 k = 0; k < view.dim; k++) {
         const double* row = view.v + k * view.stride;
         double total = 0.0, count = 0.0;
-        for (i64 i = 0; i < view.n; i += step) {
-            total += row[i] - row[0];
-            count += 1.0;
-        }
+        for (i64 start = 0; start < view.n; start += step)
+            for (i64 i = start; i < std::min(start + LANES, view.n); i++) {
+                total += row[i] - row[0];
+                count += 1.0;
+            }
         mean[static_cast<std::size_t>(k)] = row[0] + total / count;
     }
     return mean;
 }
 
 std::vector<i64> descending(const std::vector<double>& values) {
+    std::vector<std::pair<double, i64>> placed(values.size());
+    for (std::size_t k = 0; k < values.size(); k++) placed[k] = {values[k], static_cast<i64>(k)};
+    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<i64> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return values[a] > values[b]; });
+    std::transform(placed.begin(), placed.end(), order.begin(), [](const auto& place) { return place.second; });
     return order;
 }
 

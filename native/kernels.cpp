@@ -1,4 +1,6 @@
 // See kernels.hpp. Compiled once a vector width, with DUELIST_VECTORS as the name of the version.
+#include <new>
+
 #include "kernels.hpp"
 
 #define STRING_OF(name) #name
@@ -167,65 +169,104 @@ inline Lanes feature_of_eight(const Real* const* rows, i64 k) {
                  (double)rows[4][k], (double)rows[5][k], (double)rows[6][k], (double)rows[7][k]};
 }
 
-// Columns `column` .. `column` + 7 of v become R'^-1 of what they are. Earlier entries are subtracted one after the other in their
-// order, four at a time, so that a column is read and written a quarter as often.
-inline void whiten_eight(const double* factor, i64 dim, double* v, i64 stride, const double* inverse) {
+// GROUPS times eight columns, `across` apart in a row, become R'^-1 of what they are. Earlier entries are subtracted one after the
+// other in their order, four at a time, so that a column is read and written a quarter as often.
+template <int GROUPS>
+inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across, const double* inverse) {
     i64 k = 0;
     for (; k + 4 <= dim; k += 4) {
         const double *r0 = factor + k * dim, *r1 = r0 + dim, *r2 = r1 + dim, *r3 = r2 + dim;
-        double* at = v + k * stride;
-        Lanes x0 = load(at) * all(inverse[k]);
-        Lanes x1 = (load(at + stride) - all(r0[k + 1]) * x0) * all(inverse[k + 1]);
-        Lanes x2 = ((load(at + 2 * stride) - all(r0[k + 2]) * x0) - all(r1[k + 2]) * x1) * all(inverse[k + 2]);
-        Lanes x3 = (((load(at + 3 * stride) - all(r0[k + 3]) * x0) - all(r1[k + 3]) * x1) - all(r2[k + 3]) * x2) *
-                   all(inverse[k + 3]);
-        store(at, x0);
-        store(at + stride, x1);
-        store(at + 2 * stride, x2);
-        store(at + 3 * stride, x3);
+        Lanes x0[GROUPS], x1[GROUPS], x2[GROUPS], x3[GROUPS];
+        for (int g = 0; g < GROUPS; g++) {
+            double* at = v + k * across + g * LANES;
+            x0[g] = load(at) * all(inverse[k]);
+            x1[g] = (load(at + across) - all(r0[k + 1]) * x0[g]) * all(inverse[k + 1]);
+            x2[g] = ((load(at + 2 * across) - all(r0[k + 2]) * x0[g]) - all(r1[k + 2]) * x1[g]) * all(inverse[k + 2]);
+            x3[g] = (((load(at + 3 * across) - all(r0[k + 3]) * x0[g]) - all(r1[k + 3]) * x1[g]) -
+                     all(r2[k + 3]) * x2[g]) *
+                    all(inverse[k + 3]);
+            store(at, x0[g]);
+            store(at + across, x1[g]);
+            store(at + 2 * across, x2[g]);
+            store(at + 3 * across, x3[g]);
+        }
         for (i64 i = k + 4; i < dim; i++) {
-            double* later = v + i * stride;
-            store(later, (((load(later) - all(r0[i]) * x0) - all(r1[i]) * x1) - all(r2[i]) * x2) - all(r3[i]) * x3);
+            Lanes f0 = all(r0[i]), f1 = all(r1[i]), f2 = all(r2[i]), f3 = all(r3[i]);
+            for (int g = 0; g < GROUPS; g++) {
+                double* later = v + i * across + g * LANES;
+                store(later, (((load(later) - f0 * x0[g]) - f1 * x1[g]) - f2 * x2[g]) - f3 * x3[g]);
+            }
         }
     }
     for (; k < dim; k++) {
         const double* row = factor + k * dim;
-        Lanes x = load(v + k * stride) * all(inverse[k]);
-        store(v + k * stride, x);
-        for (i64 i = k + 1; i < dim; i++) {
-            double* later = v + i * stride;
-            store(later, load(later) - all(row[i]) * x);
+        for (int g = 0; g < GROUPS; g++) {
+            double* at = v + k * across + g * LANES;
+            Lanes x = load(at) * all(inverse[k]);
+            store(at, x);
+            for (i64 i = k + 1; i < dim; i++) {
+                double* later = at + (i - k) * across;
+                store(later, load(later) - all(row[i]) * x);
+            }
         }
     }
 }
 
-template <class Real>
-void look_at(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
-             double* v, i64 stride) {
-    constexpr i64 KEPT = 64;
-    double few[KEPT];
-    for (i64 k = 0; factor && k < dim && k < KEPT; k++) few[k] = 1.0 / factor[k * dim + k];
-    double* inverse = few;
-    if (factor && dim > KEPT) {
-        inverse = new double[dim];
-        for (i64 k = 0; k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
-    }
-    for (i64 a = 0; a < n; a += LANES) {
+// Utilities and columns of GROUPS times eight arms from `a` on. `v` is where their columns go, `across` apart.
+template <int GROUPS, class Real>
+inline void look_at_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 dim, const double* theta,
+                         const double* factor, const double* inverse, double* u, double* v, i64 across) {
+    for (int g = 0; g < GROUPS; g++) {
         const Real* rows[LANES];
         for (i64 lane = 0; lane < LANES; lane++) {  // past the end, the last arm stands in
-            i64 arm = a + lane < n ? a + lane : n - 1;
+            i64 arm = a + g * LANES + lane < n ? a + g * LANES + lane : n - 1;
             rows[lane] = arms + (chosen ? chosen[arm] : arm) * dim;
         }
         Lanes total = all(0.0);
         for (i64 k = 0; k < dim; k++) {
             Lanes x = feature_of_eight(rows, k);
             if (theta) total += all(theta[k]) * x;
-            if (v) store(v + k * stride + a, x);
+            if (v) store(v + k * across + g * LANES, x);
         }
-        if (theta) store(u + a, total);
-        if (v && factor) whiten_eight(factor, dim, v + a, stride, inverse);
+        if (theta) store(u + a + g * LANES, total);
     }
-    if (inverse != few) delete[] inverse;
+    if (v && factor) whiten_columns<GROUPS>(factor, dim, v, across, inverse);
+}
+
+// Where the columns of all arms do not fit into the first cache together, some are whitened in a place of their own, sixteen at a
+// time, and sixty-four are written out at once: memory likes long stretches.
+template <class Real>
+void look_at(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
+             double* v, i64 stride) {
+    constexpr i64 KEPT = 64;      // features up to which there is room on the stack
+    constexpr i64 CACHED = 2048;  // numbers that certainly fit into the first cache
+    constexpr i64 BOTH = 2 * LANES, WIDE = 4 * BOTH;
+    bool whiten = v && factor, apart = whiten && stride > BOTH && dim * stride > CACHED;
+    alignas(64) double few[KEPT], near[KEPT * WIDE];
+    double *inverse = few, *tile = near, *room = nullptr;
+    if (whiten && dim > KEPT) {
+        room = static_cast<double*>(::operator new(sizeof(double) * dim * (1 + WIDE), std::align_val_t(64)));
+        tile = room;
+        inverse = room + dim * WIDE;
+    }
+    for (i64 k = 0; whiten && k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
+    for (i64 start = 0; start < n; start += WIDE) {
+        i64 stop = start + WIDE < n ? start + WIDE : n;
+        for (i64 a = start; a < stop; a += BOTH) {
+            double* to = apart ? tile + (a - start) * dim : (v ? v + a : nullptr);
+            i64 across = apart ? BOTH : stride;
+            if (a + LANES < stop)
+                look_at_some<2>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+            else
+                look_at_some<1>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+        }
+        for (i64 k = 0; apart && k < dim; k++)
+            for (i64 a = start; a < stop; a += LANES) {
+                i64 done = a - start;
+                store(v + k * stride + a, load(tile + done / BOTH * BOTH * dim + k * BOTH + done % BOTH));
+            }
+    }
+    if (room) ::operator delete(room, std::align_val_t(64));
 }
 
 void look(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
