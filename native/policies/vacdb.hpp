@@ -16,13 +16,15 @@ public:
           constant_(s.number("constant")),
           explore_(static_cast<Explore>(s.whole("explore"))),
           variance_everywhere_(s.flag("variance_everywhere")),
-          first_layer_(s.whole("first_layer")) {}
+          first_layer_(s.whole("first_layer")) {
+        if (std::abs(first_layer_) > MOST_LAYERS) throw std::invalid_argument("first_layer is out of range");
+    }
 
     bool draws() const override { return explore_ == Explore::random; }
 
     // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa), for as many layers as alpha asks for.
     void grow(State& state) const override {
-        i64 layers = layers_for(finest_width(std::max<i64>(state.rounds, 1))) + 1 - first_layer_;
+        i64 layers = std::max<i64>(1, layers_for(finest_width(std::max<i64>(state.rounds, 1))) + 1 - first_layer_);
         for (i64 number = state.n_layers(); number < layers; number++) {
             double small = width_in(number);
             double radius = constant_ > 0.0 ? constant_ : scale_ * small * (1.0 + 1.0 / state.kappa);
