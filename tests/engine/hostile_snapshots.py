@@ -20,7 +20,7 @@ PATIENCE = 3
 def honest():
     """Snapshots of all policies as JSON, some of them with duels out."""
     found = []
-    for name, kind in POLICIES.items():
+    for kind in POLICIES.values():
         for seed, (estimator, link, dim) in enumerate(
             [("exact", "logistic", 3), ("online", "logistic", 2), ("exact", "probit", 1), ("exact", "exponential", 4)]
         ):

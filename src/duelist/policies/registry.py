@@ -16,8 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duelist.engine import NativePolicy
 from duelist.errors import InvalidInput, InvalidSnapshot
@@ -36,6 +35,9 @@ from duelist.policies.uniform_pair import UniformPair
 from duelist.policies.vacdb import VACDB
 from duelist.policy import Policy
 from duelist.spelling import read_settings, squeezed
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS: Final = "duelist.policies"
 """The group of entry points under which other packages make their policies known."""
@@ -63,6 +65,8 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
 
 def other_policies() -> dict[str, EntryPoint]:
     """Policies that other packages bring, by name; the built-in ones keep theirs."""
+    from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
+
     return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in POLICIES}
 
 
@@ -90,11 +94,11 @@ def policy_name(cls: type[Policy]) -> str:
     >>> policy_name(VACDB)
     'VACDB'
     """
+    if POLICIES.get(cls.__name__) is cls:
+        return cls.__name__
     for known, point in other_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
             return known
-    if POLICIES.get(cls.__name__) is cls:
-        return cls.__name__
     if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":
         raise InvalidInput(
             f"{cls.__name__} cannot be found again by name: it is defined in "
