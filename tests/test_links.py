@@ -22,7 +22,6 @@ SLOPE = {
 LARGEST_SLOPE = {"logistic": 1 / 4, "probit": 1 / np.sqrt(2 * np.pi), "exponential": 1 / 2}
 EPS = np.finfo(float).eps
 GRID = np.unique(np.concatenate([np.linspace(-30, 30, 4001), np.geomspace(1e-12, 30, 100), [0.0]]))
-EXTREMES = np.unique(np.concatenate([np.linspace(-1e4, 1e4, 20_001), np.linspace(-40, 40, 20_001)]))
 
 margins = st.floats(-1e4, 1e4)
 fact = settings(deadline=None, derandomize=True, max_examples=300)
@@ -85,23 +84,6 @@ def test_slope_is_the_reference_density(name):
     np.testing.assert_allclose(dl.get_link(name).slope(GRID), SLOPE[name](GRID), rtol=1e-12, atol=0)
 
 
-# A central difference with step h errs by h^2/6 times the third derivative (at most 1 here, the kink
-# of the exponential link at 0 apart) and by rounding, eps |value| / h: 2e-11 + 7e-10 at h = 1e-5.
-@pytest.mark.parametrize("name", NAMES)
-def test_slope_is_the_derivative_of_mean(name):
-    link, h = dl.get_link(name), 1e-5
-    v = GRID[np.abs(GRID) > 2 * h]
-    np.testing.assert_allclose((link.mean(v + h) - link.mean(v - h)) / (2 * h), link.slope(v), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_mean_is_the_derivative_of_potential(name):
-    link, h = dl.get_link(name), 1e-5
-    v = GRID[np.abs(GRID) > 2 * h]
-    slope = (link.potential(v + h) - link.potential(v - h)) / (2 * h)
-    np.testing.assert_allclose(slope, link.mean(v), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("v", [-12.0, -3.0, -0.7, 0.0, 0.4, 2.5, 9.0])
 def test_potential_is_the_integral_of_mean_from_minus_infinity(name, v):
@@ -136,20 +118,6 @@ def test_potential_lies_above_its_tangents(name, a, b):
     link = dl.get_link(name)
     gap = link.potential(b) - link.potential(a) - link.mean(a) * (b - a)
     assert gap >= -8 * EPS * (abs(a) + abs(b) + 1.0)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_everything_is_finite_and_monotone_up_to_ten_thousand(name):
-    link = dl.get_link(name)
-    mean, slope, potential = link.mean(EXTREMES), link.slope(EXTREMES), link.potential(EXTREMES)
-    assert np.isfinite(mean).all()
-    assert np.isfinite(slope).all()
-    assert np.isfinite(potential).all()
-    assert ((mean >= 0) & (mean <= 1)).all()
-    assert (slope >= 0).all()
-    # Two neighbours may round towards each other, by one unit in the last place each.
-    assert (np.diff(mean) >= -2 * EPS * mean[1:]).all()
-    assert (np.diff(potential) >= -4 * EPS * np.abs(EXTREMES[1:])).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,6 +24,7 @@ from duelist.testing.policies import (
     DIM,
     PolicyContract,
     RunsContract,
+    ask,
     check_duel,
     draw_arms,
     draw_outcome,
@@ -212,6 +213,21 @@ class RuleContract(RunsContract):
         policy = self.make(0)
         _in_the_middle(policy)
         goes_on_bit_for_bit(policy)
+
+    def test_nothing_is_remembered_but_what_is_known(self) -> None:
+        """With the same arms round after round, a copy restored in between asks what the policy asks that saw them all.
+
+        Every third outcome comes late, when others have been learned.
+        """
+        policy, late = self.make(0), []
+        (arms,) = draw_arms(1, least=6)
+        for t in range(36):
+            copy = restored(policy)
+            duel = ask(policy, arms, t // 18)
+            assert ask(copy, arms, t // 18) == duel
+            late.append(duel)
+            for told in [late.pop(0)] if t % 3 else []:
+                policy.tell(told, draw_outcome(arms, told, 0.9 if t % 4 == 0 else 0.1))
 
 
 class NativePolicyContract(RuleContract, PolicyContract):
