@@ -1,11 +1,14 @@
 #include "batch.hpp"
 
+#include <exception>
+#include <system_error>
 #include <thread>
 
 namespace duelist {
 
 namespace {
 
+constexpr i64 MOST_THREADS = 256;
 constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
 
 constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
@@ -69,19 +72,27 @@ Batch decide_all(const Rule& rule, State& state, const double* arms, i64 context
     batch.lifted.fit(contexts * state.dim);
     Scratch scratch;
     rule.prepare(state, scratch);
-    threads = rule.draws() ? 1 : std::max<i64>(1, std::min(threads, contexts));
-    std::vector<std::thread> helpers;
-    for (i64 k = 0; k < threads; k++) {
-        auto part = [&, k] {
+    threads = rule.draws() ? 1 : std::max<i64>(1, std::min({threads, contexts, MOST_THREADS}));
+    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
+    auto part = [&](i64 k) {
+        try {
             decide_some(rule, state, arms, contexts * k / threads, contexts * (k + 1) / threads, candidates, distinct,
                         batch);
-        };
-        if (k + 1 < threads)
-            helpers.emplace_back(part);
-        else
-            part();
+        } catch (...) {  // it may not leave its thread
+            failures[static_cast<std::size_t>(k)] = std::current_exception();
+        }
+    };
+    std::vector<std::thread> helpers;
+    i64 started = 0;
+    try {
+        for (; started + 1 < threads; started++) helpers.emplace_back(part, started);
+    } catch (const std::system_error&) {
+        // The system gives no more threads: this one does the rest.
     }
+    for (i64 k = started; k < threads; k++) part(k);
     for (std::thread& helper : helpers) helper.join();
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
     for (const Decision& duel : batch.duels) batch.complete = batch.complete && duel.first >= 0;
     return batch;
 }

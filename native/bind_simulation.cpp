@@ -98,6 +98,7 @@ void bind_simulation(nb::module_& m) {
         .def(
             "__init__",
             [](Runs* self, std::shared_ptr<Rule> rule, const std::vector<const State*>& states) {
+                check(rule && std::find(states.begin(), states.end(), nullptr) == states.end(), "a rule or a state is missing");
                 new (self) Runs{std::move(rule), {}};
                 for (const State* state : states) self->states.push_back(*state);
             },

@@ -8,9 +8,11 @@ namespace duelist {
 
 namespace {
 
+constexpr i64 MOST_LAYERS = 4096, MOST_DIM = 1 << 20;
+
 State new_state(i64 dim, const std::string& link, bool online, Words words, double kappa, double units, double bound,
                 double ridge, double prior) {
-    if (dim < 1) throw std::invalid_argument("a state needs at least one feature");
+    if (dim < 1 || dim > MOST_DIM) throw std::invalid_argument("a state has from 1 to 2^20 features");
     if (!(ridge > 0.0 && ridge < INF && prior > 0.0 && prior < INF && kappa > 0.0 && bound > 0.0))
         throw std::invalid_argument("ridge, prior, kappa and bound must be positive");
     State state(dim, link_named(link), online);
@@ -111,7 +113,6 @@ void fill_rows(Layer& layer, const double* z, const double* mass, const double* 
 }
 
 State restored(i64 dim, i64 layers, const std::string& link, bool online, const nb::dict& arrays) {
-    constexpr i64 MOST_LAYERS = 4096, MOST_DIM = 1 << 20;
     if (dim < 1 || dim > MOST_DIM || layers < 1 || layers > MOST_LAYERS)
         throw std::invalid_argument("there are " + std::to_string(layers) + " layers of dimension " + std::to_string(dim));
     auto words = taken<u64>(arrays, "words", {4});
@@ -135,7 +136,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     auto residual = finite(taken<double>(arrays, "residual", {layers}), "residual");
     auto solved = taken<i64>(arrays, "solved", {layers}), stale = taken<i64>(arrays, "stale", {layers});
     auto stamp = taken<i64>(arrays, "stamp", {layers}), rounds = taken<i64>(arrays, "rounds", {1});
-    if (rounds[0] < 0) throw std::invalid_argument("rounds are " + std::to_string(rounds[0]));
+    if (rounds[0] < 0 || rounds[0] > MOST_ROUNDS) throw std::invalid_argument("rounds are " + std::to_string(rounds[0]));
 
     State state(dim, link_named(link), online);
     std::copy(words.begin(), words.end(), state.random.words.begin());
@@ -147,7 +148,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     state.rounds = rounds[0];
     i64 at = 0;
     for (i64 l = 0; l < layers; l++) {
-        if (!(ridge[l] > 0.0) || solved[l] < 0 || solved[l] > 2 || stamp[l] < 0)
+        if (!(ridge[l] > 0.0) || solved[l] < 0 || solved[l] > 2 || stamp[l] < 0 || stamp[l] > MOST_ROUNDS)
             throw std::invalid_argument("layer " + std::to_string(l) + " is damaged");
         state.add_layer(ridge[l], 1.0, radius[l]);
         Layer& layer = state.layer(l);

@@ -58,6 +58,9 @@ struct DuelClass {
 DuelClass duels;
 
 void set_duel_class(nb::type_object type) {
+    if (!PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type.ptr()), Py_TPFLAGS_HEAPTYPE) ||
+        !nb::hasattr(type, "__dataclass_fields__"))
+        throw nb::type_error("duels are objects of a dataclass");
     duels.type = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
     duels.first = PyUnicode_InternFromString("first");
     duels.second = PyUnicode_InternFromString("second");
@@ -70,6 +73,7 @@ void set_field(PyObject* duel, PyObject* name, i64 value) {
 }
 
 nb::object new_duel(i64 first, i64 second, i64 id) {
+    if (!duels.type) throw std::invalid_argument("there is no class of duels yet; import duelist.engine");
     nb::object duel = nb::steal(duels.type->tp_alloc(duels.type, 0));
     if (!duel.ptr()) throw nb::python_error();
     set_field(duel.ptr(), duels.first, first);
@@ -142,6 +146,7 @@ std::tuple<i64, i64, i64, double> consider(Player& player, Matrix arms, Matrix d
         (count > 0 && static_cast<i64>(differences.shape(1)) != known(player).dim))
         throw std::invalid_argument("pending duels do not fit the policy");
     std::vector<Out> out;
+    if (rounds > MOST_ROUNDS) throw std::invalid_argument("rounds are " + std::to_string(rounds));
     for (i64 k = 0; k < count; k++) {
         if (layers.data()[k] >= player.most_layers()) throw std::invalid_argument("a pending duel is in no layer");
         out.push_back({differences.data() + k * player.state->dim, layers.data()[k], shares.data()[k]});
@@ -155,6 +160,8 @@ std::tuple<i64, i64, i64, double> consider(Player& player, Matrix arms, Matrix d
 void learn(Player& player, Vector difference, double outcome, double weight, i64 layer, double share) {
     if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 || layer >= player.most_layers())
         throw std::invalid_argument("the outcome does not fit the policy");
+    if (!(outcome >= 0.0 && outcome <= 1.0) || !(weight > 0.0 && weight < INF) || !(share >= 0.0 && share < INF))
+        throw std::invalid_argument("outcome, weight or share is not what it may be");
     player.learn(difference.data(), outcome, weight, layer, share);
 }
 
@@ -165,18 +172,23 @@ std::tuple<i64, double> place(Player& player, Vector difference) {
     return {found.layer, found.share};
 }
 
-// Contexts, duels and information of a batch: all contexts in order, or the k of most information.
+// Contexts, duels and information of a batch: all contexts in order, or the k of most information. None: a context has no
+// pair to ask, and nothing has changed.
 nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinct) {
     i64 contexts = arms.shape(0), candidates = arms.shape(1), dim = known(player).dim;
     if (static_cast<i64>(arms.shape(2)) != dim || contexts == 0 || candidates == 0)
         throw std::invalid_argument("the arms do not fit the policy");
+    if (k > contexts) throw std::invalid_argument("there are fewer contexts than are to be chosen");
     Batch batch;
     std::vector<i64> chosen;
     std::vector<double> information;
+    State state = player.for_batch();  // while nobody else can touch the player
     {
         nb::gil_scoped_release others_go_on;
-        batch = player.ask_batch(arms.data(), contexts, candidates, distinct, threads);
-        if (k < 0) {
+        batch = decide_all(*player.rule, state, arms.data(), contexts, candidates, distinct, threads);
+        if (!batch.complete) {
+            // told below
+        } else if (k < 0) {
             for (i64 c = 0; c < contexts; c++) {
                 const double* z = batch.lifted.data() + c * dim;
                 chosen.push_back(c);
@@ -188,7 +200,9 @@ nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinc
             choose_contexts(batch, dim, k, chosen.data(), information.data());
         }
     }
+    if (!batch.complete) return nb::none();
     nb::list asked;
+    player.state->random = state.random;
     player.state->rounds += static_cast<i64>(chosen.size());
     player.rule->grow(*player.state);
     for (i64 c : chosen) {
@@ -213,7 +227,11 @@ void bind_player(nb::module_& m) {
     nb::class_<Player>(m, "Player")
         .def(
             "__init__",
-            [](Player* self, std::shared_ptr<Rule> rule) { new (self) Player(std::move(rule)); }, "rule"_a)
+            [](Player* self, std::shared_ptr<Rule> rule) {
+                if (!rule) throw std::invalid_argument("a player needs a rule");
+                new (self) Player(std::move(rule));
+            },
+            "rule"_a)
         .def("begin", &Player::begin, "state"_a)
         .def("ask", &ask, "arms"_a.none(), "distinct"_a)
         .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none())
@@ -255,7 +273,12 @@ void bind_player(nb::module_& m) {
         .def_prop_ro("dim", [](Player& player) { return player.state ? player.state->dim : 0; })
         .def_prop_ro("rounds", [](Player& player) { return player.state ? player.state->rounds : 0; })
         .def_prop_ro("most_layers", &Player::most_layers)
-        .def_rw("next_id", &Player::next_id)
+        .def_prop_rw("next_id", [](Player& player) { return player.next_id; },
+                     [](Player& player, i64 number) {
+                         if (number < 0 || number > MOST_ROUNDS)
+                             throw std::invalid_argument("next_id is " + std::to_string(number));
+                         player.next_id = number;
+                     })
         .def_prop_ro("learned",
                      [](Player& player) {
                          std::vector<double> learned;
@@ -293,7 +316,8 @@ void bind_player(nb::module_& m) {
         .def("put_pending",
              [](Player& player, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference) {
                  if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 ||
-                     layer >= player.state->n_layers() || !tame(difference.data(), player.state->dim))
+                     layer >= player.state->n_layers() || !tame(difference.data(), player.state->dim) || id < 0 ||
+                     id >= player.next_id || first < 0 || second < 0 || !(share >= 0.0 && share < INF))
                      throw std::invalid_argument("pending duel " + std::to_string(id) + " does not fit the state");
                  Pending out{{first, second, layer, share},
                              std::vector<double>(difference.data(), difference.data() + difference.shape(0))};

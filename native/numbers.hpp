@@ -24,7 +24,8 @@ inline constexpr double LOG2_E = 1.4426950408889634;
 inline constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: added and subtracted, it rounds to a whole number
 inline constexpr double SMALLEST_EXPONENT = 700.0;   // exp(-700) is 1e-304; what is smaller is cut there
 
-inline double power_of_two(i64 k) { return std::bit_cast<double>(static_cast<u64>(k + 1023) << 52); }
+// 2^k, for k from -1022 to 1023
+inline double power_of_two(i64 k) { return std::bit_cast<double>((static_cast<u64>(k) + 1023) << 52); }
 
 // exp(-|v|), to three units in the last place; `kernels.cpp` has the same expressions for eight numbers at a time.
 //

@@ -33,6 +33,9 @@ public:
 
     void begin(const State& first) {
         state = first;
+        pending.clear();  // they were about another state, and so was what was decided last
+        scratch_.memo.forget();
+        scratch_.memo.walk_layer = -1;
         rule->grow(*state);
     }
 
@@ -89,13 +92,12 @@ public:
             state->theta(layer, scratch_.solver);  // now and not when next read, so that reading leaves no trace in the last bits
     }
 
-    Batch ask_batch(const double* arms, i64 contexts, i64 candidates, bool distinct, i64 threads) {
-        State copy = *state;  // solves leave no trace in what it knows
-        copy.rounds++;        // all contexts are decided in the same round
+    // The state that a batch is decided from: all its contexts in the same round. Solves leave no trace in what is known.
+    State for_batch() const {
+        State copy = *state;
+        copy.rounds++;
         rule->grow(copy);
-        Batch batch = decide_all(*rule, copy, arms, contexts, candidates, distinct, threads);
-        state->random = copy.random;
-        return batch;
+        return copy;
     }
 
     // How many layers a choice can name, in however many rounds.

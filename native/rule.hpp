@@ -25,7 +25,12 @@ public:
         read_.insert(name);
         return found->second;
     }
-    i64 whole(const std::string& name) const { return static_cast<i64>(number(name)); }
+    i64 whole(const std::string& name) const {
+        double value = number(name);
+        if (!(std::fabs(value) <= static_cast<double>(MOST_ROUNDS)) || value != std::floor(value))
+            throw std::invalid_argument("the setting '" + name + "' is " + std::to_string(value) + ", not a whole number up to 2^53");
+        return static_cast<i64>(value);
+    }
     bool flag(const std::string& name) const { return number(name) != 0.0; }
     void check_all_read() const {
         for (const auto& [name, value] : numbers_)

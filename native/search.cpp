@@ -69,15 +69,16 @@ double filter_bound(const Aim& aim, const Found& found) {
     return aim.goal == Goal::best || aim.goal == Goal::widest ? reach(aim, found) : aim.threshold - aim.noise;
 }
 
-// s_i = u_i + radius |v_i - centre| of all arms of a view, and their largest distance from the centre.
+// s_i = u_i + radius |v_i - centre| of all arms of a view, and their largest distance from the centre: infinite where a number
+// overflows, or is none, so that no bound can be trusted and nothing can be sorted.
 double upper_bounds(const View& view, double radius, const std::vector<double>& centre, std::vector<double>& s) {
     Numbers squares(view.n);
     kernels->squared_distances(view.v, view.stride, view.dim, centre.data(), view.n, squares.data());
     s.resize(static_cast<std::size_t>(view.n));
     double far = 0.0;
     for (i64 i = 0; i < view.n; i++) {
-        far = std::max(far, squares[i]);
         s[i] = (view.u ? view.u[i] : 0.0) + radius * std::sqrt(squares[i]);
+        far = std::isfinite(s[i]) ? std::max(far, squares[i]) : INF;
     }
     return std::sqrt(far);
 }

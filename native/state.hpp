@@ -14,6 +14,8 @@
 
 namespace duelist {
 
+inline constexpr i64 MOST_ROUNDS = i64{1} << 53;  // beyond them, counts are no longer exact as doubles
+
 enum class Solved : i64 { yes, outdated, unfinished };  // unfinished: the solver gave up, and goes on with the next outcome
 
 struct Layer {

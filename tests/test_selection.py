@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from duelist.kernels import all_pairs, linalg
 
 import duelist as dl
-from duelist.selection import MANY_ARMS
+from duelist import native
+from duelist.native import MANY_ARMS, parts
+from tests.engine import brute_force
 
 
 def setting(seed, n=25, dim=4):
@@ -96,16 +97,12 @@ def test_scaling_the_precision_scales_the_widths():
 def test_many_arms_give_the_pair_that_trying_all_pairs_gives(n, number):
     arms, theta, precision = setting(12, n)
     arms = arms.astype(number)
-    v = np.array(arms.T, dtype=float, order="C")
-    u = np.empty(n)
-    linalg.utilities(theta, v, u)
-    factor = precision.copy()
-    assert linalg.cholesky(factor)
-    linalg.whiten(factor, v)
+    u, v = parts.look(arms.astype(float), theta, native.factored(precision), None)
+    square = brute_force.squares(v)
     for radius in (0.0, 0.5, 3.0):
-        assert dl.best_pair(arms, theta, precision, radius) == all_pairs.best_pair(u, v, radius)
-    first, second, square = all_pairs.widest_pair(v)
-    assert dl.widest_pair(arms, precision) == (first, second, np.sqrt(square))
+        assert dl.best_pair(arms, theta, precision, radius) == brute_force.best(u, square, radius)
+    first, second, largest = brute_force.widest(square)
+    assert dl.widest_pair(arms, precision) == (first, second, np.sqrt(largest))
 
 
 def test_arms_may_lie_in_memory_in_any_way():

@@ -16,12 +16,16 @@ public:
           constant_(s.number("constant")),
           explore_(static_cast<Explore>(s.whole("explore"))),
           variance_everywhere_(s.flag("variance_everywhere")),
-          first_layer_(s.whole("first_layer")) {}
+          first_layer_(s.whole("first_layer")) {
+        if (std::abs(first_layer_) > MOST_LAYERS) throw std::invalid_argument("first_layer is out of range");
+    }
 
     bool draws() const override { return explore_ == Explore::random; }
 
     // As many as alpha asks for.
-    i64 layers_in(i64 t) const override { return layers_for(finest_width(std::max<i64>(t, 1))) + 1 - first_layer_; }
+    i64 layers_in(i64 t) const override { 
+        return std::max<i64>(1, layers_for(finest_width(std::max<i64>(t, 1))) + 1 - first_layer_);
+    }
 
     // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa).
     void deepen(State& state) const override {

@@ -16,6 +16,8 @@ Words = NDArray[np.uint64]
 
 LARGEST_SQUARE: Final = 1e300
 """The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
+MOST_ROUNDS: Final = 2**53
+"""Beyond them, counts are no longer exact as floats."""
 _SHORT: Final = 80
 
 
@@ -91,7 +93,10 @@ def check_horizon(horizon: Any) -> int:
     """A positive whole number of rounds, or 0 for None (unknown)."""
     if horizon is None:
         return 0
-    return check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or None if it is not known")
+    rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or None if it is not known")
+    if rounds > MOST_ROUNDS:
+        raise InvalidInput(f"horizon is {horizon!r}; give at most 2**53 rounds, or None if it is not known")
+    return rounds
 
 
 def check_threads(threads: Any) -> int | None:

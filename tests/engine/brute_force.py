@@ -20,8 +20,8 @@ def squares(v):
 def allowed_pairs(n, exclude=NOBODY):
     """The pairs i < j that are not excluded."""
     allowed = np.triu(np.ones((n, n), bool), 1)
-    for i, j in exclude:
-        allowed[min(i, j), max(i, j)] = False
+    out = np.sort(np.reshape(exclude, (-1, 2)), axis=1)
+    allowed[out[:, 0], out[:, 1]] = False
     return allowed
 
 
@@ -52,14 +52,18 @@ def widest(square, distinct=False, allowed=None):
 
 def wide(square, threshold, allowed=None):
     """Pairs wider than the threshold, in row order."""
+    return [(i, j) for i, j in np.argwhere(are_wide(square, threshold, allowed)).tolist()]
+
+
+def are_wide(square, threshold, allowed=None):
+    """Which pairs i < j are wider than the threshold."""
     free = allowed_pairs(len(square)) if allowed is None else allowed
-    return [(int(i), int(j)) for i, j in np.argwhere(free & (square > threshold * threshold))]
+    return free & (square > threshold * threshold)
 
 
 def best_wide(u, square, threshold, allowed=None):
     """The largest sum of a wide pair; of equal sums the wider pair; of equally wide ones the first; (-1, -1) for none."""
-    free = allowed_pairs(len(square)) if allowed is None else allowed
-    sums = np.where(free & (square > threshold * threshold), u[:, None] + u[None], -np.inf)
+    sums = np.where(are_wide(square, threshold, allowed), u[:, None] + u[None], -np.inf)
     if sums.max() == -np.inf:
         return -1, -1
     return first_largest(np.where(sums == sums.max(), square, -np.inf))[:2]

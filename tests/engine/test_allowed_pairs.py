@@ -74,12 +74,12 @@ def test_every_search_is_the_brute_force_one_over_the_allowed_pairs(seed, n, dim
     assert found == expected if expected[0] >= 0 else found[:2] == (-1, -1)
     assert parts.widest_pair(v, distinct, out) == brute_force.widest(square, distinct, allowed)
     for threshold in thresholds(square):
-        wide = brute_force.wide(square, threshold, allowed)
-        assert parts.any_wider(v, threshold, out) == bool(wide)
+        wide = brute_force.are_wide(square, threshold, allowed)
+        assert parts.any_wider(v, threshold, out) == wide.any()
         best = brute_force.best_wide(u, square, threshold, allowed)
         assert parts.best_wide_pair(u, v, threshold, distinct, out)[:2] == best
         drawn = parts.random_wide_pair(v, threshold, seed_words(seed), out)[:2]
-        assert drawn in wide if wide else drawn == (-1, -1)
+        assert wide[drawn] if wide.any() else drawn == (-1, -1)
     for champion in case.rng.integers(n, size=3):
         expected = brute_force.challenger(u, square, champion, case.radius, distinct, allowed)
         assert parts.challenger(u, v, int(champion), case.radius, distinct, out) == expected
@@ -95,13 +95,13 @@ def test_the_searches_for_very_many_arms_are_right_for_few_too(seed, n, dim, sha
     expected = brute_force.best(u, square, case.radius, distinct, allowed)
     assert found == expected if expected[0] >= 0 else found[:2] == (-1, -1)
     for threshold in thresholds(square):
-        wide = brute_force.wide(square, threshold, allowed)
+        wide = brute_force.are_wide(square, threshold, allowed)
         first, second, value, _ = parts.search_wider(v, threshold, 1.0, distinct, out)
-        assert ((first, second) in wide and value == square[first, second]) if wide else first == -1
+        assert (wide[first, second] and value == square[first, second]) if wide.any() else first == -1
         best = brute_force.best_wide(u, square, threshold, allowed)
         assert parts.search_best_wide(u, v, threshold, 1.0, distinct, out)[:2] == best
         drawn = parts.search_random_wide(v, threshold, seed_words(seed), 1.0, out)[:2]
-        assert drawn in wide if wide else drawn == (-1, -1)
+        assert wide[drawn] if wide.any() else drawn == (-1, -1)
 
 
 @pytest.mark.parametrize("n", [6, 300])

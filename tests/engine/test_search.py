@@ -192,7 +192,7 @@ def test_block_boundaries(n):
 
 @pytest.mark.parametrize("dim", [2, 5, 16, 40])
 def test_thousands_of_arms(dim):
-    n = 4000
+    n = 2000
     rng = np.random.default_rng(dim)
     v = rng.normal(size=(dim, n)) * np.geomspace(1.0, 0.2, dim)[:, None]
     u = rng.normal(size=dim) @ v

@@ -225,7 +225,10 @@ class NativePolicy(Policy):
         many = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
             self.begin(shown[0])
-        return Batch(*self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct)))
+        asked = self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct))
+        if asked is None:
+            raise InvalidInput(_nothing_left(shown.shape[1]))
+        return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""

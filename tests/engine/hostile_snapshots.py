@@ -1,0 +1,130 @@
+"""Snapshots that somebody damaged, with a checksum that fits: refused, or a policy that can be played."""
+
+import base64
+import functools
+import json
+import zlib
+
+import numpy as np
+
+import duelist as dl
+from duelist.engine.snapshots import decode, encode
+from duelist.policies import POLICIES
+from tests.engine import hostile_values
+
+REFUSALS = (dl.DuelistError,)
+PATIENCE = 3
+
+
+@functools.cache
+def honest():
+    """Snapshots of all policies as JSON, some of them with duels out."""
+    found = []
+    for name, kind in POLICIES.items():
+        for seed, (estimator, link, dim) in enumerate(
+            [("exact", "logistic", 3), ("online", "logistic", 2), ("exact", "probit", 1), ("exact", "exponential", 4)]
+        ):
+            rng = np.random.default_rng(seed)
+            policy = kind(horizon=None if seed else 100, link=link, estimator=estimator, random_state=seed)
+            found.append((kind, json.dumps(policy.snapshot())))
+            arms = rng.normal(size=(6, dim))
+            for round_number in range(25):
+                duel = policy.ask(arms if seed else rng.normal(size=(4, dim)), distinct=bool(seed % 2))
+                if round_number % 7:
+                    policy.tell(duel, float(rng.integers(2)))
+            found.append((kind, json.dumps(policy.snapshot())))
+    return found
+
+
+def resealed(snapshot):
+    """With the checksum that belongs to it."""
+    body = {key: value for key, value in snapshot.items() if key != "checksum"}
+    return {**body, "checksum": zlib.crc32(json.dumps(body, sort_keys=True).encode())}
+
+
+def _packed(value):
+    """An array as snapshots hold it, or whatever it is; of one that is too large, only the header."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.nbytes > 1 << 20:
+        return {"dtype": "<f8", "shape": list(value.shape), "data": ""}
+    try:
+        return encode(value)
+    except (TypeError, ValueError, AttributeError):
+        return None
+
+
+def _damage_array(rng, entry):
+    """An array with other numbers, or another header than its bytes have."""
+    how = rng.integers(12)
+    if how == 0:
+        return {**entry, "shape": [int(hostile_values.whole(rng)) for _ in range(rng.integers(0, 4))]}
+    if how == 1:
+        return {**entry, "dtype": str(hostile_values.KINDS[rng.integers(len(hostile_values.KINDS))])}
+    if how == 2:
+        data = base64.b64decode(str(entry["data"]))
+        return {**entry, "data": base64.b64encode(data[: rng.integers(len(data) + 1)]).decode()}
+    try:
+        array = decode(entry)
+    except (ValueError, TypeError, OverflowError):
+        return entry  # damaged already
+    return _packed(hostile_values.damaged(rng, array) if how < 6 else hostile_values.strained(rng, array))
+
+
+def damaged(rng, snapshot):
+    """A snapshot, given as JSON, with one to three things wrong."""
+    snapshot = json.loads(snapshot)
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        where = rng.random()
+        if where < 0.6 and isinstance(snapshot.get("state"), dict) and snapshot["state"]:
+            name = sorted(snapshot["state"])[rng.integers(len(snapshot["state"]))]
+            if rng.random() < 0.05:
+                del snapshot["state"][name]
+            elif isinstance(snapshot["state"][name], dict):
+                snapshot["state"][name] = _damage_array(rng, snapshot["state"][name])
+        elif where < 0.8 and isinstance(snapshot.get("pending"), list) and snapshot["pending"]:
+            duel = snapshot["pending"][rng.integers(len(snapshot["pending"]))]
+            if isinstance(duel, list) and duel:
+                at = int(rng.integers(len(duel)))
+                is_array = isinstance(duel[at], dict) and "data" in duel[at]
+                duel[at] = _damage_array(rng, duel[at]) if is_array else hostile_values.damaged(rng, duel[at])
+        elif where < 0.9 and isinstance(snapshot.get("params"), dict) and snapshot["params"]:
+            name = sorted(snapshot["params"])[rng.integers(len(snapshot["params"]))]
+            snapshot["params"][name] = hostile_values.damaged(rng, snapshot["params"][name])
+        else:
+            name = sorted(snapshot)[rng.integers(len(snapshot))]
+            snapshot[name] = hostile_values.damaged(rng, snapshot[name])
+    return snapshot
+
+
+def use(policy, rng):
+    """What a study does with a policy; each step may be refused, and the next one is taken all the same."""
+    dim = policy.dim_ or 3
+    arms = rng.normal(size=(int(rng.choice([1, 2, 5, 5, 12, 300])), dim))
+    for step in (
+        lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
+        lambda: policy.consider(arms, [(np.ones(dim), 0, 1.0)], seed=1),
+        lambda: [policy.tell(policy.ask(arms, distinct=bool(k)), 0.5) for k in range(2)],
+        lambda: policy.learn(arms[0], 1.0),
+        lambda: policy.ask_batch(rng.normal(size=(3, 4, dim)), k=2, threads=int(rng.choice([1, 1, 1, 3]))),
+        lambda: rng.random() < 0.2 and policy.recommend(arms[:5]),
+        lambda: (policy.theta_, policy.precision_, policy.main_layer_),
+        lambda: type(policy).restore(policy.snapshot()).ask(arms),
+    ):
+        try:
+            step()
+        except (*REFUSALS, np.linalg.LinAlgError, FloatingPointError):
+            continue
+
+
+def play(rng):
+    kind, snapshot = honest()[rng.integers(len(honest()))]
+    bad = json.loads(json.dumps(damaged(rng, snapshot), default=str))  # as it comes out of a file
+    if rng.random() < 0.97:
+        bad = resealed(bad)
+    try:
+        policy = kind.restore(bad)
+    except REFUSALS:
+        return "snapshots refused"
+    use(policy, rng)
+    return "snapshots played"
