@@ -23,7 +23,7 @@ public:
     bool draws() const override { return explore_ == Explore::random; }
 
     // As many as alpha asks for.
-    i64 layers_in(i64 t) const override { 
+    i64 layers_in(i64 t) const override {
         return std::max<i64>(1, layers_for(finest_width(std::max<i64>(t, 1))) + 1 - first_layer_);
     }
 

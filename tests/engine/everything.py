@@ -1,6 +1,6 @@
 """Checksums of everything the engine computes, by name: policies played, live and simulated, fits, searches, snapshots.
 
-    python -m tests.engine.everything [threads]   prints them as JSON
+python -m tests.engine.everything [threads]   prints them as JSON
 """
 
 import json
@@ -53,7 +53,9 @@ def live(threads):
                 policy.tell(duel, float(rng.integers(2)), 1.0 + rng.random())
             batch = policy.ask_batch(rng.normal(size=(40, 6, 5)), k=9, threads=threads)
             state = policy._player.state.arrays()
-            found[f"live {name} {link}"] = checksum(batch.contexts, batch.information, *(state[key] for key in sorted(state)))
+            found[f"live {name} {link}"] = checksum(
+                batch.contexts, batch.information, *(state[key] for key in sorted(state))
+            )
             found[f"snapshot {name} {link}"] = policy.snapshot()["checksum"]
     return found
 
@@ -88,4 +90,4 @@ def everything(threads=None):
 
 
 if __name__ == "__main__":
-    print(json.dumps(everything(int(sys.argv[1]) if len(sys.argv) > 1 else None)))
+    sys.stdout.write(json.dumps(everything(int(sys.argv[1]) if len(sys.argv) > 1 else None)))

@@ -13,7 +13,9 @@ import collections
 import contextlib
 import faulthandler
 import os
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -39,12 +41,13 @@ def main():
     warnings.filterwarnings("ignore", "nanobind: attempted to access an uninitialized instance")
     endings = collections.Counter()
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(open(given.progress, "wb", buffering=0)).fileno() if given.progress else None
+        progress = stack.enter_context(Path(given.progress).open("wb", buffering=0)).fileno() if given.progress else None
         for number in range(given.first, given.first + given.cases):
             if progress is not None:
                 os.pwrite(progress, b"%-20d" % number, 0)
             endings[play(number)] += 1
-    print(f"{sum(endings.values())} cases:", ", ".join(f"{count} {how}" for how, count in sorted(endings.items())))
+    told = ", ".join(f"{count} {how}" for how, count in sorted(endings.items()))
+    sys.stdout.write(f"{sum(endings.values())} cases: {told}\n")
 
 
 if __name__ == "__main__":

@@ -206,7 +206,11 @@ METHODS = {
     ("Runs", "__init__"): lambda g: (native.Runs, [g.policy().make_rule(), [g.state(), None]]),
     ("Runs", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
 }  # fmt: skip
-PROPERTIES = {"Rule": ("local", "draws"), "State": ("dim", "n_layers", "rounds"), "Player": ("state", "dim", "rounds", "learned")}
+PROPERTIES = {
+    "Rule": ("local", "draws"),
+    "State": ("dim", "n_layers", "rounds"),
+    "Player": ("state", "dim", "rounds", "learned"),
+}
 
 CALLS = (
     [(native, name, make) for name, make in FUNCTIONS.items()]

@@ -107,7 +107,9 @@ def strained(rng, array):
             array[whom] *= 10.0 ** rng.uniform(-320, 307) if rng.random() < 0.5 else rng.choice([0.0, -1.0, 1e-9, 1e9])
             array[~np.isfinite(array)] = 1.7e308
         elif array.size:
-            array[tuple(int(rng.integers(size)) for size in array.shape)] = int(rng.choice([0, 1, 2, 3, 40, 2**20, 2**52]))
+            array[tuple(int(rng.integers(size)) for size in array.shape)] = int(
+                rng.choice([0, 1, 2, 3, 40, 2**20, 2**52])
+            )
     return array
 
 
