@@ -107,3 +107,11 @@ bonus: install
 
 clean:
 	rm -rf out build dist
+
+# The engine's tests with AddressSanitizer and UndefinedBehaviorSanitizer; and the same bits on emulated processors.
+.PHONY: sanitize machines
+sanitize: install
+	scripts/sanitize $(BIN)/python
+
+machines:
+	scripts/check-machines

@@ -7,7 +7,7 @@ namespace duelist {
 namespace {
 
 template <class Real>
-using ArmsOf = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ArmsOf = Aligned<const Real, nb::ndim<2>>;
 
 // Arms as rules look at them; theta may be missing.
 template <class Real>

@@ -11,9 +11,9 @@ namespace duelist {
 namespace {
 
 template <class T>
-using Cells = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Arms = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
-using Counts = nb::ndarray<const i64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cells = Aligned<T, nb::ndim<2>>;
+using Arms = Aligned<const double, nb::ndim<4>>;
+using Counts = Aligned<const i64, nb::ndim<2>>;
 
 void check(bool good, const char* what) {
     if (!good) throw std::invalid_argument(what);

@@ -79,7 +79,7 @@ nb::dict arrays_of(const State& state) {
 template <class T>
 std::vector<T> taken(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
     if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
-    nb::ndarray<const T, nb::c_contig, nb::device::cpu> array;
+    Aligned<const T> array;
     if (!nb::try_cast(arrays[name], array, false))
         throw std::invalid_argument(std::string(name) + " has another type than it must have");
     bool fits = array.ndim() == shape.size();

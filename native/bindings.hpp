@@ -11,12 +11,24 @@ namespace duelist {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Whole = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = nb::ndarray<const u64, nb::shape<4>, nb::c_contig, nb::device::cpu>;
-using Pairs = nb::ndarray<const i64, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+// A C-contiguous array whose numbers lie at addresses that are multiples of their size; others do not fit an argument.
+template <class... Args>
+class Aligned : public nb::ndarray<Args..., nb::c_contig, nb::device::cpu> {
+public:
+    using Plain = nb::ndarray<Args..., nb::c_contig, nb::device::cpu>;
+    Aligned() = default;
+    explicit Aligned(Plain&& array) : Plain(std::move(array)) {}
+    bool lies_well() const {
+        return this->size() == 0 || reinterpret_cast<std::uintptr_t>(this->data()) % alignof(typename Plain::Scalar) == 0;
+    }
+};
+
+using Vector = Aligned<const double, nb::ndim<1>>;
+using Matrix = Aligned<const double, nb::ndim<2>>;
+using Cube = Aligned<const double, nb::ndim<3>>;
+using Whole = Aligned<const i64, nb::ndim<1>>;
+using Words = Aligned<const u64, nb::shape<4>>;
+using Pairs = Aligned<const i64, nb::shape<-1, 2>>;
 
 // An array of its own with these numbers.
 template <class T>
@@ -71,3 +83,20 @@ void bind_parts(nb::module_& m);
 void bind_numerics(nb::module_& m);
 
 }  // namespace duelist
+
+namespace nanobind::detail {
+
+template <class... Args>
+struct type_caster<duelist::Aligned<Args...>> {
+    using Plain = typename duelist::Aligned<Args...>::Plain;
+    NB_TYPE_CASTER(duelist::Aligned<Args...>, make_caster<Plain>::Name)
+
+    bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<Plain> plain;
+        if (!plain.from_python(source, flags, cleanup)) return false;
+        value = duelist::Aligned<Args...>(std::move(plain.value));
+        return value.lies_well();
+    }
+};
+
+}  // namespace nanobind::detail

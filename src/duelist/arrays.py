@@ -18,6 +18,8 @@ LARGEST_SQUARE: Final = 1e300
 """The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
 MOST_ROUNDS: Final = 2**53
 """Beyond them, counts are no longer exact as floats."""
+IN_ORDER: Final = ("C", "ALIGNED", "ENSUREARRAY")
+"""How arrays lie in memory that the engine reads: what `np.require` takes."""
 _SHORT: Final = 80
 
 
@@ -109,7 +111,7 @@ def check_threads(threads: Any) -> int | None:
 def as_floats(arms: ArrayLike) -> Floats:
     """`arms` as an array of floats, of any shape."""
     try:
-        return np.ascontiguousarray(arms, np.float64)
+        return np.require(arms, np.float64, IN_ORDER)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
 

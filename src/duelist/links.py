@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist import native
-from duelist.arrays import Floats
+from duelist.arrays import IN_ORDER, Floats
 from duelist.errors import InvalidInput
 
 
@@ -58,7 +58,7 @@ class Link:
         return self._values("potential", v)
 
     def _values(self, what: str, v: ArrayLike) -> Floats:
-        given = np.ascontiguousarray(v, np.float64)
+        given = np.require(v, np.float64, IN_ORDER)
         return native.link_values(self.name, what, given.reshape(-1)).reshape(np.shape(v))
 
     def min_slope(self, largest: float) -> float:

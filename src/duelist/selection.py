@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist import native
-from duelist.arrays import Floats, finite_floats
+from duelist.arrays import IN_ORDER, Floats, finite_floats
 from duelist.errors import InvalidInput
 
 Arms = NDArray[np.float32] | NDArray[np.float64]
@@ -104,5 +104,5 @@ def _checked_arms(arms: ArrayLike) -> Arms:
 def _finite_arms(arms: ArrayLike) -> Arms:
     """Arms as they are if they are an array of floats: a million of them should not be copied to be read."""
     if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
-        return np.ascontiguousarray(arms)
+        return np.require(arms, arms.dtype, IN_ORDER)
     return finite_floats("arms", arms, "finite features (n_arms, dim)")

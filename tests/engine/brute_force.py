@@ -25,10 +25,6 @@ def allowed_pairs(n, exclude=NOBODY):
     return allowed
 
 
-def row_order(n):
-    return [(i, j) for i in range(n) for j in range(i + 1, n)]
-
-
 def first_largest(values, allowed=None):
     """The first largest allowed entry in row order, or (-1, -1, -inf)."""
     masked = np.where(allowed_pairs(len(values)) if allowed is None else allowed, values, -np.inf)

@@ -90,4 +90,4 @@ def everything(threads=None):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(everything(int(sys.argv[1]) if len(sys.argv) > 1 else None)) + "\n")
+    sys.stdout.write(json.dumps(everything(int(sys.argv[1]) if len(sys.argv) > 1 else None)))

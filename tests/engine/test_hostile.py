@@ -27,6 +27,7 @@ def test_the_interpreter_survives(share, tmp_path):
     )  # fmt: skip
     case = progress.read_text().strip() if progress.exists() else "none"
     assert played.returncode == 0, f"case {case} ended with {played.returncode}:\n{played.stderr[-3000:]}"
+    sys.stdout.write(played.stdout)  # the count, for `pytest -rP`
     endings = dict(reversed(entry.split(" ", 1)) for entry in played.stdout.partition(": ")[2].strip().split(", "))
     # Cases of all sorts, so that neither side is only ever refused at the door.
     for ending in ("snapshots refused", "snapshots played", "calls refused", "calls answered"):
