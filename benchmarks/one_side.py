@@ -181,7 +181,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Block]]]:
     for name in POLICIES:
         yield f"live: {name}", partial(live, name)
     for kind, begin, name in product(("fixed", "changing"), (1_000, 10_000, 100_000), POLICIES):
-        yield f"horizon: {name}, {kind} arms, t = {begin:,}", partial(later, name, kind, begin)
+        yield f"horizon: {kind} arms, t = {begin:,}, {name}", partial(later, name, kind, begin)
     for dim, duels, fitted in product((16, 64), (200, 5000), (True, False)):
         title = f"pair: 100,000 x {dim}, {duels:,} duels, {'fitted' if fitted else 'none'}"
         yield title, partial(best_pair, 100_000, dim, duels, fitted)
