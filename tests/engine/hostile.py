@@ -41,7 +41,9 @@ def main():
     warnings.filterwarnings("ignore", "nanobind: attempted to access an uninitialized instance")
     endings = collections.Counter()
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Path(given.progress).open("wb", buffering=0)).fileno() if given.progress else None
+        progress = (
+            stack.enter_context(Path(given.progress).open("wb", buffering=0)).fileno() if given.progress else None
+        )
         for number in range(given.first, given.first + given.cases):
             if progress is not None:
                 os.pwrite(progress, b"%-20d" % number, 0)
