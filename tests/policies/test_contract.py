@@ -16,8 +16,8 @@ from duelist.links import LINKS
 from duelist.policies import POLICIES, NativePolicy, Policy
 from duelist.testing import NativePolicyContract, PolicyContract, RuleContract
 from duelist.testing.native_policies import SHIFT
-from duelist.testing.policies import draw_arms, play
-from looking import known, throw_dice
+from duelist.testing.policies import draw_arms, draw_outcome, play
+from looking import known, pending, throw_dice
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
 EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]
@@ -344,3 +344,21 @@ def test_native_contract_catches(broken, rule, arguments):
     check = type("Check", (NativePolicyContract,), made)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         getattr(check(), rule)(*arguments)
+
+
+@pytest.mark.parametrize("explore", ["value", "widest"])
+def test_a_walk_starts_again_from_a_layer_that_has_learned_late(explore):
+    # A walk through the layers is remembered while the arms stay; an outcome for a layer above it comes late.
+    policy = dl.VACDB(alpha=2.0**-6, radius=4.0, explore=explore, random_state=0)  # drops some arms, not all
+    (arms,) = draw_arms(1, least=6)
+    rng, late, layers = np.random.default_rng(0), [], set()
+    for _ in range(400):
+        copy = dl.VACDB.restore(policy.snapshot())
+        duel = policy.ask(arms)
+        assert copy.ask(arms) == duel
+        layers.add(pending(policy)[duel.id].layer)
+        late.append(duel)
+        if len(late) > 30:
+            told = late.pop(int(rng.integers(len(late))))
+            policy.tell(told, draw_outcome(arms, told, rng.random()))
+    assert {0, 1} <= layers
