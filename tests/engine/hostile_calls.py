@@ -102,6 +102,7 @@ FUNCTIONS = {
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
     "new_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
     "restore_state": _arrays,
+    "rule_names": lambda g: [],
     "spread": lambda g: [g.normal(g.n, g.dim)],
     "utilities": lambda g: [g.normal(g.n, g.dim), g.normal(g.dim)],
     "link_values": lambda g: [g.link, ("mean", "slope", "potential")[g.rng.integers(3)], g.normal(g.n)],
@@ -209,7 +210,7 @@ METHODS = {
 PROPERTIES = {
     "Rule": ("local", "draws"),
     "State": ("dim", "n_layers", "rounds"),
-    "Player": ("state", "dim", "rounds", "learned"),
+    "Player": ("state", "dim", "rounds", "learned", "most_layers"),
 }
 
 CALLS = (
