@@ -27,7 +27,7 @@ $(VENV)/.tested: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group test
 	touch $@
 
-$(VENV)/.linted: $(VENV)/.installed
+$(VENV)/.linted: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group lint
 	touch $@
 

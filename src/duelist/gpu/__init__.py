@@ -8,7 +8,7 @@ device already and stay there.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ except ImportError as error:
 
 from duelist.gpu import device as on_device
 
-Device = str | torch.device
+Device: TypeAlias = str | torch.device
 MatrixProduct = Literal["float32", "tf32", "bfloat16"]
 
 __all__ = ["ContextPairs", "best_pair", "best_pairs_in_contexts", "widest_pair"]
