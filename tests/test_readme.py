@@ -53,6 +53,7 @@ def test_study_commands_run_in_order(tmp_path, monkeypatch):
 @pytest.mark.parametrize("line", [line for line in commands() if not of_studies(line)])
 def test_shell_commands_run(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
     words = words_of(line)
     if words[0] == "simulate":
         words += ["--horizon", "50", "--runs", "2"]

@@ -69,7 +69,7 @@ def test_the_example_is_played_live(in_examples):
     run("list")  # the shell makes the current folder importable
     policy = dl.make_policy("plain_policy:EpsilonGreedy:epsilon=0.2", random_state=0)
     assert policy.epsilon == 0.2
-    assert policy_name(policy) == "plain_policy:EpsilonGreedy"
+    assert policy_name(type(policy)) == "plain_policy:EpsilonGreedy"
     rng, theta = np.random.default_rng(0), np.array([3.0, -3.0])
     for _ in range(60):
         arms = rng.normal(size=(5, 2))
@@ -131,7 +131,7 @@ def test_an_entry_point_makes_a_policy_known_by_name(brought):
     assert set(other_policies()) == {"Bold", "Gone", "Number"}
     policy = dl.make_policy("bold:epsilon=0.5", random_state=1)
     assert (type(policy).__module__, policy.epsilon) == ("brought", 0.5)
-    assert policy_name(policy) == "Bold"
+    assert policy_name(type(policy)) == "Bold"
     assert type(dl.restore_policy({"policy": "Bold", "params": {"epsilon": 0.5}})) is type(policy)
     assert policy_class("VACDB") is dl.VACDB  # the built-in ones keep their names
 

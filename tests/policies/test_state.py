@@ -278,5 +278,5 @@ def test_the_engine_makes_no_state_of_nonsense(settings):
     sound = {"dim": 2, "link": "logistic", "online": False, "words": seed_words(0), "kappa": 1.0, "units": 1.0}
     sound |= {"bound": np.inf, "ridge": 1.0, "prior": 1.0}
     assert native.new_state(**sound).dim == 2
-    with pytest.raises(ValueError, match=r"at least one feature|must be positive"):
+    with pytest.raises(ValueError, match=r"from 1 to 2\^20 features|must be positive"):
         native.new_state(**{**sound, **settings})
