@@ -44,7 +44,7 @@ test: $(VENV)/.tested postgres
 
 # The searches with PyTorch, which is large and which nothing else needs.
 test-torch: $(VENV)/.torched
-	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/torch src/duelist/gpu
+	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/gpu src/duelist/gpu
 
 $(VENV)/.consumed: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group consumers

@@ -21,7 +21,7 @@ def blocks(language: str) -> list[str]:
 def test_python_blocks_run_in_order(tmp_path, monkeypatch):
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
-    code = [block for block in blocks("python") if "import gpu" not in block]  # tests/torch runs that one too
+    code = [block for block in blocks("python") if "import gpu" not in block]  # tests/gpu runs that one too
     assert len(code) >= 4
     exec(compile("\n".join(code), "README.md", "exec"), {})
 
