@@ -113,5 +113,6 @@ clean:
 sanitize: install
 	scripts/sanitize $(BIN)/python
 
-machines:
+machines: install
 	scripts/check-machines
+	scripts/check-aarch64-python $(BIN)/python

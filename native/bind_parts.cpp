@@ -56,7 +56,8 @@ auto elementwise(Function function) {
 // n draws of a kind, and the generator after them.
 nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
     constexpr i64 MOST_DRAWS = 10'000'000;
-    if (n < 0 || n > MOST_DRAWS) throw std::invalid_argument("n must be from 0 to " + std::to_string(MOST_DRAWS));
+    if (n < 0 || n > MOST_DRAWS || most < 1)
+        throw std::invalid_argument("n must be from 0 to " + std::to_string(MOST_DRAWS) + ", and most at least 1");
     Random random = random_of(words);
     auto draw = [&]() -> double {
         if (kind == "uniform") return random.uniform();
@@ -218,8 +219,13 @@ void bind_parts(nb::module_& m) {
     m.def("practical_radius", &practical_radius, "dim"_a, "horizon"_a);
     m.def("warmed_glm_radius", &warmed_glm_radius, "dim"_a, "horizon"_a, "kappa"_a, "delta"_a);
     m.def("stagewise_radius", &stagewise_radius, "n_arms"_a, "horizon"_a, "kappa"_a, "delta"_a);
-    m.def("variance_aware_radius", &variance_aware_radius, "layer"_a, "variance"_a, "kappa"_a, "t"_a, "layers"_a,
-          "delta"_a);
+    m.def(
+        "variance_aware_radius",
+        [](i64 layer, double variance, double kappa, i64 t, i64 layers, double delta) {
+            if (layer < -MOST_LAYERS || layer > MOST_LAYERS) throw std::invalid_argument("there is no such layer");
+            return variance_aware_radius(layer, variance, kappa, t, layers, delta);
+        },
+        "layer"_a, "variance"_a, "kappa"_a, "t"_a, "layers"_a, "delta"_a);
     m.def("log_loss_radius", &log_loss_radius, "dim"_a, "t"_a, "theta_bound"_a, "reach"_a, "ridge"_a, "delta"_a);
 }
 

@@ -68,7 +68,7 @@ def _reshaped(rng, array):
 
 def _strided(rng, array):
     """The same numbers, lying in memory in another way."""
-    if array.ndim == 0:
+    if array.ndim == 0 or array.dtype.kind not in "fiu":
         return array
     ways = (
         np.asfortranarray,
