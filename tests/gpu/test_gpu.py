@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import duelist as dl
-import torch
 from duelist import gpu
 from duelist.gpu.device import contexts, problem, search, sweep
 from duelist.gpu.device.arithmetic import MODES
