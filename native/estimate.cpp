@@ -158,6 +158,7 @@ Outcome accelerated_gradient(const Problem& problem, double* theta, double toler
             return {Status::converged, iteration + 1};
         }
         if (first_size < 0.0) first_size = size;
+        if (!std::isfinite(first_size) || step == 0.0) return {Status::stalled, iteration};  // numbers have overflowed
         if (!(size <= 1e3 * first_size)) {  // the step was too long after all: halve it and start again
             step *= 0.5;
             momentum = 1.0;
@@ -204,7 +205,9 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
     };
     for (i64 epoch = 0; epoch < most; epoch++) {
         problem.gradient(theta, margins.data(), g.data());
-        if (norm(g.data(), dim) <= tolerance) return {Status::converged, epoch + 1};
+        double size = norm(g.data(), dim);
+        if (size <= tolerance) return {Status::converged, epoch + 1};
+        if (!std::isfinite(size)) return {Status::stalled, epoch};  // numbers have overflowed
         for (i64 k = 0; k < dim; k++) anchor[k] = theta[k];
         for (i64 draw = 0; draw < 2 * n; draw++) {
             double target = total * random.uniform();

@@ -314,3 +314,13 @@ def test_only_the_upper_triangle_of_the_hessian_is_written(link):
     z, mass, wins, ridge = problem(0)
     h = parts.curvature(columns(z), mass, wins, ridge, link, np.ones(4), np.nan)
     np.testing.assert_array_equal(np.isnan(h), np.tril(np.full((4, 4), True), -1))
+
+
+@pytest.mark.parametrize("solver", ["newton", "agd", "svrg"])
+@pytest.mark.parametrize("rubbish", [np.inf, np.nan])
+def test_solvers_give_up_at_once_where_numbers_have_overflowed(solver, rubbish):
+    z, mass, wins, ridge = problem(8)
+    mass[3] = rubbish
+    _, status, iterations = solve(solver, (z, mass, wins), ridge, LOGISTIC, np.zeros(4), 1e-9, 10**9)
+    assert status == STALLED
+    assert iterations < 1100  # halving a step for as long as there is one
