@@ -22,9 +22,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-
 import torch
+from scipy.linalg import solve_triangular
 
 DEVICE_PART = Path(__file__).parents[1] / "src" / "duelist" / "gpu" / "device" / "__init__.py"
 BLOCK = 8192

@@ -44,7 +44,7 @@ void play_runs(Runs& runs, i64 start, i64 stop, const Truth& truth, Arms arms, C
     for (std::size_t k = 0; k < counts.size(); k++)
         check(counts.data()[k] >= 1 && counts.data()[k] <= rounds.n_arms, "a round has no arms");
     check(!truth.table || truth.table_size == rounds.n_arms, "the table of chances does not fit the arms");
-    check(from >= 0 && from + length <= horizon, "rounds do not fit the log");
+    check(from >= 0 && from <= horizon - length, "rounds do not fit the log");
     auto fits = [&](const auto& cells) {
         return static_cast<i64>(cells.shape(0)) == n_runs && static_cast<i64>(cells.shape(1)) == horizon;
     };

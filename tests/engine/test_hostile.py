@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from duelist import native
-from tests.engine.hostile_calls import FUNCTIONS, METHODS, PARTS, PROPERTIES
+from tests.engine.hostile_calls import FUNCTIONS, METHODS, PARTS, PROPERTIES, Given
 
 CASES = int(os.environ.get("DUELIST_HOSTILE_CASES", "20000"))
 SHARES = 4
@@ -45,3 +46,10 @@ def test_every_function_of_the_engine_is_played():
     for kind in names_in(native) - functions - {"MANY_ARMS", "parts"}:
         played = {name for owner, name in METHODS if owner == kind} | set(PROPERTIES.get(kind, ()))
         assert names_in(getattr(native, kind)) <= played
+
+
+def test_a_first_round_near_the_largest_integer_does_not_wrap_around():
+    play, arguments = METHODS["Runs", "play"](Given(np.random.default_rng(0)))
+    arguments[8] = np.iinfo(np.int64).max
+    with pytest.raises(ValueError, match="rounds do not fit the log"):
+        play(*arguments)
