@@ -28,7 +28,7 @@ Problem problem_of(const Matrix& z, const Vector& mass, const Vector& wins, doub
     i64 n = static_cast<i64>(z.shape(1));
     if (n % 16 != 0 || mass.shape(0) != z.shape(1) || wins.shape(0) != z.shape(1) || z.shape(0) == 0)
         throw std::invalid_argument("rows, mass and wins do not fit");
-    return {z.data(), n, static_cast<i64>(z.shape(0)), mass.data(), wins.data(), n, ridge, link_named(link)};
+    return {z.data(), n, static_cast<i64>(z.shape(0)), mass.data(), wins.data(), n, {ridge}, link_named(link)};
 }
 
 nb::tuple solve(const std::string& solver, Matrix z, Vector mass, Vector wins, double ridge, const std::string& link,

@@ -154,7 +154,7 @@ struct PaddedProblem {
         for (i64 k = 0; k < dim; k++) std::copy_n(rows.data() + k * n, n, z.data() + k * stride);
         std::copy_n(masses.data(), n, mass.data());
         std::copy_n(won.data(), n, wins.data());
-        problem = {z.data(), stride, dim, mass.data(), wins.data(), stride, ridge, link_named(link)};
+        problem = {z.data(), stride, dim, mass.data(), wins.data(), stride, {ridge}, link_named(link)};
     }
     void fits(const Vector& theta) const { check(size_of(theta) == problem.dim, "theta does not fit the rows"); }
 };
@@ -187,7 +187,7 @@ nb::tuple rows_at(Vector margins, Vector mass, Vector wins, const std::string& l
     std::copy_n(margins.data(), n, v.data());
     std::copy_n(mass.data(), n, m.data());
     std::copy_n(wins.data(), n, w.data());
-    Problem p{nullptr, room, 0, m.data(), w.data(), room, 1.0, link_named(link)};
+    Problem p{nullptr, room, 0, m.data(), w.data(), room, {1.0}, link_named(link)};
     p.residuals(v.data(), residual.data(), slopes.data());
     if (p.link == Link::logistic)
         kernels->logistic_model(m.data(), w.data(), v.data(), room, other.data(), alike.data(), bends.data());

@@ -1,4 +1,5 @@
 // States: made for a first set of arms, written into arrays, and read from arrays that anybody may have damaged.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -10,8 +11,20 @@ namespace {
 
 constexpr i64 MOST_LAYERS = 4096, MOST_DIM = 1 << 20;
 
+// Sizes of features that follow what is learned, from these; 0: not known yet.
+void follow_sizes(Sizes& sizes, const Vector& first, i64 dim) {
+    if (static_cast<i64>(first.shape(0)) != dim) throw std::invalid_argument("sizes do not fit the features");
+    sizes.follow = true;
+    for (i64 k = 0; k < dim; k++) {
+        double size = first.data()[k];
+        if (!(size >= 0.0 && size < INF)) throw std::invalid_argument("sizes hold " + std::to_string(size));
+        sizes.unknown[static_cast<std::size_t>(k)] = size == 0.0;
+        sizes.squared[k] = size == 0.0 ? 1.0 : size;
+    }
+}
+
 State new_state(i64 dim, const std::string& link, bool online, Words words, double kappa, double units, double bound,
-                double ridge, double prior) {
+                double ridge, double prior, std::optional<Vector> sizes) {
     if (dim < 1 || dim > MOST_DIM) throw std::invalid_argument("a state has from 1 to 2^20 features");
     if (!(ridge > 0.0 && ridge < INF && prior > 0.0 && prior < INF && kappa > 0.0 && bound > 0.0))
         throw std::invalid_argument("ridge, prior, kappa and bound must be positive");
@@ -22,6 +35,7 @@ State new_state(i64 dim, const std::string& link, bool online, Words words, doub
     state.bound = bound;
     state.base_ridge = ridge;
     state.base_prior = prior;
+    if (sizes) follow_sizes(state.sizes, *sizes, dim);
     return state;
 }
 
@@ -37,6 +51,16 @@ nb::ndarray<nb::numpy, double> matrices(const State& state, Numbers Layer::*whic
     std::vector<double> all;
     for (const Layer& layer : state.layers) all.insert(all.end(), (layer.*which).data(), (layer.*which).data() + size);
     return copied(all.data(), {state.n_layers(), dim, dim});
+}
+
+void write_sizes(nb::dict& out, const Sizes& sizes, i64 dim) {
+    std::vector<i64> unknown(sizes.unknown.begin(), sizes.unknown.end());
+    double stretch[] = {sizes.counted, sizes.length, sizes.follow ? 1.0 : 0.0};
+    out["sizes"] = copied(sizes.squared.data(), {dim});
+    out["size_sum"] = copied(sizes.sum.data(), {dim});
+    out["size_largest"] = copied(sizes.largest.data(), {dim});
+    out["size_unknown"] = copied(unknown);
+    out["size_stretch"] = copied(stretch, {3});
 }
 
 // Everything a state knows, as arrays by name.
@@ -59,6 +83,8 @@ nb::dict arrays_of(const State& state) {
     out["scalars"] = copied(scalars, {5});
     out["rounds"] = copied(&state.rounds, {1});
     out["ridge"] = of_layers<double>(state, [](const Layer& l) { return l.ridge; });
+    out["prior"] = of_layers<double>(state, [](const Layer& l) { return l.prior; });
+    write_sizes(out, state.sizes, state.dim);
     out["radius"] = of_layers<double>(state, [](const Layer& l) { return l.radius; });
     out["learned"] = of_layers<double>(state, [](const Layer& l) { return l.learned; });
     out["residual"] = of_layers<double>(state, [](const Layer& l) { return l.residual; });
@@ -112,6 +138,25 @@ void fill_rows(Layer& layer, const double* z, const double* mass, const double* 
     if (layer.rows->count() != count) throw std::invalid_argument("a difference is there twice");
 }
 
+void read_sizes(Sizes& sizes, const nb::dict& arrays, i64 dim) {
+    auto squared = finite(taken<double>(arrays, "sizes", {dim}), "sizes", std::numeric_limits<double>::min());
+    auto sum = finite(taken<double>(arrays, "size_sum", {dim}), "size_sum", 0.0);
+    auto largest = finite(taken<double>(arrays, "size_largest", {dim}), "size_largest", 0.0);
+    auto unknown = taken<i64>(arrays, "size_unknown", {dim});
+    auto stretch = finite(taken<double>(arrays, "size_stretch", {3}), "size_stretch", 0.0);
+    if (!(stretch[1] >= Sizes::FIRST_STRETCH)) throw std::invalid_argument("size_stretch is damaged");
+    for (i64 k = 0; k < dim; k++) {
+        std::size_t at = static_cast<std::size_t>(k);
+        sizes.squared[k] = squared[at];
+        sizes.sum[k] = sum[at];
+        sizes.largest[k] = largest[at];
+        sizes.unknown[at] = unknown[at] != 0;
+    }
+    sizes.counted = stretch[0];
+    sizes.length = stretch[1];
+    sizes.follow = stretch[2] != 0.0;
+}
+
 State restored(i64 dim, i64 layers, const std::string& link, bool online, const nb::dict& arrays) {
     if (dim < 1 || dim > MOST_DIM || layers < 1 || layers > MOST_LAYERS)
         throw std::invalid_argument("there are " + std::to_string(layers) + " layers of dimension " + std::to_string(dim));
@@ -131,6 +176,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     auto theta = finite(taken<double>(arrays, "theta", {layers, dim}), "theta");
     auto factor = factors(arrays, "factor", layers, dim), curvature = factors(arrays, "curvature", layers, dim);
     auto ridge = finite(taken<double>(arrays, "ridge", {layers}), "ridge");
+    auto prior = finite(taken<double>(arrays, "prior", {layers}), "prior");
     auto radius = finite(taken<double>(arrays, "radius", {layers}), "radius");
     auto learned = finite(taken<double>(arrays, "learned", {layers}), "learned", 0.0);
     auto residual = finite(taken<double>(arrays, "residual", {layers}), "residual");
@@ -146,11 +192,12 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     state.base_ridge = scalars[3];
     state.base_prior = scalars[4];
     state.rounds = rounds[0];
+    read_sizes(state.sizes, arrays, dim);
     i64 at = 0;
     for (i64 l = 0; l < layers; l++) {
-        if (!(ridge[l] > 0.0) || solved[l] < 0 || solved[l] > 2 || stamp[l] < 0 || stamp[l] > MOST_ROUNDS)
+        if (!(ridge[l] > 0.0) || !(prior[l] > 0.0) || solved[l] < 0 || solved[l] > 2 || stamp[l] < 0 || stamp[l] > MOST_ROUNDS)
             throw std::invalid_argument("layer " + std::to_string(l) + " is damaged");
-        state.add_layer(ridge[l], 1.0, radius[l]);
+        state.add_layer(ridge[l], prior[l], radius[l]);
         Layer& layer = state.layer(l);
         layer.learned = learned[l];
         layer.residual = residual[l];
@@ -166,7 +213,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     return state;
 }
 
-// The mean variance of a feature, and the largest distance of an arm from their centre.
+// The variance of each feature, and the largest distance of an arm from their centre.
 nb::tuple spread_of(Matrix arms) {
     i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
     if (n == 0 || dim == 0) throw std::invalid_argument("there are no arms");
@@ -174,17 +221,19 @@ nb::tuple spread_of(Matrix arms) {
     for (i64 a = 0; a < n; a++)
         for (i64 k = 0; k < dim; k++) centre[k] += arms.data()[a * dim + k];
     for (double& c : centre) c /= static_cast<double>(n);
-    double total = 0.0, reach = 0.0;
+    std::vector<double> variances(static_cast<std::size_t>(dim), 0.0);
+    double reach = 0.0;
     for (i64 a = 0; a < n; a++) {
         double square = 0.0;
         for (i64 k = 0; k < dim; k++) {
             double gap = arms.data()[a * dim + k] - centre[k];
+            variances[k] += gap * gap;
             square += gap * gap;
         }
-        total += square;
         reach = std::max(reach, square);
     }
-    return nb::make_tuple(total / static_cast<double>(n) / static_cast<double>(dim), std::sqrt(reach));
+    for (double& variance : variances) variance /= static_cast<double>(n);
+    return nb::make_tuple(copied(variances), std::sqrt(reach));
 }
 
 }  // namespace
@@ -196,7 +245,7 @@ void bind_state(nb::module_& m) {
         .def_prop_ro("rounds", [](const State& state) { return state.rounds; })
         .def("arrays", &arrays_of);
     m.def("new_state", &new_state, "dim"_a, "link"_a, "online"_a, "words"_a, "kappa"_a, "units"_a, "bound"_a, "ridge"_a,
-          "prior"_a);
+          "prior"_a, "sizes"_a = nb::none());
     m.def("restore_state", &restored, "dim"_a, "layers"_a, "link"_a, "online"_a, "arrays"_a);
     m.def("spread", &spread_of, "arms"_a);
 }

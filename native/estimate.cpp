@@ -21,9 +21,16 @@ double Problem::total_mass() const {
     return total;
 }
 
+double Problem::largest_ridge() const {
+    double largest = ridge_of(0);
+    for (i64 k = 1; k < dim; k++) largest = std::max(largest, ridge_of(k));
+    return largest;
+}
+
 double Problem::objective(const double* theta, double* margins) const {
     kernels->margins(z, stride, dim, theta, n, margins);
-    double total = 0.5 * ridge * kernels->dot(theta, theta, dim);
+    double total = 0.0;
+    for (i64 k = 0; k < dim; k++) total += 0.5 * ridge_of(k) * theta[k] * theta[k];
     with_link(link, [&](auto l) {
         for (i64 s = 0; s < n; s++)
             if (mass[s] > 0.0) total += mass[s] * l.potential(margins[s]) - wins[s] * margins[s];
@@ -36,7 +43,7 @@ void Problem::gradient(const double* theta, double* margins, double* out) const 
     with_link(link, [&](auto l) {
         for (i64 s = 0; s < n; s++) margins[s] = mass[s] * l.mean(margins[s]) - wins[s];
     });
-    for (i64 k = 0; k < dim; k++) out[k] = ridge * theta[k] + kernels->dot(margins, z + k * stride, n);
+    for (i64 k = 0; k < dim; k++) out[k] = ridge_of(k) * theta[k] + kernels->dot(margins, z + k * stride, n);
 }
 
 // W mu(v) - O and W mu'(v) of every row.
@@ -138,7 +145,7 @@ double smoothness(const Problem& problem) {
         for (i64 k = 0; k < dim; k++) q[k] = product[k] / size;
     }
     if (estimate == 0.0) estimate = trace;
-    return problem.ridge + max_slope(problem.link) * std::min(trace, 1.05 * estimate + residual);
+    return problem.largest_ridge() + max_slope(problem.link) * std::min(trace, 1.05 * estimate + residual);
 }
 
 // Nesterov's accelerated gradient descent with restarts; stops on the gradient norm. Momentum grows as for a merely convex F and is
@@ -197,7 +204,7 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
         return {Status::converged, 0};
     }
     Numbers g(dim), anchor(dim), margins(n);
-    double step = 1.0 / (4.0 * (total + problem.ridge));
+    double step = 1.0 / (4.0 * (total + problem.largest_ridge()));
     auto margin = [&](i64 s, const double* at) {
         double sum = 0.0;
         for (i64 k = 0; k < dim; k++) sum += problem.z[k * problem.stride + s] * at[k];
@@ -219,7 +226,7 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
                             (mean(problem.link, margin(s, theta)) - mean(problem.link, margin(s, anchor.data()))) /
                             chance;
             for (i64 k = 0; k < dim; k++)
-                theta[k] -= step * (g[k] + problem.ridge * (theta[k] - anchor[k]) +
+                theta[k] -= step * (g[k] + problem.ridge_of(k) * (theta[k] - anchor[k]) +
                                     change * problem.z[k * problem.stride + s]);
         }
     }

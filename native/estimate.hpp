@@ -2,10 +2,10 @@
 //
 // For rows z_s with mass W_s >= 0 and wins O_s in [0, W_s], the estimate minimises the strongly convex
 //
-//     F(theta) = ridge/2 |theta|^2 + sum_s [ W_s M(z_s . theta) - O_s z_s . theta ],
+//     F(theta) = 1/2 sum_k ridge_k theta_k^2 + sum_s [ W_s M(z_s . theta) - O_s z_s . theta ],
 //
-// with gradient  ridge theta + sum_s (W_s mu(z_s . theta) - O_s) z_s
-// and Hessian    ridge I + sum_s W_s mu'(z_s . theta) z_s z_s'.
+// with gradient  ridge_k theta_k + sum_s (W_s mu(z_s . theta) - O_s) z_s
+// and Hessian    diag(ridge) + sum_s W_s mu'(z_s . theta) z_s z_s'.
 //
 // Its root is the paper's estimating equation with W = sum of w^2 and O = sum of w^2 o over the duels that share z. Only for
 // the logistic link is it the maximum of the likelihood.
@@ -26,9 +26,11 @@ struct Problem {
     const double* mass;
     const double* wins;
     i64 n;
-    double ridge;
+    Ridge ridge;
     Link link;
 
+    double ridge_of(i64 k) const { return ridge.sizes ? ridge.common * ridge.sizes[k] : ridge.common; }
+    double largest_ridge() const;
     double objective(const double* theta, double* margins) const;
     void gradient(const double* theta, double* margins, double* out) const;
     void residuals(const double* margins, double* residual, double* slopes) const;

@@ -569,20 +569,22 @@ void model_residual(const double* residual, const double* slopes, const double* 
     }
 }
 
+double ridge_of(const Ridge& ridge, i64 k) { return ridge.sizes ? ridge.common * ridge.sizes[k] : ridge.common; }
+
 // out = -ridge theta - sum residual_s z_s
-void negative_gradient(const double* z, i64 stride, i64 dim, const double* residual, i64 n, double ridge,
+void negative_gradient(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
                        const double* theta, double* out) {
-    for (i64 k = 0; k < dim; k++) out[k] = -ridge * theta[k] - dot(residual, z + k * stride, n);
+    for (i64 k = 0; k < dim; k++) out[k] = -ridge_of(ridge, k) * theta[k] - dot(residual, z + k * stride, n);
 }
 
-// The upper triangle of ridge I + sum slopes zz'; `weighted` is room for a row.
-void fill_curvature(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, double ridge, double* weighted,
+// The upper triangle of the ridge + sum slopes zz'; `weighted` is room for a row.
+void fill_curvature(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge, double* weighted,
                     double* curvature) {
     for (i64 k = 0; k < dim; k++) {
         const double* row = z + k * stride;
         for (i64 s = 0; s < n; s += LANES) store(weighted + s, load(slopes + s) * load(row + s));
         for (i64 j = k; j < dim; j++) curvature[k * dim + j] = dot(weighted, z + j * stride, n);
-        curvature[k * dim + k] += ridge;
+        curvature[k * dim + k] += ridge_of(ridge, k);
     }
 }
 

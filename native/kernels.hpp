@@ -15,6 +15,12 @@ namespace duelist {
 inline constexpr i64 LANES = 8;
 inline i64 padded(i64 n) { return (n + LANES - 1) / LANES * LANES; }
 
+// The ridge of every feature: one number times the squared size of the feature, or that number where no sizes are given.
+struct Ridge {
+    double common;
+    const double* sizes = nullptr;
+};
+
 struct FoundPair {
     i64 first, second;
     double value;
@@ -80,9 +86,9 @@ struct Kernels {
     void (*logistic_model)(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
                            double* slopes, double* bends);
     void (*model_residual)(const double* residual, const double* slopes, const double* bends, double* moves, i64 n);
-    void (*negative_gradient)(const double* z, i64 stride, i64 dim, const double* residual, i64 n, double ridge,
+    void (*negative_gradient)(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
                               const double* theta, double* out);
-    void (*fill_curvature)(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, double ridge,
+    void (*fill_curvature)(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge,
                            double* weighted, double* curvature);
 };
 

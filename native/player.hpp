@@ -1,8 +1,8 @@
 // A live policy: a rule, what it knows, and the duels that are out.
 #pragma once
 
+#include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "batch.hpp"
 #include "round.hpp"
@@ -26,7 +26,7 @@ class Player {
 public:
     std::shared_ptr<const Rule> rule;
     std::optional<State> state;  // nothing before the first arms
-    std::unordered_map<i64, Pending> pending;
+    std::map<i64, Pending> pending;
     i64 next_id = 0;
 
     explicit Player(std::shared_ptr<const Rule> rule) : rule(std::move(rule)) {}
@@ -42,7 +42,7 @@ public:
     // The number of a new duel, now pending; -1: no pair may be asked, and nothing has changed.
     i64 ask(const Table& table) {
         Random before = state->random;
-        Decision duel = next_duel(*rule, *state, scratch_, table);
+        Decision duel = awaits_answers() ? next_beside_pending(table) : next_duel(*rule, *state, scratch_, table);
         if (duel.first < 0 || duel.second < 0) {
             state->rounds--;
             state->random = before;
@@ -74,12 +74,7 @@ public:
         i64 deepest = 0;
         for (const Out& duel : out) deepest = std::max(deepest, duel.layer);
         rule->grow(copy, deepest + 1);
-        aside_.memo.forget();
-        if (rule->local() && !out.empty())  // a solve makes the curvature anew: before what is out is counted
-            copy.local_curvature(0, aside_.solver);
-        for (const Out& duel : out)
-            if (duel.share > 0.0 && duel.layer >= 0)
-                copy.expect(duel.layer, duel.difference, duel.share, aside_.solver);
+        expect(copy, out);
         return next_duel(*rule, copy, aside_, table);
     }
 
@@ -93,10 +88,11 @@ public:
     }
 
     // The state that a batch is decided from: all its contexts in the same round. Solves leave no trace in what is known.
-    State for_batch() const {
+    State for_batch() {
         State copy = *state;
         copy.rounds++;
         rule->grow(copy);
+        if (awaits_answers()) expect(copy, waiting());
         return copy;
     }
 
@@ -110,6 +106,44 @@ public:
 
 private:
     Scratch scratch_, aside_;
+
+    static bool will_teach(const Pending& out) { return out.duel.share > 0.0 && out.duel.layer >= 0; }
+
+    bool awaits_answers() const {
+        for (const auto& [number, out] : pending)
+            if (will_teach(out)) return true;
+        return false;
+    }
+
+    // The duels whose answers will teach something, the first asked first.
+    std::vector<Out> waiting() const {
+        std::vector<Out> out;
+        for (const auto& [number, duel] : pending)
+            if (will_teach(duel)) out.push_back({duel.difference.data(), duel.duel.layer, duel.duel.share});
+        return out;
+    }
+
+    // The next round of a policy that waits for answers: it decides as if they had come and taught it nothing but how much is known.
+    Decision next_beside_pending(const Table& table) {
+        rule->prepare(*state, scratch_);  // once here, and not in a copy in every round
+        State copy = *state;
+        expect(copy, waiting());
+        Decision duel = next_duel(*rule, copy, aside_, table);
+        state->rounds++;
+        rule->grow(*state);
+        state->random = copy.random;
+        return duel;
+    }
+
+    void expect(State& copy, const std::vector<Out>& out) {
+        aside_.memo.forget();
+        aside_.memo.walk_layer = -1;
+        if (rule->local() && !out.empty())  // a solve makes the curvature anew: before what is out is counted
+            copy.local_curvature(0, aside_.solver);
+        for (const Out& duel : out)
+            if (duel.share > 0.0 && duel.layer >= 0)
+                copy.expect(duel.layer, duel.difference, duel.share, aside_.solver);
+    }
 };
 
 }  // namespace duelist

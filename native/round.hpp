@@ -15,9 +15,11 @@ inline Decision next_duel(const Rule& rule, State& state, Scratch& scratch, cons
 // The outcome of a decided duel; whether it taught anything.
 inline bool take_in(State& state, Scratch& scratch, const Decision& decided, const Observation& seen, double weight) {
     if (!(decided.share > 0.0) || decided.layer < 0) return false;
-    if (!state.learn(decided.layer, seen, decided.share, weight, scratch.solver)) return false;
-    scratch.memo.learned_in(decided.layer);
-    return true;
+    Learned learned = state.learn(decided.layer, seen, decided.share, weight, scratch.solver);
+    if (learned == Learned::in_all_layers)
+        for (i64 layer = 0; layer < state.n_layers(); layer++) scratch.memo.learned_in(layer);
+    if (learned == Learned::in_its_layer) scratch.memo.learned_in(decided.layer);
+    return learned != Learned::nothing;
 }
 
 }  // namespace duelist

@@ -2,18 +2,83 @@
 
 namespace duelist {
 
-Layer::Layer(i64 dim, double ridge, double prior, double radius)
-    : ridge(ridge), radius(radius), theta(dim), factor(dim * dim), curvature(dim * dim), rows(std::make_shared<Rows>(dim)) {
+Layer::Layer(i64 dim, double ridge, double prior, double radius, const Numbers& sizes)
+    : ridge(ridge), prior(prior), radius(radius), theta(dim), factor(dim * dim), curvature(dim * dim),
+      rows(std::make_shared<Rows>(dim)) {
     for (i64 k = 0; k < dim; k++) {
-        factor[k * dim + k] = std::sqrt(prior);
-        curvature[k * dim + k] = std::sqrt(ridge);
+        factor[k * dim + k] = std::sqrt(prior * sizes[k]);
+        curvature[k * dim + k] = std::sqrt(ridge * sizes[k]);
     }
 }
 
-bool State::learn(i64 number, const Observation& seen, double share, double weight, SolverRoom& room) {
+namespace {
+
+// R'R + diag(added), factored, in the place of R; false, and R as it was, where rounding has left nothing to factor.
+bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
+    Numbers whole(dim * dim);
+    for (i64 i = 0; i < dim; i++)
+        for (i64 j = i; j < dim; j++) {
+            double total = i == j ? added[i] : 0.0;
+            for (i64 k = 0; k <= i; k++) total += factor[k * dim + i] * factor[k * dim + j];
+            whole[i * dim + j] = total;
+        }
+    if (!kernels->cholesky(whole.data(), dim)) return false;
+    factor = std::move(whole);
+    return true;
+}
+
+}  // namespace
+
+void State::resize(const Numbers& squared, SolverRoom& room) {
+    Numbers before = sizes.squared;
+    sizes.squared = squared;
+    for (i64 number = 0; number < n_layers(); number++)
+        online ? resize_summary(layer(number), before, room) : resize_rows(number, room);
+}
+
+// The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes.
+void State::resize_summary(Layer& at, const Numbers& before, SolverRoom& room) {
+    room.fit(dim, 0);
+    Numbers added(dim);
+    auto add = [&](Numbers& factor, double multiple) {
+        for (i64 k = 0; k < dim; k++) added[k] = multiple * (sizes.squared[k] - before[k]);
+        return add_to_diagonal(factor, dim, added);
+    };
+    add(at.factor, at.prior);
+    kernels->multiply(at.curvature.data(), dim, at.theta.data(), room.step.data());
+    if (add(at.curvature, at.ridge)) {
+        kernels->solve_lower(at.curvature.data(), dim, room.step.data());
+        kernels->solve_upper(at.curvature.data(), dim, room.step.data());
+        std::copy_n(room.step.data(), dim, at.theta.data());
+    }
+    at.stale = at.learned > 0.0;
+}
+
+void State::resize_rows(i64 number, SolverRoom& room) {
+    Layer& at = layer(number);
+    Problem p = problem(number);
+    room.fit(dim, p.n);
+    auto factored = [&](const double* weights, double multiple, Numbers& out) {
+        Numbers whole(dim * dim);
+        kernels->fill_curvature(p.z, p.stride, dim, weights, p.n, {multiple, sizes.squared.data()}, room.weighted.data(),
+                                whole.data());
+        if (kernels->cholesky(whole.data(), dim)) out = std::move(whole);
+    };
+    factored(p.mass, at.prior, at.factor);
+    kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, room.margins.data());
+    p.residuals(room.margins.data(), room.residual.data(), room.slopes.data());
+    factored(room.slopes.data(), at.ridge, at.curvature);
+    at.stale = at.learned > 0.0;  // what has learned nothing keeps the radius it was given
+    if (at.stale) at.solved = Solved::outdated;
+}
+
+Learned State::learn(i64 number, const Observation& seen, double share, double weight, SolverRoom& room) {
     room.fit(dim, 0);
     Evidence given{};
-    if (!seen.evidence(dim, share * weight, room.shift.data(), given)) return false;
+    if (!seen.evidence(dim, share * weight, room.shift.data(), given)) return Learned::nothing;
+    Numbers wanted;
+    bool other_sizes = sizes.notice(given.z, dim, weight, wanted);
+    if (other_sizes) resize(wanted, room);
     Layer& at = layer(number);
     double margin = move_with(at.theta.data(), at.curvature.data(), dim, given.z, given.mass, given.wins, link,
                               online ? TO_ROUNDING : GUESS, room);
@@ -30,7 +95,7 @@ bool State::learn(i64 number, const Observation& seen, double share, double weig
     at.learned += weight;
     at.stamp = rounds;
     at.stale = true;
-    return true;
+    return other_sizes ? Learned::in_all_layers : Learned::in_its_layer;
 }
 
 void State::expect(i64 number, const double* difference, double share, SolverRoom& room) {
@@ -83,7 +148,7 @@ double State::width(i64 number, const double* z, SolverRoom& room) const {
 Problem State::problem(i64 number) const {
     const Layer& at = layer(number);
     const Rows& rows = *at.rows;
-    return {rows.z(), rows.stride(), dim, rows.mass(), rows.wins(), rows.padded_count(), at.ridge, link};
+    return {rows.z(), rows.stride(), dim, rows.mass(), rows.wins(), rows.padded_count(), {at.ridge, sizes.squared.data()}, link};
 }
 
 }  // namespace duelist

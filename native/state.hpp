@@ -10,6 +10,7 @@
 
 #include "observation.hpp"
 #include "rows.hpp"
+#include "sizes.hpp"
 #include "tracking.hpp"
 
 namespace duelist {
@@ -18,8 +19,11 @@ inline constexpr i64 MOST_ROUNDS = i64{1} << 53;  // beyond them, counts are no 
 
 enum class Solved : i64 { yes, outdated, unfinished };  // unfinished: the solver gave up, and goes on with the next outcome
 
+enum class Learned { nothing, in_its_layer, in_all_layers };  // all: features have other sizes than was thought
+
 struct Layer {
-    double ridge = 1.0;     // of the estimate
+    double ridge = 1.0;     // of the estimate, in multiples of the squared size of each feature
+    double prior = 1.0;     // precision before the first outcome, in the same multiples
     double radius = 0.0;    // for policies whose radius belongs to the estimate
     double learned = 0.0;   // duels learned from, each counted with its weight
     double residual = 0.0;  // sum of w^2 (o - mu)^2 as the one-pass estimator met them
@@ -29,7 +33,7 @@ struct Layer {
     Numbers theta, factor, curvature;
     std::shared_ptr<Rows> rows;  // shared by copies of a state until one of them learns
 
-    Layer(i64 dim, double ridge, double prior, double radius);
+    Layer(i64 dim, double ridge, double prior, double radius, const Numbers& sizes);
 };
 
 struct State {
@@ -42,18 +46,19 @@ struct State {
     double units = 1.0;  // squared size of a feature, which practical priors are multiples of
     double bound = INF;  // what |theta| is kept within by the one-pass estimator
     double base_ridge = 1.0, base_prior = 1.0;  // what the ridge and the prior precision of every layer are multiples of
+    Sizes sizes;
     std::vector<Layer> layers;
 
-    State(i64 dim, Link link, bool online) : dim(dim), link(link), online(online) {}
+    State(i64 dim, Link link, bool online) : dim(dim), link(link), online(online), sizes(dim) {}
 
     i64 n_layers() const { return static_cast<i64>(layers.size()); }
     Layer& layer(i64 number) { return layers[static_cast<std::size_t>(number)]; }
     const Layer& layer(i64 number) const { return layers[static_cast<std::size_t>(number)]; }
-    void add_layer(double ridge, double prior, double radius) { layers.emplace_back(dim, ridge, prior, radius); }
+    void add_layer(double ridge, double prior, double radius) { layers.emplace_back(dim, ridge, prior, radius, sizes.squared); }
 
-    // One outcome into one estimator; whether it taught anything. `share` is the policy's w^2, `weight` the caller's.
+    // One outcome into one estimator; what it changed. `share` is the policy's w^2, `weight` the caller's.
     // A self-duel carries no information and changes nothing.
-    bool learn(i64 layer, const Observation& seen, double share, double weight, SolverRoom& room);
+    Learned learn(i64 layer, const Observation& seen, double share, double weight, SolverRoom& room);
 
     // A duel that is out counts in the precision and the curvature, at the present estimate, as if it were answered.
     void expect(i64 layer, const double* difference, double share, SolverRoom& room);
@@ -67,8 +72,15 @@ struct State {
     // the one kept by rank-one updates, each with the slope at the estimate of its round.
     const double* local_curvature(i64 layer, SolverRoom& room);
 
+    // Other sizes of features: ridge and prior change with them, and what follows from the data is made anew.
+    void resize(const Numbers& squared, SolverRoom& room);
+
     double width(i64 layer, const double* z, SolverRoom& room) const;
     Problem problem(i64 layer) const;
+
+private:
+    void resize_summary(Layer& at, const Numbers& before, SolverRoom& room);
+    void resize_rows(i64 layer, SolverRoom& room);
 };
 
 }  // namespace duelist

@@ -91,7 +91,7 @@ double preconditioned_step(const Problem& p, const double* slopes, const double*
         kernels->margins(p.z, p.stride, dim, along.data(), p.n, along_rows.data());
         for (i64 s = 0; s < p.n; s++) along_rows[s] *= slopes[s];
         for (i64 k = 0; k < dim; k++)
-            product[k] = p.ridge * along[k] + kernels->dot(along_rows.data(), p.z + k * p.stride, p.n);
+            product[k] = p.ridge_of(k) * along[k] + kernels->dot(along_rows.data(), p.z + k * p.stride, p.n);
         double size = square / kernels->dot(along.data(), product.data(), dim);
         for (i64 k = 0; k < dim; k++) {
             step[k] += size * along[k];
@@ -191,7 +191,7 @@ void one_pass(const Problem& p, double* theta) {
     SolverRoom room;
     room.fit(p.dim, 0);
     Numbers curvature(p.dim * p.dim), row(p.dim);
-    for (i64 k = 0; k < p.dim; k++) curvature[k * p.dim + k] = std::sqrt(p.ridge);
+    for (i64 k = 0; k < p.dim; k++) curvature[k * p.dim + k] = std::sqrt(p.ridge_of(k));
     for (i64 s = 0; s < p.n; s++) {
         if (!(p.mass[s] > 0.0)) continue;
         for (i64 k = 0; k < p.dim; k++) row[k] = p.z[k * p.stride + s];

@@ -43,7 +43,7 @@ def fit_mle(
     differences: ArrayLike,
     outcomes: ArrayLike,
     weights: ArrayLike | None = None,
-    ridge: float = 1.0,
+    ridge: float | ArrayLike = 1.0,
     link: str | Link = "logistic",
     solver: str = "newton",
     *,
@@ -97,9 +97,11 @@ def fit_mle(
     z, mass, wins = _check_rows(differences, outcomes, weights)
     dim = z.shape[0]
     name = get_link(link).name
-    _check_settings(ridge, solver, tolerance, max_iterations)
+    _check_settings(solver, tolerance, max_iterations)
     theta = _check_start(start, dim)
-    rows = (z, mass, wins, float(ridge), name)
+    root, common = _common_ridge(ridge, dim)
+    z, theta = z / root[:, None], theta * root
+    rows = (z, mass, wins, common, name)
     if tolerance is None:
         slope_at_zero = np.linalg.norm(native.gradient(*rows, np.zeros(dim)))
         tolerance = 1e-16 if solver == "newton" else max(1e-10 * float(slope_at_zero), 1e-12)
@@ -109,7 +111,7 @@ def fit_mle(
     if solver == "online":
         status = _ONE_PASS
     size = float(np.linalg.norm(native.gradient(*rows, theta)))
-    return Fit(theta, status == _CONVERGED, _ADVICE[status], iterations, size, solver)
+    return Fit(theta / root, status == _CONVERGED, _ADVICE[status], iterations, size, solver)
 
 
 def _check_rows(
@@ -152,10 +154,15 @@ def _check_start(start: ArrayLike | None, dim: int) -> Floats:
     return theta
 
 
-def _check_settings(ridge: float, solver: str, tolerance: float | None, max_iterations: int | None) -> None:
-    value = finite_floats("ridge", ridge, "a positive finite number")
-    if value.shape != () or not value > 0.0:
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number")
+def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
+    """Factors of the features after which they all have one ridge, and that ridge."""
+    value = finite_floats("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
+    if value.shape not in ((), (dim,)) or not (value > 0.0).all():
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, or one for each of the {dim} features")
+    return (np.ones(dim), float(value)) if value.shape == () else (np.sqrt(value), 1.0)
+
+
+def _check_settings(solver: str, tolerance: float | None, max_iterations: int | None) -> None:
     check_choice("solver", solver, SOLVERS)
     if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
         raise InvalidInput(f"tolerance is {tolerance!r}; give a positive finite number, or None")

@@ -5,7 +5,7 @@ with gap g = (x_i - x_j) . theta is ruled out when
 
     g^2 / w^2 + 2 log(2 Phi(g / w)) > log(w_0^2 / w^2) + 2 log((K - 1) / delta),
 
-where w = |x_i - x_j|_{H^-1} and w_0 = |x_i - x_j| / sqrt(ridge). Half of the left side minus half of the logarithm of w_0^2 / w^2 is
+where w = |x_i - x_j|_{H^-1} and w_0 is the same before any vote, when H was the ridge. Half of the left side minus half of the logarithm of w_0^2 / w^2 is
 the logarithm of the likelihood of "i is better than j", mixed over N(0, w_0^2) cut at zero, against "they are equal" (the normal
 mixture of Robbins 1970, one-sided): where j is as good as i it reaches (K - 1) / delta, in whichever round
 one looks, with probability at most delta / (K - 1). So one may look after every vote and stop when all others are
@@ -78,8 +78,8 @@ def check_delta(delta: float) -> float:
     return float(delta)
 
 
-def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> Recommendation:
-    """See the module; `arms` (n_arms, dim), `curvature` H, `ridge` the part of H that was there before any vote."""
+def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float = 0.05) -> Recommendation:
+    """See the module; `arms` (n_arms, dim), `curvature` H, `ridge` the part of H that was there before any vote, or its diagonal."""
     delta = check_delta(delta)
     seen = _look(arms, theta, curvature, ridge, delta)
     order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
@@ -89,7 +89,7 @@ def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delt
     )
 
 
-def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> int | None:
+def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float = 0.05) -> int | None:
     """The best arm if all others are ruled out, else None: what to ask after every vote, without the rest."""
     seen = _look(arms, theta, curvature, ridge, check_delta(delta))
     return seen.best if seen.kept.sum() == 1 else None
@@ -104,12 +104,12 @@ class _Look:
     kept: NDArray[np.bool_]
 
 
-def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float) -> _Look:
+def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float) -> _Look:
     utilities = arms @ theta
     best = int(np.argmax(utilities))
     whitened = solve_triangular(cholesky(curvature), arms.T, trans="T").T
     squares = np.square(whitened - whitened[best]).sum(axis=1)
-    prior = np.square(arms - arms[best]).sum(axis=1) / ridge
+    prior = (np.square(arms - arms[best]) / ridge).sum(axis=1)
     gaps = utilities[best] - utilities
     kept = not_ruled_out(gaps, squares, prior, delta)
     kept[best] = True

@@ -18,7 +18,7 @@ from duelist import native
 from duelist.domain import Duel
 from duelist.engine.layered_policy import LayeredPolicy
 from duelist.engine.native_policy import Batch, Beginning, LocalCurvature, NativePolicy
-from duelist.engine.radius_policy import RadiusPolicy
+from duelist.engine.radius_policy import RadiusPolicy, common_size
 from duelist.engine.seeds import seed_words
 from duelist.engine.snapshots import is_older_snapshot
 
@@ -30,6 +30,7 @@ __all__ = [
     "NativePolicy",
     "RadiusPolicy",
     "code_stamp",
+    "common_size",
     "is_older_snapshot",
     "seed_words",
 ]

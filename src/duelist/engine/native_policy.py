@@ -44,15 +44,17 @@ class Beginning(NamedTuple):
     """What a state starts from, learned from the first arms."""
 
     ridge: float
-    """Of the estimate."""
+    """Of the estimate, in multiples of `sizes`."""
     prior: float
-    """Precision before the first duel."""
+    """Precision before the first duel, in the same multiples."""
     kappa: float = 1.0
     """Smallest slope of the link."""
     units: float = 1.0
     """Squared size of a feature."""
     bound: float = np.inf
     """What |theta| is kept within by the one-pass estimator."""
+    sizes: Floats | None = None
+    """Squared size of each feature, 0 where the first arms do not tell; it follows what is learned. None: 1 for good."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ class NativePolicy(Policy):
     link
         "logistic", "probit" or "exponential".
     ridge
-        Ridge of the estimate, in the units of the features. None: `practical_ridge` times the mean variance of a
-        feature over the first arms shown, so that the rule does not depend on the units.
+        Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
+        times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
+        arms of later duels turn out to be of another size, the ridge follows (`native/sizes.hpp` has the rule).
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a
         round costs the same however long the run; with changing arms the cost and the memory of a
@@ -134,15 +137,17 @@ class NativePolicy(Policy):
         """The numbers that the rule reads, by name."""
         return {}
 
-    def beginning(self, variance: float, reach: float) -> Beginning:
-        """What to start from, given the mean variance of a feature and the largest distance of an arm from the centre."""
-        ridge = self._ridge(variance)
-        return Beginning(ridge, ridge)
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
+        """What to start from, given the variance of each feature and the largest distance of an arm from the centre."""
+        if self.ridge is not None:
+            return Beginning(float(self.ridge), float(self.ridge))
+        ridge = self.practical_ridge_in(len(variances))
+        return Beginning(ridge, ridge, sizes=variances)
 
-    def _ridge(self, variance: float) -> float:
-        """As given, or in proportion to the variance of the features."""
-        # A single arm, or equal arms, say nothing about units: fall back on one.
-        return self.practical_ridge * (variance if variance > 0.0 else 1.0) if self.ridge is None else float(self.ridge)
+    @classmethod
+    def practical_ridge_in(cls, dim: int) -> float:
+        """The default ridge of a feature of unit variance among so many."""
+        return cls.practical_ridge
 
     def make_rule(self) -> Any:
         """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
@@ -153,9 +158,10 @@ class NativePolicy(Policy):
     def first_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
         start = self.beginning(*native.spread(arms))
+        sizes = None if start.sizes is None else np.ascontiguousarray(start.sizes, np.float64)
         return native.new_state(
             dim=arms.shape[1], link=self.link, online=self.online_, words=words,
-            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior,
+            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior, sizes=sizes,
         )  # fmt: skip
 
     # -- the contract --------------------------------------------------------------------
@@ -395,9 +401,10 @@ class NativePolicy(Policy):
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
     @property
-    def pooled_ridge_(self) -> float:
-        """The ridge under the votes of all layers together."""
-        return float(self._fitted().state.arrays()["ridge"][0])
+    def pooled_ridge_(self) -> Floats:
+        """The ridge of every feature under the votes of all layers together."""
+        arrays = self._fitted().state.arrays()
+        return np.asarray(arrays["ridge"][0] * arrays["sizes"])
 
     def recommend(self, arms: ArrayLike, delta: float = 0.05) -> Recommendation:
         """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.

@@ -36,6 +36,7 @@ def converted(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, N
         "scalars": np.array([kappa, units, bound, ridge, prior]),
         "rounds": old["rounds"],
         **{name: old[name] for name in ("ridge", "radius", "learned", "residual", "theta", "factor", "curvature")},
+        **_one_size(old, dim, prior / ridge),
         "solved": np.zeros_like(old["dirty"]) if policy.online_ else old["dirty"],
         "stale": old["stale"],
         "stamp": old["stamp"],
@@ -43,4 +44,16 @@ def converted(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, N
         "z": np.ascontiguousarray(old["z"][:, order].T),
         "mass": old["mass"][order],
         "wins": old["wins"][order],
+    }
+
+
+def _one_size(old: dict[str, NDArray[Any]], dim: int, prior: float) -> dict[str, NDArray[Any]]:
+    """One ridge for all features, for good, as it was then."""
+    return {
+        "prior": prior * old["ridge"],
+        "sizes": np.ones(dim),
+        "size_sum": np.zeros(dim),
+        "size_largest": np.zeros(dim),
+        "size_unknown": np.zeros(dim, np.int64),
+        "size_stretch": np.array([0.0, 4.0, 0.0]),
     }

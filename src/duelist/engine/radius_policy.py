@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from duelist.arrays import check_positive, check_probability, is_number
+from duelist.arrays import Floats, check_positive, check_probability, is_number
 from duelist.engine.native_policy import Beginning, NativePolicy
 from duelist.errors import InvalidInput
 from duelist.links import get_link
@@ -15,6 +15,12 @@ RADIUS_NAMES: Final = ("practical", "theory", "experiment")
 THEORY, SHAPE, CONSTANT = range(3)
 EXPERIMENT_MULTIPLIER: Final = 2.0
 """The multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
+
+
+def common_size(variances: Floats) -> float:
+    """The mean variance of a feature, or one where no arms differ."""
+    mean = float(variances.mean())
+    return mean if mean > 0.0 else 1.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,11 +81,16 @@ class RadiusPolicy(NativePolicy):
         kind, factor = self._kind_and_factor()
         return {"horizon": self.horizon or 0, "kind": kind, "factor": factor, "delta": self.delta}
 
-    def beginning(self, variance: float, reach: float) -> Beginning:
-        """Precision and estimate with the same ridge."""
-        theory = self.radius == "theory"
-        ridge, kappa = self._ridge(variance), self._kappa(reach) if theory else 1.0
-        return Beginning(ridge, ridge, kappa, bound=self.theta_bound if theory else float("inf"))
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
+        """Precision and estimate with the same ridge; the published radius has one ridge for all features."""
+        if self.radius != "theory":
+            return super().beginning(variances, reach)
+        ridge = self._common_ridge(variances)
+        return Beginning(ridge, ridge, self._kappa(reach), bound=self.theta_bound)
+
+    def _common_ridge(self, variances: Floats) -> float:
+        """As given, or in proportion to the mean variance of a feature; equal arms say nothing about units."""
+        return self.practical_ridge * common_size(variances) if self.ridge is None else float(self.ridge)
 
     def _kind_and_factor(self) -> tuple[int, float]:
         if self.radius == "theory":

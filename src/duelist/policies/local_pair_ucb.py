@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from duelist.arrays import Floats
 from duelist.engine import Beginning, LocalCurvature, RadiusPolicy
 
 _SMALLEST_UNITS: Final = 1e-300
@@ -61,6 +62,6 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     practical_multiplier: ClassVar[float] = 1.4
     takes_experiment: ClassVar[str] = "belongs to the comparators"
 
-    def beginning(self, variance: float, reach: float) -> Beginning:
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
         """For the published radius, also the largest difference that the first arms allow."""
-        return super().beginning(variance, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))
+        return super().beginning(variances, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))

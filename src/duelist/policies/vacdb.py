@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from duelist.arrays import Floats, check_choice, check_probability, is_whole
-from duelist.engine import Beginning, LayeredPolicy
+from duelist.engine import Beginning, LayeredPolicy, common_size
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 
@@ -119,13 +119,15 @@ class VACDB(LayeredPolicy):
             "first_layer": self.first_layer,
         }
 
-    def beginning(self, variance: float, reach: float) -> Beginning:
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
         """Layer l starts with 4^-l of this ridge and prior."""
-        theory = self.radius == "theory"
-        kappa = self._kappa(reach) if theory or self.kappa else get_link(self.link).max_slope
-        units = 1.0 if theory or not variance > 0.0 else variance
-        rho = kappa if theory and self.ridge is None else self._ridge(variance)
-        return Beginning(rho, units, kappa, units, self.theta_bound if theory else float("inf"))
+        if self.radius == "theory":
+            kappa = self._kappa(reach)
+            return Beginning(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
+        kappa = self._kappa(reach) if self.kappa else get_link(self.link).max_slope
+        if self.ridge is None:
+            return Beginning(self.practical_ridge, 1.0, kappa, sizes=variances)
+        return Beginning(self.ridge, common_size(variances), kappa)
 
     @property
     def layer_radii_(self) -> Floats:
@@ -134,6 +136,6 @@ class VACDB(LayeredPolicy):
         return np.array([player.radius(layer) for layer in range(len(player.learned))])
 
     @property
-    def pooled_ridge_(self) -> float:
+    def pooled_ridge_(self) -> Floats:
         """That of layer 1, wherever the layers start."""
-        return float(4.0 ** (self.first_layer - 1) * super().pooled_ridge_)
+        return np.asarray(4.0 ** (self.first_layer - 1) * super().pooled_ridge_)

@@ -4,17 +4,18 @@ A vote about the pair (x, y) is a row (z, o, W): the difference z = x - y, the o
 1/2 a tie), and the mass W with which it counts, the policy's w^2 times the weight it was told with. With mu the link, the exact
 estimate is the root of the papers' equation
 
-    ridge theta + sum W (mu(z . theta) - o) z = 0,
+    diag(ridge) theta + sum W (mu(z . theta) - o) z = 0,
 
-which is where the convex function  ridge/2 |theta|^2 + sum W (M(z . theta) - o z . theta)  with M' = mu is least.
+which is where the convex function  1/2 sum ridge_k theta_k^2 + sum W (M(z . theta) - o z . theta)  with M' = mu is least.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,8 @@ class Row:
     mass: float
 
 
-def estimate(link: str, ridge: float, rows: list[Row], dim: int, start: Floats | None = None) -> Floats:
-    """The root of ridge theta + sum W (mu(z . theta) - o) z = 0, by Newton's method with a line search."""
+def estimate(link: str, ridge: Floats, rows: list[Row], dim: int, start: Floats | None = None) -> Floats:
+    """The root of diag(ridge) theta + sum W (mu(z . theta) - o) z = 0, by Newton's method with a line search."""
     theta = np.zeros(dim) if start is None else start
     if not rows:
         return theta
@@ -76,7 +77,7 @@ def estimate(link: str, ridge: float, rows: list[Row], dim: int, start: Floats |
 
     def loss(theta: Floats) -> float:
         v = z @ theta
-        return float(0.5 * ridge * theta @ theta + mass @ (link_potential(link, v) - outcome * v))
+        return float(0.5 * ridge @ theta**2 + mass @ (link_potential(link, v) - outcome * v))
 
     def newton(theta: Floats) -> tuple[Floats, float]:
         """The step to subtract, and by twice how much a quadratic would fall along it."""
@@ -100,14 +101,14 @@ def estimate(link: str, ridge: float, rows: list[Row], dim: int, start: Floats |
     return theta
 
 
-def curvature(link: str, ridge: float, rows: list[Row], theta: Floats) -> Floats:
-    """H = ridge I + sum W mu'(z . theta) zz'"""
+def curvature(link: str, ridge: Floats, rows: list[Row], theta: Floats) -> Floats:
+    """H = diag(ridge) + sum W mu'(z . theta) zz'"""
     z = np.array([row.z for row in rows]).reshape(len(rows), len(theta))
     return _curvature(link, ridge, z, np.array([row.mass for row in rows]), theta)
 
 
-def _curvature(link: str, ridge: float, z: Floats, mass: Floats, theta: Floats) -> Floats:
-    return np.asarray(ridge * np.eye(len(theta)) + (z.T * (mass * link_slope(link, z @ theta))) @ z)
+def _curvature(link: str, ridge: Floats, z: Floats, mass: Floats, theta: Floats) -> Floats:
+    return np.asarray(np.diag(ridge) + (z.T * (mass * link_slope(link, z @ theta))) @ z)
 
 
 def squared_residual(link: str, row: Row, theta: Floats) -> float:
@@ -120,11 +121,18 @@ def squared_residual(link: str, row: Row, theta: Floats) -> float:
 
 
 class Estimator(ABC):
-    """The estimate from some votes, with its precision Sigma = prior I + sum W zz' and its curvature H."""
+    """The estimate from some votes, with its precision Sigma = prior diag(sizes) + sum W zz' and its curvature H.
 
-    def __init__(self, link: str, dim: int, ridge: float, prior: float, bound: float = math.inf) -> None:
-        self.link, self.dim, self.ridge, self.bound = link, dim, ridge, bound
-        self.precision = prior * np.eye(dim)
+    The ridge of the estimate is `ridge` times the size of each feature, too.
+    """
+
+    def __init__(self, link: str, sizes: Floats, ridge: float, prior: float, bound: float = math.inf) -> None:
+        self.link, self.dim, self.bound = link, len(sizes), bound
+        self.multiples = ridge, prior
+        self.ridge = ridge * sizes
+        self.precision = np.diag(prior * sizes)
+        self.expected = np.zeros((self.dim, self.dim))
+        """What duels that are out will add to the curvature, if the estimate stays where it is."""
         self.count = 0.0
         """The votes learned, each counted with the weight it was told with."""
 
@@ -132,6 +140,19 @@ class Estimator(ABC):
         """Take in one vote."""
         self.precision = self.precision + row.mass * np.outer(row.z, row.z)
         self.count += weight
+
+    def expecting(self, z: Floats, share: float) -> Self:
+        """What will be known when a duel that is out is answered, whatever the answer: only how much, not what."""
+        later = copy.copy(self)
+        later.precision = self.precision + share * np.outer(z, z)
+        later.expected = self.expected + share * link_slope(self.link, z @ self.theta) * np.outer(z, z)
+        return later
+
+    def resize(self, sizes: Floats) -> None:
+        """Let features have other sizes: ridge and prior change with them."""
+        ridge, prior = self.multiples
+        self.precision = self.precision + prior / ridge * np.diag(ridge * sizes - self.ridge)
+        self.ridge = ridge * sizes
 
     @property
     @abstractmethod
@@ -141,7 +162,7 @@ class Estimator(ABC):
     @property
     @abstractmethod
     def curvature(self) -> Floats:
-        """H = ridge I + sum W mu'(z . theta) zz'"""
+        """H = diag(ridge) + sum W mu'(z . theta) zz'"""
 
     @property
     @abstractmethod
@@ -163,6 +184,11 @@ class Exact(Estimator):
         self.rows.append(row)
         self._solved = False
 
+    def resize(self, sizes: Floats) -> None:
+        """Let features have other sizes, and solve again."""
+        super().resize(sizes)
+        self._solved = False
+
     @property
     def theta(self) -> Floats:
         """The root of the equation over all votes."""
@@ -174,7 +200,7 @@ class Exact(Estimator):
     @property
     def curvature(self) -> Floats:
         """H at the estimate."""
-        return curvature(self.link, self.ridge, self.rows, self.theta)
+        return curvature(self.link, self.ridge, self.rows, self.theta) + self.expected
 
     @property
     def residuals(self) -> float:
@@ -194,7 +220,7 @@ class Online(Estimator):
 
     def __init__(self, *settings: Any, **more: Any) -> None:
         super().__init__(*settings, **more)
-        self._theta, self._curvature, self._residuals = np.zeros(self.dim), self.ridge * np.eye(self.dim), 0.0
+        self._theta, self._curvature, self._residuals = np.zeros(self.dim), np.diag(self.ridge), 0.0
 
     def learn(self, row: Row, weight: float) -> None:
         """Take in one vote."""
@@ -214,6 +240,13 @@ class Online(Estimator):
             self._theta = projected(self._theta, self._curvature, self.bound)
         self._residuals += squared_residual(self.link, row, self._theta)
 
+    def resize(self, sizes: Floats) -> None:
+        """Let features have other sizes: only the ridge under the quadratic that stands for the votes changes."""
+        pull, before = self._curvature @ self._theta, self.ridge
+        super().resize(sizes)
+        self._curvature = self._curvature + np.diag(self.ridge - before)
+        self._theta = np.linalg.solve(self._curvature, pull)
+
     @property
     def theta(self) -> Floats:
         """The estimate after the last vote."""
@@ -222,7 +255,7 @@ class Online(Estimator):
     @property
     def curvature(self) -> Floats:
         """H, in which every vote has the slope of its round."""
-        return self._curvature
+        return self._curvature + self.expected
 
     @property
     def residuals(self) -> float:
@@ -247,6 +280,50 @@ def _root(function: Any, one_end: float, other_end: float) -> float:
 
 
 ESTIMATORS: dict[str, type[Exact | Online]] = {"exact": Exact, "online": Online}
+
+# -- the sizes of features ----------------------------------------------------------------
+
+FACTOR = 8.0
+
+
+class Sizes:
+    """The squared size of each feature, which ridge and prior are multiples of.
+
+    At first, a feature's variance over the first arms. With `follow`, what is learned is watched in stretches of 4, 8, 16, ...
+    votes, where half the squared differences are, on average, the variance of the arms behind them: after a stretch, a
+    feature takes their mean if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it.
+    A feature in which no arms have differed has size 1, and then half the square of its first difference.
+    """
+
+    def __init__(self, arms: Floats, *, follow: bool) -> None:
+        self.follow = follow
+        variances = arms.var(axis=0)
+        self.unknown = variances == 0.0
+        self.squared = np.where(self.unknown, 1.0, variances) if follow else np.ones(arms.shape[1])
+        self.length = 4.0
+        self.votes: list[tuple[Floats, float]] = []
+
+    def notice(self, z: Floats, weight: float) -> bool:
+        """One more vote, before it is learned; whether sizes have changed."""
+        if not self.follow:
+            return False
+        before = self.squared
+        half = 0.5 * z**2
+        first = self.unknown & (half > 0.0)
+        self.squared = np.where(first, half, self.squared)
+        self.unknown = self.unknown & ~first
+        self.votes.append((half, weight))
+        if sum(weight for _, weight in self.votes) >= self.length:
+            self._end_stretch()
+        return not np.array_equal(before, self.squared)
+
+    def _end_stretch(self) -> None:
+        halves, weights = np.array([half for half, _ in self.votes]), np.array([weight for _, weight in self.votes])
+        mean, largest = weights @ halves / weights.sum(), halves.max(axis=0)
+        moved = (mean > 0.0) & ((mean >= FACTOR * self.squared) | (FACTOR * largest < self.squared))
+        self.squared = np.where(moved, mean, self.squared)
+        self.votes, self.length = [], 2.0 * self.length
+
 
 # -- arms --------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from duelist.reference.estimation import (
     Estimator,
     Floats,
     Row,
+    Sizes,
     horizon_in,
     link_slope,
     mean_variance,
@@ -71,7 +72,13 @@ class Reference(Policy):
 
     def start(self, arms: Floats) -> None:
         """Settings that depend on the first arms."""
-        self.ridge_ = self.ridge if self.ridge is not None else self.practical_ridge * mean_variance(arms)
+        self.sizes_ = Sizes(arms, follow=self.ridge is None)
+        self.ridge_ = self.ridge if self.ridge is not None else self.practical_ridge_in(arms.shape[1])
+
+    @classmethod
+    def practical_ridge_in(cls, dim: int) -> float:
+        """The default ridge of a feature of unit variance among so many."""
+        return cls.practical_ridge
 
     def new_layer(self, number: int) -> Estimator:
         """An estimator that has learned nothing; Sigma and the estimate share one ridge."""
@@ -80,6 +87,11 @@ class Reference(Policy):
     def absorb(self, number: int, row: Row, weight: float) -> None:
         """Let a layer take in a vote."""
         self.layer(number).learn(row, weight)
+
+    def resize(self) -> None:
+        """Let all layers know that features have other sizes than was thought."""
+        for layer in self.layers_.values():
+            layer.resize(self.sizes_.squared)
 
     # -- ask and tell --------------------------------------------------------------------
 
@@ -98,9 +110,20 @@ class Reference(Policy):
         if self.dim_ is None:
             self.start(arms)
             self.dim_ = arms.shape[1]
+        known = self.expect_pending()
         choice = self.choose(arms, allowed)
         self.rounds_ += 1
+        self.layers_ |= known
         return choice
+
+    def expect_pending(self) -> dict[int, Estimator]:
+        """Count duels that are out as if they were answered, so that the next one is about something else; what is known really."""
+        known = {}
+        for out in self._pending.values():
+            if out.share > 0.0 and out.z.any():
+                known.setdefault(out.layer, self.layer(out.layer))
+                self.layers_[out.layer] = self.layer(out.layer).expecting(out.z, out.share)
+        return known
 
     def follow(self, arms: Any, choice: Choice, pair: Pair | None = None) -> Duel:
         """The duel of a decision, or of another `pair` where rounding, not the rule, decides between the two."""
@@ -115,6 +138,8 @@ class Reference(Policy):
         outcome, weight = check_outcome(outcome), check_weight(weight)
         told = self._take(duel)
         if told.share > 0.0 and told.z.any():  # an arm that met itself teaches nothing
+            if self.sizes_.notice(told.z, weight):
+                self.resize()
             self.absorb(told.layer, Row(told.z, outcome, told.share * weight), weight)
 
     def forget(self, duel: Duel | int) -> None:
@@ -157,7 +182,7 @@ class Reference(Policy):
 
     def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
         """An estimator of the kind that the settings ask for."""
-        return ESTIMATORS[self.estimator](self.link, self.dim_, ridge, prior)
+        return ESTIMATORS[self.estimator](self.link, self.sizes_.squared, ridge, prior)
 
     def look(self, arms: Floats) -> tuple[Floats, Floats]:
         """Utilities and widths in Sigma^-1, for a policy without layers."""
@@ -185,6 +210,9 @@ class RadiusReference(Reference):
     def start(self, arms: Floats) -> None:
         """kappa: the smallest slope of the link over |v| <= 2 A S, with A the reach of the first arms."""
         super().start(arms)
+        if self.radius == "theory":  # as published: one ridge for all features
+            self.sizes_ = Sizes(arms, follow=False)
+            self.ridge_ = self.ridge or self.practical_ridge * mean_variance(arms)
         self.kappa_ = self.kappa or float(link_slope(self.link, 2.0 * reach(arms) * self.theta_bound))
 
     def new_estimator(self, *, ridge: float, prior: float) -> Estimator:

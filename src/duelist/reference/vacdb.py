@@ -41,10 +41,13 @@ class VACDB(RadiusReference):
         super().start(arms)
         self.largest_slope_ = float(link_slope(self.link, 0.0))
         self.radii_: dict[int, float] = {}
+        self.learned_before_: dict[int, int] = {}
+        """The first round after a layer's last vote."""
         if self.radius == "theory":
             self.unit_, self.rho_ = 1.0, self.ridge or self.kappa_
         else:
-            self.unit_, self.rho_ = mean_variance(arms), self.ridge_
+            self.unit_ = 1.0 if self.ridge is None else mean_variance(arms)
+            self.rho_ = self.ridge_
             self.kappa_ = self.kappa or self.largest_slope_
 
     def new_layer(self, ell: int) -> Estimator:
@@ -86,11 +89,18 @@ class VACDB(RadiusReference):
     def absorb(self, ell: int, row: Row, weight: float) -> None:
         """Lines 19 to 22: Sigma, the estimate and the radius of the layer that learned; the others stay as they are."""
         super().absorb(ell, row, weight)  # lines 19 and 20
+        self.learned_before_[ell] = self.t
         self.radii_[ell] = self.scaled(self.published_beta(ell))  # line 21
+
+    def resize(self) -> None:
+        """Other sizes of features move the estimates, and so the variance in the radii."""
+        super().resize()
+        for ell in self.learned_before_:
+            self.radii_[ell] = self.scaled(self.published_beta(ell))
 
     def published_beta(self, ell: int) -> float:
         """The paper's equation for beta of layer l in round t."""
-        t, kappa, layer = self.t, self.kappa_, self.layer(ell)
+        t, kappa, layer = self.learned_before_[ell], self.kappa_, self.layer(ell)
         L = max(1, math.ceil(round(math.log2(1.0 / self.finest()), 9))) + 1 - self.first_layer
         log, log_next = math.log(4.0 * t**2 * L / self.delta), math.log(4.0 * (t + 1) ** 2 * L / self.delta)
         high = 2.0**ell >= 64.0 * (self.largest_slope_ / kappa) * math.sqrt(log_next)
