@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier street clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -104,6 +104,10 @@ bench-raters: install postgres
 bonus: install
 	$(BIN)/python -m pip install --quiet numba
 	$(BIN)/python -m benchmarks.bonus
+
+# Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
+street: install
+	$(BIN)/python -m benchmarks.street $(STREET)
 
 clean:
 	rm -rf out build dist

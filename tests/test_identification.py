@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 import duelist as dl
-from duelist.identification import DRAWS, recommend
+from duelist.identification import DRAWS, Known, not_ruled_out, recommend, utility_tolerance
 from duelist.paper.stopping import race
 
 SURE = ("BestArmPair", "UniformPair", "ThompsonPair", "MaxPairUCB", "MaxInP")
@@ -35,7 +35,7 @@ def mixed_likelihood_ratio(gap, square, prior):
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
 def test_candidates_are_those_inside_the_boundary(seed, delta):
     arms, theta, curvature = instance(seed)
-    found = recommend(arms, theta, curvature, 1.0, delta)
+    found = recommend(arms, Known(theta, curvature, 1.0), delta)
     u = arms @ theta
     best = int(u.argmax())
     inverse = np.linalg.inv(curvature)
@@ -53,22 +53,23 @@ def test_candidates_are_those_inside_the_boundary(seed, delta):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_probability_of_two_arms_is_that_of_a_normal(seed):
     arms, theta, curvature = instance(seed, n_arms=2)
-    found = recommend(arms, 0.1 * theta, curvature, 1.0, 1e-9)
+    found = recommend(arms, Known(0.1 * theta, curvature, 1.0), 1e-9)
     z = arms[found.best] - arms[1 - found.best]
     exact = stats.norm.cdf(z @ theta * 0.1 / np.sqrt(z @ np.linalg.inv(curvature) @ z))
     assert abs(found.probability - exact) < 6.0 * np.sqrt(exact * (1.0 - exact) / DRAWS)
 
 
-def test_equal_arms_share_the_probability_and_are_never_ruled_out():
+def test_equal_arms_are_named_together():
     arms = np.array([[1.0, 0.0], [1.0, 0.0], [-50.0, 0.0]])
-    found = recommend(arms, np.array([1.0, 0.0]), 100.0 * np.eye(2), 1.0)
-    assert found.candidates == (0, 1)
-    assert found.probability == 0.5
-    assert not found.decided
+    found = recommend(arms, Known(np.array([1.0, 0.0]), 100.0 * np.eye(2), 1.0))
+    assert (found.candidates, found.best, found.alike) == ((0, 1), 0, (1,))
+    assert found.probability == 1.0
+    assert found.decided
+    assert "arm 0 and arm 1 are best, being alike" in str(found)
 
 
 def test_a_single_arm_is_best():
-    found = recommend(np.ones((1, 2)), np.zeros(2), np.eye(2), 1.0)
+    found = recommend(np.ones((1, 2)), Known(np.zeros(2), np.eye(2), 1.0))
     assert (found.best, found.probability, found.interval, found.decided) == (0, 1.0, (0.0, 0.0), True)
     assert "all others are ruled out" in str(found)
 
@@ -76,7 +77,7 @@ def test_a_single_arm_is_best():
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1, "0.1", True, np.nan])
 def test_an_impossible_error_rate_is_refused(delta):
     with pytest.raises(dl.InvalidInput, match="delta is"):
-        recommend(np.eye(2), np.zeros(2), np.eye(2), 1.0, delta)
+        recommend(np.eye(2), Known(np.zeros(2), np.eye(2), 1.0), delta)
 
 
 @pytest.mark.parametrize("name", dl.policies.POLICIES)
@@ -111,3 +112,83 @@ def test_stopping_is_wrong_no_more_often_than_it_says():
     found = race({"uniform": dl.UniformPair()}, 60, 0.2, 11, lambda _done, _total: None)["uniform"]
     assert found.wrong <= stats.binom.isf(1e-3, 60, 0.2)
     assert found.undecided < 30
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("tolerance", [0.05, 0.5])
+def test_a_tolerance_is_a_lead_that_everybody_is_given(seed, tolerance):
+    arms, theta, curvature = instance(seed)
+    found = recommend(arms, Known(theta, curvature, 1.0), 0.05, tolerance)
+    u = arms @ theta
+    best, inverse = int(u.argmax()), np.linalg.inv(curvature)
+    differences = arms[best] - arms
+    squares, priors = np.einsum("jk,kl,jl->j", differences, inverse, differences), np.square(differences).sum(axis=1)
+    inside = [
+        j
+        for j in range(len(arms))
+        if j == best
+        or mixed_likelihood_ratio(u[best] - u[j] + tolerance, squares[j], priors[j]) <= (len(arms) - 1) / 0.05
+    ]
+    assert sorted(found.candidates) == inside
+
+
+@pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])
+def test_a_tolerance_in_chances(link):
+    v = utility_tolerance(0.03, "chance", link)
+    assert dl.get_link(link).mean(v) == pytest.approx(0.53, abs=1e-12)
+    assert utility_tolerance(0.03, "utility", link) == 0.03
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "unit"), [(-0.1, "utility"), (0.5, "chance"), (np.nan, "utility"), (0.1, "votes"), (True, "chance")]
+)
+def test_a_tolerance_that_makes_no_sense_is_refused(tolerance, unit):
+    with pytest.raises(dl.InvalidInput, match=r"tolerance is|unit is"):
+        utility_tolerance(tolerance, unit)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_with_so_many_more_votes_the_last_rival_is_just_ruled_out(seed):
+    arms, theta, curvature = instance(seed)
+    found = recommend(arms, Known(0.2 * theta, curvature, 1.0, votes=40.0), 0.05)
+    assert not found.decided
+    growth = 1.0 + found.votes_expected / 40.0
+
+    def left(factor):
+        u = arms @ (0.2 * theta)
+        z = arms[found.best] - arms
+        squares = np.einsum("jk,kl,jl->j", z, np.linalg.inv(factor * curvature), z)
+        return not_ruled_out(u.max() - u, squares, np.square(z).sum(axis=1), 0.05).sum()
+
+    assert left(1.001 * growth) == 1 < left(0.999 * growth)
+
+
+def test_arms_that_look_equal_take_no_number_of_votes_and_a_tolerance_ends_it():
+    policy, arms = dl.BestArmPair(random_state=0), np.array([[1.0, 0.0], [1.0, 1e-9], [0.0, 1.0]])
+    rng = np.random.default_rng(0)
+    for _ in range(600):
+        duel = policy.ask(arms)
+        policy.tell(duel, float(rng.random() < 1 / (1 + np.exp(-3.0 * (arms[duel.first, 0] - arms[duel.second, 0])))))
+    assert not policy.recommend(arms).decided
+    found = policy.recommend(arms, tolerance=0.01, unit="chance")
+    assert found.decided
+    assert found.best in (0, 1)
+
+
+def test_a_loop_until_decided_ends_where_the_best_arm_is_there_twice():
+    policy, rng = dl.BestArmPair(random_state=1), np.random.default_rng(1)
+    arms = np.array([[1.0, 0.2], [1.0, 0.2], [0.3, 0.9], [-0.5, 0.1]])
+    for _ in range(1500):
+        duel = policy.ask(arms)
+        policy.tell(duel, float(rng.random() < 1 / (1 + np.exp(-3.0 * (arms[duel.first, 0] - arms[duel.second, 0])))))
+        if (found := policy.recommend(arms)).decided:
+            break
+    assert found.decided
+    assert {found.best, *found.alike} == {0, 1}
+
+
+def test_a_policy_for_regret_says_what_would_decide():
+    policy, arms = dl.LocalPairUCB(random_state=0), np.eye(4)
+    for _ in range(10):
+        policy.tell(policy.ask(arms), 1.0)
+    assert "take BestArmPair" in policy.recommend(arms).advice

@@ -11,19 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from duelist import native
 from duelist.arrays import Floats, check_choice, finite_floats, floats, is_whole
 from duelist.errors import InvalidInput
+from duelist.evidence import Votes, likeliest_ridge
 from duelist.links import Link, get_link
 
 SOLVERS: Final = ("newton", "agd", "svrg", "online")
 
-_CONVERGED, _OUT_OF_ITERATIONS, _STALLED, _ONE_PASS = range(4)
+_CONVERGED, _OUT_OF_ITERATIONS, _STALLED, _ONE_PASS, _UNSETTLED = range(5)
 _ADVICE: Final = {
     _CONVERGED: "converged",
     _OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
     _STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
+    _UNSETTLED: "the gradient is small, but theta is not settled: raise ridge, or take solver='newton'",
     _ONE_PASS: "one pass over the duels in their order: an approximation; take solver='newton' for the root",
 }
 _PAD: Final = 16
 _LARGEST_ENERGY: Final = 1e300
+_HUGE: Final = 2.0**40
+_SETTLED: Final = 1e-3
+"""Share of theta by which Newton's next step may still move it where a solver has converged."""
+AUTO: Final = "auto"
 _ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online": 1}
 
 
@@ -37,13 +43,15 @@ class Fit:
     iterations: int
     gradient_norm: float
     solver: str
+    ridge: float | Floats = 1.0
+    """As it was given, or as it was found."""
 
 
 def fit_mle(
     differences: ArrayLike,
     outcomes: ArrayLike,
     weights: ArrayLike | None = None,
-    ridge: float | ArrayLike = 1.0,
+    ridge: float | ArrayLike | str = 1.0,
     link: str | Link = "logistic",
     solver: str = "newton",
     *,
@@ -71,7 +79,9 @@ def fit_mle(
     weights
         What multiplies a duel's loss (scikit-learn's `sample_weight`); VACDB passes w^2. Default 1.
     ridge
-        lambda > 0, not divided by anything.
+        lambda > 0, not divided by anything: one number, or one for each feature. "auto": the one that makes the
+        outcomes most likely, in proportion to the size of each feature (`duelist.evidence`); it does not depend on the
+        units of any, and is what to take for predicting new votes, above all with many features.
     link
         "logistic", "probit", "exponential", or a `Link`.
     solver
@@ -99,19 +109,57 @@ def fit_mle(
     name = get_link(link).name
     _check_settings(solver, tolerance, max_iterations)
     theta = _check_start(start, dim)
+    if isinstance(ridge, str):
+        ridge = _likeliest(ridge, Votes(z.T, mass, wins), get_link(link))
     root, common = _common_ridge(ridge, dim)
     z, theta = z / root[:, None], theta * root
-    rows = (z, mass, wins, common, name)
+    unit = _unit_of_mass(z, mass, solver)
+    rows = (z, mass / unit, wins / unit, common / unit, name)
     if tolerance is None:
         slope_at_zero = np.linalg.norm(native.gradient(*rows, np.zeros(dim)))
         tolerance = 1e-16 if solver == "newton" else max(1e-10 * float(slope_at_zero), 1e-12)
+    else:
+        tolerance = tolerance / unit
     most = max_iterations if max_iterations is not None else _ITERATIONS[solver]
     words = np.asarray(np.random.SFC64(seed).state["state"]["state"], np.uint64)
     theta, status, iterations = native.solve(solver, *rows, theta, float(tolerance), int(most), words)
+    gradient = native.gradient(*rows, theta)
     if solver == "online":
         status = _ONE_PASS
-    size = float(np.linalg.norm(native.gradient(*rows, theta)))
-    return Fit(theta / root, status == _CONVERGED, _ADVICE[status], iterations, size, solver)
+    elif status == _CONVERGED and not _settled(rows, theta, gradient):
+        status = _UNSETTLED
+    size = unit * float(np.linalg.norm(gradient))
+    kept = np.asarray(ridge, np.float64)
+    return Fit(theta / root, status == _CONVERGED, _ADVICE[status], iterations, size, solver, kept if kept.ndim else float(kept))
+
+
+def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:
+    if ridge != AUTO:
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, one for each feature, or {AUTO!r}")
+    return likeliest_ridge(votes, link)
+
+
+def _unit_of_mass(z: Floats, mass: Floats, solver: str) -> float:
+    """A power of two near the curvature of all rows: divided by it, weights of any size are weights of a usual size.
+
+    Steps that know the curvature need that only where weights are huge, so that rounding is above what they stop at.
+    """
+    energy = float(mass @ np.square(z).sum(axis=0))
+    if solver == "online" or (solver == "newton" and energy < _HUGE):
+        return 1.0
+    return float(2.0 ** np.clip(np.round(np.log2(energy)), -1000, 1000)) if energy > 0.0 else 1.0
+
+
+def _settled(rows: tuple[Floats, Floats, Floats, float, str], theta: Floats, gradient: Floats) -> bool:
+    """Whether Newton's next step would leave theta nearly where it is: a small gradient alone does not say so."""
+    z, mass, _, ridge, link = rows
+    curvature = (z * (mass * get_link(link).slope(theta @ z))) @ z.T
+    curvature[np.diag_indices_from(curvature)] += ridge
+    try:
+        step = np.linalg.solve(curvature, gradient)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.linalg.norm(step) <= _SETTLED * max(float(np.linalg.norm(theta)), 1e-6))
 
 
 def _check_rows(

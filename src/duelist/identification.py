@@ -5,11 +5,15 @@ with gap g = (x_i - x_j) . theta is ruled out when
 
     g^2 / w^2 + 2 log(2 Phi(g / w)) > log(w_0^2 / w^2) + 2 log((K - 1) / delta),
 
-where w = |x_i - x_j|_{H^-1} and w_0 is the same before any vote, when H was the ridge. Half of the left side minus half of the logarithm of w_0^2 / w^2 is
-the logarithm of the likelihood of "i is better than j", mixed over N(0, w_0^2) cut at zero, against "they are equal" (the normal
-mixture of Robbins 1970, one-sided): where j is as good as i it reaches (K - 1) / delta, in whichever round
-one looks, with probability at most delta / (K - 1). So one may look after every vote and stop when all others are
-ruled out: the announced arm is wrong with probability at most delta, up to the normal approximation.
+where w = |x_i - x_j|_{H^-1} and w_0 is the same before any vote, when H was the ridge. Half of the left side minus half of the
+logarithm of w_0^2 / w^2 is the logarithm of the likelihood of "i is better than j", mixed over N(0, w_0^2) cut at zero, against
+"they are equal" (the normal mixture of Robbins 1970, one-sided): where j is as good as i it reaches (K - 1) / delta, in whichever
+round one looks, with probability at most delta / (K - 1). So one may look after every vote and stop when all others are ruled out:
+the announced arm is wrong with probability at most delta, up to the normal approximation.
+
+With a tolerance e > 0, g + e takes the place of g, and "j is better by e" that of "they are equal": an arm is ruled out when the votes say
+that it is not better by e or more, and the announced arm is as good as the best to within e, up to the same probability. With
+arms that are nearly equal this ends, where without it nothing would.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from duelist.arrays import Floats
+from duelist.arrays import Floats, check_choice, is_number
 from duelist.errors import InvalidInput
+from duelist.links import Link, get_link
 
 DRAWS: Final = 4000
 """Posterior draws behind the probability of being best; its standard error is then under 0.008."""
@@ -38,6 +44,9 @@ _HELD: Final = 2**20
 
 
 A = TypeVar("A")
+UNITS: Final = ("utility", "chance")
+_MOST_GROWTH: Final = 80.0
+"""Logarithm of the factor by which votes may have to grow before one says that they will not be enough."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +55,43 @@ class Verdict(Generic[A]):
 
     best: A
     probability: float
-    """Posterior probability that it is the best among the candidates."""
+    """Posterior probability that it is the best among the candidates; arms that are alike count as one."""
     interval: tuple[float, float]
     """95 % interval of its lead over the arm that comes closest to being better; (0, 0) for a single arm."""
     candidates: tuple[A, ...]
     """Arms not ruled out at the error rate `delta`, the best first, then by their utility."""
     delta: float
+    alike: tuple[A, ...] = ()
+    """Arms with the features of the best: no vote can tell them apart, and they are named together."""
+    tolerance: float = 0.0
+    """How much better, in utility, another arm may be that is ruled out."""
+    votes_expected: float | None = None
+    """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
+    advice: str = ""
+    """What to beware of, and what would help; empty: nothing."""
 
     @property
     def decided(self) -> bool:
-        """Whether to stop: every other arm is ruled out."""
-        return len(self.candidates) == 1
+        """Whether to stop: every other arm is ruled out, or has the same features."""
+        return set(self.candidates) <= {self.best, *self.alike}
 
     def __str__(self) -> str:
         low, high = self.interval
-        rest = "all others are ruled out" if self.decided else f"{len(self.candidates) - 1} others are not ruled out"
-        return (
-            f"arm {self.best} is best with probability {self.probability:.3f}; it leads by {low:.3g} to {high:.3g}; "
-            f"{rest} at error rate {self.delta:g}"
-        )
+        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.alike))
+        verb = "are best, being alike," if self.alike else "is best"
+        parts = [f"{named} {verb} with probability {self.probability:.3f}", f"leads by {low:.3g} to {high:.3g}"]
+        others = len(set(self.candidates) - {self.best, *self.alike})
+        left = "all others are ruled out" if self.decided else f"{others} others are not ruled out"
+        parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))
+        if not self.decided:
+            more = self.votes_expected
+            parts.append(
+                "nobody can say how many votes it will take" if more is None else f"about {more:,.0f} votes more"
+            )
+        return "; ".join([*parts, *([self.advice] if self.advice else [])])
+
+    def _as_good(self) -> str:
+        return f" as better by more than {self.tolerance:.3g}, at error rate {self.delta:g}"
 
 
 class Recommendation(Verdict[int]):
@@ -78,21 +105,60 @@ def check_delta(delta: float) -> float:
     return float(delta)
 
 
-def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float = 0.05) -> Recommendation:
-    """See the module; `arms` (n_arms, dim), `curvature` H, `ridge` the part of H that was there before any vote, or its diagonal."""
+def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic") -> float:
+    """A tolerance as a difference of utilities.
+
+    With unit "chance" it is how far the chance of the other arm to win may be above one half: 0.01 is one percentage point.
+
+    >>> round(utility_tolerance(0.01, "chance"), 4)
+    0.04
+    """
+    if not is_number(tolerance) or not 0.0 <= tolerance < np.inf:
+        raise InvalidInput(f"tolerance is {tolerance!r}; give a finite number of at least 0")
+    check_choice("unit", unit, UNITS)
+    if unit == "utility" or tolerance == 0.0:
+        return float(tolerance)
+    if not tolerance < 0.5:
+        raise InvalidInput(
+            f"tolerance is {tolerance!r}; in chances it is less than 0.5, since no arm wins more often than always"
+        )
+    mean = get_link(link).mean
+    return float(brentq(lambda v: float(mean(v)) - 0.5 - tolerance, 0.0, 700.0))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the arms: theta, its curvature H, the ridge in H, and the votes behind it."""
+
+    theta: Floats
+    curvature: Floats
+    ridge: float | Floats
+    votes: float = 0.0
+
+
+def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0) -> Recommendation:
+    """See the module; `arms` (n_arms, dim), `tolerance` in utility."""
     delta = check_delta(delta)
-    seen = _look(arms, theta, curvature, ridge, delta)
+    seen = _look(arms, known, delta, tolerance)
     order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
-    probability = _probability(seen.whitened[order], -seen.gaps[order])
+    apart = [a for a in order if a == seen.best or not seen.alike[a]]
+    more = votes_still_needed(seen.gaps, seen.squares, seen.prior, seen.kept & ~seen.alike, delta, tolerance)
     return Recommendation(
-        seen.best, probability, lead_interval(seen.best, seen.gaps, seen.squares), tuple(order), delta
+        best=seen.best,
+        probability=_probability(seen.whitened[apart], -seen.gaps[apart]),
+        interval=lead_interval(seen.best, seen.gaps, seen.squares),
+        candidates=tuple(order),
+        delta=delta,
+        alike=tuple(np.flatnonzero(seen.alike & (np.arange(len(arms)) != seen.best)).tolist()),
+        tolerance=tolerance,
+        votes_expected=None if more is None else known.votes * more,
     )
 
 
-def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float = 0.05) -> int | None:
+def announced(arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
     """The best arm if all others are ruled out, else None: what to ask after every vote, without the rest."""
-    seen = _look(arms, theta, curvature, ridge, check_delta(delta))
-    return seen.best if seen.kept.sum() == 1 else None
+    seen = _look(arms, known, check_delta(delta), tolerance)
+    return seen.best if not (seen.kept & ~seen.alike).any() else None
 
 
 @dataclass(frozen=True)
@@ -100,36 +166,71 @@ class _Look:
     best: int
     gaps: Floats
     squares: Floats
+    prior: Floats
     whitened: Floats
     kept: NDArray[np.bool_]
+    alike: NDArray[np.bool_]
+    """Arms with the features of the best, itself among them."""
 
 
-def _look(arms: Floats, theta: Floats, curvature: Floats, ridge: float | Floats, delta: float) -> _Look:
-    utilities = arms @ theta
+def _look(arms: Floats, known: Known, delta: float, tolerance: float) -> _Look:
+    utilities = arms @ known.theta
     best = int(np.argmax(utilities))
-    whitened = solve_triangular(cholesky(curvature), arms.T, trans="T").T
-    squares = np.square(whitened - whitened[best]).sum(axis=1)
-    prior = (np.square(arms - arms[best]) / ridge).sum(axis=1)
-    gaps = utilities[best] - utilities
-    kept = not_ruled_out(gaps, squares, prior, delta)
-    kept[best] = True
-    return _Look(best, gaps, squares, whitened, kept)
+    alike = (arms == arms[best]).all(axis=1)
+    whitened = solve_triangular(cholesky(known.curvature), arms.T, trans="T").T
+    squares = np.where(alike, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
+    prior = (np.square(arms - arms[best]) / known.ridge).sum(axis=1)
+    gaps = np.where(alike, 0.0, utilities[best] - utilities)
+    kept = not_ruled_out(gaps, squares, prior, delta, tolerance) | alike
+    return _Look(best, gaps, squares, prior, whitened, kept, alike)
 
 
-def not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float) -> NDArray[np.bool_]:
+def not_ruled_out(
+    gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float = 0.0
+) -> NDArray[np.bool_]:
     """The arms that the rule of this module leaves, by g, w^2 and w_0^2 of each; the best has 0 everywhere and is left."""
+    # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
+    return np.where(squares > 0.0, _missing(gaps, squares, prior, delta, tolerance) >= 0.0, gaps <= 0.0)
+
+
+def _missing(gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float) -> Floats:
+    """By how much the evidence falls short of ruling an arm out; negative: it does not."""
     others = max(len(gaps) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        lead = np.where(squares > 0.0, gaps / np.sqrt(squares), 0.0)
+        lead = np.where(squares > 0.0, (gaps + tolerance) / np.sqrt(squares), 0.0)
         doubt = np.log(np.maximum(prior / squares, 1.0)) + 2.0 * np.log(others / delta)
-    evidence = np.square(lead) + 2.0 * (np.log(2.0) + log_ndtr(lead))
-    # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
-    return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
+    return np.asarray(doubt - np.square(lead) - 2.0 * (np.log(2.0) + log_ndtr(lead)))
+
+
+def votes_still_needed(
+    gaps: Floats, squares: Floats, prior: Floats, wanted: NDArray[np.bool_], delta: float, tolerance: float = 0.0
+) -> float | None:
+    """How many times the votes so far, beyond them, until the wanted arms are ruled out, if gaps stay and widths shrink with votes.
+
+    None: one of them looks as good as the best and better by the tolerance, or nearly: no number of votes would do.
+    """
+    if not wanted.any():
+        return 0.0
+    g, w, w0 = gaps[wanted], squares[wanted], prior[wanted]
+    others = np.full(len(gaps) - len(g), 0.0)  # the rule depends on how many arms there are in all
+
+    def open_after(growth: float) -> bool:
+        shrunk = w / np.exp(growth)
+        gap, square, before = (np.concatenate([values, others]) for values in (g, shrunk, w0))
+        return bool((_missing(gap, square, before, delta, tolerance)[: len(g)] >= 0.0).any())
+
+    if open_after(_MOST_GROWTH):
+        return None
+    low, high = 0.0, _MOST_GROWTH
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if open_after(middle) else (low, middle)
+    return float(np.expm1(high))
 
 
 def lead_interval(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:
     """95 % interval of the lead of `best` over the arm that comes closest to being better."""
-    others = np.flatnonzero(np.arange(len(gaps)) != best)
+    others = np.flatnonzero((np.arange(len(gaps)) != best) & (squares > 0.0))
     if others.size == 0:
         return 0.0, 0.0
     widths = np.sqrt(squares[others])

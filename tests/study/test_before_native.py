@@ -34,10 +34,17 @@ def url(tmp_path):
 
 
 def same_board(study, told):
-    standings = study.leaderboard().standings
-    assert [row.arm for row in standings] == [row[0] for row in told]
-    numbers = np.array([[row.utility, row.low, row.high] for row in standings])
-    np.testing.assert_allclose(numbers, np.array([row[1:] for row in told]), rtol=1e-6, atol=1e-6)
+    """As then, but for the prior: its scale was that of the features' units, and is that of utilities now (decision 0029).
+
+    So utilities may move by part of their uncertainty, and what was apart by more than that stays in order.
+    """
+    now = {row.arm: row.utility for row in study.leaderboard().standings}
+    arms, before, _, high = zip(*told, strict=True)
+    utility, before, half = np.array([now[arm] for arm in arms]), np.array(before), np.subtract(high, before)
+    assert (np.abs(utility - before) < 0.75 * half).all()
+    apart = before[:, None] - before > np.maximum(half[:, None], half)
+    assert apart.sum() > len(arms)
+    assert (utility[:, None] > utility)[apart].all()
 
 
 def test_they_open_with_the_leaderboard_they_had(name, url):

@@ -83,7 +83,10 @@ def test_utilities_and_intervals_are_those_of_another_program(llmfao, ridge, dim
     if reference is logistic_regression:
         votes = [v for v in votes if v.outcome != "tie"]
     x = np.eye(len(arms)) if dim is None else np.random.default_rng(1).normal(size=(len(arms), dim))
-    utility, covariance, tie = reference(votes, arms, x, ridge)
+    standard = (
+        x if dim is None else (x - x.mean(axis=0)) / x.std(axis=0) * np.sqrt((1 - 1 / len(x)) / dim)
+    )  # a ridge in the units of no feature
+    utility, covariance, tie = reference(votes, arms, standard, ridge)
     board = leaderboard(votes, arms, None if dim is None else x, ridge=ridge, level=0.9)
     by_arm = {each.arm: each for each in board.standings}
     found = np.array([by_arm[arm].utility for arm in arms])

@@ -108,6 +108,8 @@ class NativePolicy(Policy):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
+    seeks_the_best: ClassVar[bool] = False
+    """Whether it asks in order to name the best arm, and not to lose little on the way."""
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
@@ -390,6 +392,17 @@ class NativePolicy(Policy):
         return self.estimate(self.main_layer_)
 
     @property
+    def reward_theta_(self) -> Floats:
+        """The estimate for predicting votes on new arms: all votes, with the ridge that makes them most likely.
+
+        `theta_` has the ridge that decides well; with many features or few votes this one predicts better (`duelist.evidence`).
+        It takes the votes themselves, which only the exact estimator keeps.
+        """
+        from duelist.engine.pooling import reward_theta  # and SciPy with it
+
+        return reward_theta(self)
+
+    @property
     def precision_(self) -> Floats:
         """The precision Sigma that belongs to `theta_`."""
         return self.layer_precision(self.main_layer_)
@@ -406,11 +419,33 @@ class NativePolicy(Policy):
         arrays = self._fitted().state.arrays()
         return np.asarray(arrays["ridge"][0] * arrays["sizes"])
 
-    def recommend(self, arms: ArrayLike, delta: float = 0.05) -> Recommendation:
+    def recommend(
+        self,
+        arms: ArrayLike,
+        delta: float = 0.05,
+        *,
+        tolerance: float = 0.0,
+        unit: str = "utility",
+        effects: bool | None = None,
+    ) -> Recommendation:
         """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
 
         Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with
         probability at most `delta` (see `duelist.identification` for what is behind that). Nothing changes.
+
+        Parameters
+        ----------
+        arms
+            (n_arms, dim). Arms with the same features are named together.
+        delta
+            The error rate.
+        tolerance, unit
+            How much better than the announced arm another may be: a difference of utilities, or, with unit "chance", by how
+            much its chance of winning may be above one half. With arms that are nearly equal, only a tolerance ends the asking.
+        effects
+            Whether arms have effects of their own beside their features (see `duelist.effects`). None: they have where
+            the votes say that features alone do not explain them, and the advice says so. That takes the exact
+            estimator, which keeps its votes, and the arms that were asked about, up to 300.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
@@ -421,10 +456,9 @@ class NativePolicy(Policy):
         0
         """
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.engine.pooling import pooled
-        from duelist.identification import recommend
+        from duelist.engine.announcing import announce
 
-        return recommend(check_arms(arms, self.dim_), *pooled(self), delta)
+        return announce(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""

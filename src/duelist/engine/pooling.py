@@ -11,31 +11,47 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from duelist.arrays import Floats
+from duelist.errors import InvalidInput
 from duelist.estimation import fit_mle
+from duelist.identification import Known
 from duelist.links import get_link
 
 if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
 
 
-def pooled(policy: NativePolicy) -> tuple[Floats, Floats, Floats]:
-    """theta, its curvature H, and the ridge of every feature in it."""
+def pooled(policy: NativePolicy) -> Known:
+    """theta, its curvature H, the ridge of every feature in it, and how many votes there were."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
-    ridge = policy.pooled_ridge_
+    ridge, votes = policy.pooled_ridge_, float(arrays["learned"].sum())
     if policy.online_:
-        return _combined(arrays["theta"], arrays["curvature"], np.outer(arrays["ridge"], arrays["sizes"]), ridge)
-    z, mass, wins = arrays["z"], arrays["mass"], arrays["wins"]
-    dim = z.shape[1]
-    told = mass > 0.0
-    if not told.any():
-        return np.zeros(dim), np.diag(ridge), ridge
-    z, mass, wins = z[told], mass[told], wins[told]
+        ridges = np.outer(arrays["ridge"], arrays["sizes"])
+        return Known(*_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, votes)
+    z, mass, wins = told_rows(arrays)
+    if not len(z):
+        return Known(np.zeros(z.shape[1]), np.diag(ridge), ridge)
     theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, policy.link).theta
     slopes = mass * get_link(policy.link).slope(z @ theta)
-    return theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge
+    return Known(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, votes)
 
 
-def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: Floats) -> tuple[Floats, Floats, Floats]:
+def reward_theta(policy: NativePolicy) -> Floats:
+    """theta with the ridge that makes all votes most likely."""
+    if policy.online_:
+        raise InvalidInput("reward_theta_ needs the votes, which estimator='online' forgets; take estimator='exact'")
+    z, mass, wins = told_rows(policy._fitted().state.arrays())
+    if not len(z):
+        return np.zeros(z.shape[1])
+    return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link).theta
+
+
+def told_rows(arrays: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
+    """Differences, mass and wins of all layers, as the exact estimator keeps them."""
+    told = arrays["mass"] > 0.0
+    return arrays["z"][told], arrays["mass"][told], arrays["wins"][told]
+
+
+def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: Floats) -> tuple[Floats, Floats]:
     """Estimates of several layers as one: each weighs by its curvature, and the ridge counts once."""
     dim = thetas.shape[1]
     total, pull = np.zeros((dim, dim)), np.zeros(dim)
@@ -45,4 +61,4 @@ def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: Floats) -> 
         total += own - np.diag(ridge)
         pull += own @ theta
     total += np.diag(once)
-    return np.asarray(np.linalg.solve(total, pull), np.float64), total, once
+    return np.asarray(np.linalg.solve(total, pull), np.float64), total

@@ -11,6 +11,7 @@ from duelist.environments.hypercube import Hypercube
 from duelist.environments.noiseless import Noiseless
 from duelist.environments.preference_matrix import PreferenceMatrix
 from duelist.environments.random_arms import RandomArms
+from duelist.environments.raw_features import RawFeatures
 
 __all__ = [
     "ENVIRONMENTS",
@@ -21,6 +22,7 @@ __all__ = [
     "Noiseless",
     "PreferenceMatrix",
     "RandomArms",
+    "RawFeatures",
     "Rounds",
     "Truth",
     "World",
@@ -28,5 +30,6 @@ __all__ = [
 ]
 
 ENVIRONMENTS: Final[dict[str, type[Environment]]] = {
-    cls.__name__: cls for cls in (Hypercube, FixedArms, RandomArms, Noiseless, FlippedVotes, PreferenceMatrix)
+    cls.__name__: cls
+    for cls in (Hypercube, FixedArms, RandomArms, RawFeatures, Noiseless, FlippedVotes, PreferenceMatrix)
 }

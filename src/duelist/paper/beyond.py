@@ -232,7 +232,7 @@ def _largest_error(number: int) -> float:
         policy.tell(duel, float(rng.random() < chance))
         if t & (t - 1) == 0 or t == COVERAGE_ROUNDS:
             error = policy.theta_ - theta
-            radius = log_loss(DIM, t, 1.0, reach, policy.pooled_ridge_, DELTA)
+            radius = log_loss(DIM, t, 1.0, reach, float(policy.pooled_ridge_[0]), DELTA)
             worst = max(worst, float(np.sqrt(error @ policy.curvature_ @ error)) / radius)
     return worst
 

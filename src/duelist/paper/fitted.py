@@ -36,7 +36,7 @@ def fit_utilities(counts: Floats, ridge: float = EVENT_RIDGE) -> Floats:
     return fit_theta(np.eye(len(counts)), counts, ridge)
 
 
-def fit_theta(arms: Floats, counts: Floats, ridge: float) -> Floats:
+def fit_theta(arms: Floats, counts: Floats, ridge: float | Floats) -> Floats:
     """theta that maximises sum_ij C_ij log sigma((x_i - x_j) . theta) - ridge/2 |theta|^2 for given features."""
     i, j, votes, wins = pairs_of(counts)
     return fit_mle(arms[i] - arms[j], wins / votes, votes, ridge).theta

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from duelist.arrays import Floats
 from duelist.datasets import load_eventtime, load_photos
-from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms
+from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms, RawFeatures
+from duelist.environments.raw_features import KINDS
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import Outcome
 from duelist.experiments.tuning import TUNING_SEED, tune
@@ -61,6 +62,7 @@ def problems() -> dict[str, Problem]:
     grid["photos, real votes"] = Problem(replayed, SHORT, OTHER_RUNS, {})
     cube = Hypercube(dim=DIM)
     grid["first 10 % of votes flipped"] = Problem(FlippedVotes(cube, first=int(FLIPPED * LONG)), LONG, OTHER_RUNS, {})
+    grid |= {kind: Problem(RawFeatures(kind), LONG, OTHER_RUNS, {}) for kind in KINDS}
     grid["10 % of votes flipped"] = Problem(FlippedVotes(cube, share=FLIPPED), LONG, OTHER_RUNS, {})
     return grid
 

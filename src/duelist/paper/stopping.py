@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from duelist.arrays import Floats
-from duelist.identification import announced
+from duelist.identification import Known, announced
 from duelist.links import get_link
 from duelist.paper.fitted import fit_theta, pairs_of
 from duelist.policies import NativePolicy
@@ -67,18 +67,17 @@ def _one(policy: NativePolicy, rng: np.random.Generator, delta: float) -> tuple[
         wins[tuple(duel) if first_won else tuple(duel)[::-1]] += 1.0
         if vote == look:
             look += max(LOOK_EVERY, int(LOOK_GROWTH * vote))
-            ridge = policy.pooled_ridge_
-            best = announced(arms, *_estimate(arms, wins, ridge), ridge, delta)
+            best = announced(arms, _known(arms, wins, policy.pooled_ridge_), delta)
             if best is not None:
                 return vote, best == int(np.argmax(utilities))
     return MOST_VOTES, None
 
 
-def _estimate(arms: Floats, wins: Floats, ridge: float) -> tuple[Floats, Floats]:
+def _known(arms: Floats, wins: Floats, ridge: Floats) -> Known:
     """theta and its curvature from all votes so far, the same for every policy: none is asked what it has learned."""
     i, j, votes, _ = pairs_of(wins)
     if not votes.size:  # nothing but arms against themselves
-        return np.zeros(DIM), ridge * np.eye(DIM)
+        return Known(np.zeros(DIM), np.diag(ridge), ridge)
     theta, z = fit_theta(arms, wins, ridge), arms[i] - arms[j]
     slopes = votes * get_link("logistic").slope(z @ theta)
-    return theta, ridge * np.eye(DIM) + (z * slopes[:, None]).T @ z
+    return Known(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, float(votes.sum()))

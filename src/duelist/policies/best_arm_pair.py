@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duelist.engine import LocalCurvature
 
@@ -41,3 +42,5 @@ class BestArmPair(LocalCurvature):
     >>> policy.recommend(np.eye(3)).best
     0
     """
+
+    seeks_the_best: ClassVar[bool] = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duelist.engine import NativePolicy
 
@@ -21,3 +22,5 @@ class UniformPair(NativePolicy):
     >>> i != j
     True
     """
+
+    seeks_the_best: ClassVar[bool] = True

@@ -245,7 +245,7 @@ class Online(Estimator):
         pull, before = self._curvature @ self._theta, self.ridge
         super().resize(sizes)
         self._curvature = self._curvature + np.diag(self.ridge - before)
-        self._theta = np.linalg.solve(self._curvature, pull)
+        self._theta = np.asarray(np.linalg.solve(self._curvature, pull), np.float64)
 
     @property
     def theta(self) -> Floats:

@@ -118,7 +118,7 @@ class Reference(Policy):
 
     def expect_pending(self) -> dict[int, Estimator]:
         """Count duels that are out as if they were answered, so that the next one is about something else; what is known really."""
-        known = {}
+        known: dict[int, Estimator] = {}
         for out in self._pending.values():
             if out.share > 0.0 and out.z.any():
                 known.setdefault(out.layer, self.layer(out.layer))

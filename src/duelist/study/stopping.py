@@ -30,7 +30,9 @@ class Recommended(Verdict[str]):
         return f"<div>{escape(str(self))}</div>"
 
 
-def still_possible(gap: Floats, variance: Floats, prior_variance: Floats, connected: Bools, delta: float) -> Bools:
+def still_possible(
+    gap: Floats, variance: Floats, prior_variance: Floats, connected: Bools, delta: float, tolerance: float = 0.0
+) -> Bools:
     """Which arms may still be the best, the leader (the one with gap 0 and variance 0 to itself) among them.
 
     Parameters
@@ -45,5 +47,7 @@ def still_possible(gap: Floats, variance: Floats, prior_variance: Floats, connec
         Whether the votes, or features, say anything about that gap.
     delta
         The probability that one may err with, over the whole life of the study.
+    tolerance
+        How much better, in utility, an arm may be that is ruled out.
     """
-    return np.asarray(not_ruled_out(gap, variance, prior_variance, delta) | ~connected)
+    return np.asarray(not_ruled_out(gap, variance, prior_variance, delta, tolerance) | ~connected)

@@ -53,7 +53,8 @@ def fit_utilities(
     """The u that minimise ridge/2 |theta|^2 + sum_votes [log(e^(s/2) + e^(-s/2) + nu) - (share - 1/2) s] - ties log(nu).
 
     Here s = u_first - u_second, and share is 1, 0, or 1/2 for a tie. With features u = X theta; without, theta = u, one number an
-    arm. nu is there only where there are ties, and has a vote of its own, half a tie between two equal arms (Jeffreys' prior for
+    arm. Features are centred and scaled, so that each has an equal part in a utility's prior variance 1/ridge, whatever units they
+    came in. nu is there only where there are ties, and has a vote of its own, half a tie between two equal arms (Jeffreys' prior for
     the share of ties among equals), so that it is finite. The covariance is that of the inverse of the second derivative
     at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of the origin of
     utilities: theirs is the mean over all arms. The way to the minimum is shorter from a `start` near by; it ends where a step
@@ -63,7 +64,7 @@ def fit_utilities(
     parameters. docs/intervals.md says when that is better.
     """
     x = None if features is None else _check_features(features, pairs.n_arms)
-    centred = None if x is None else x - x.mean(axis=0)
+    centred = None if x is None else _standardised(x)
     value = _check_ridge(ridge)
     if pairs.n_arms == 0:
         return Posterior(np.zeros(0), covariance=np.zeros((0, 0)), ridge=value or 1.0)
@@ -71,6 +72,19 @@ def fit_utilities(
         model = _Model(pairs, centred, value)
         return _posterior(model, *_newton(model, start, precision), seed)
     return _fit_ridge(pairs, centred, seed, start, precision)
+
+
+def _standardised(x: Floats) -> Floats:
+    """Features with mean 0 and, over the n arms, equal variances that add to 1 - 1/n; those in which no arms differ are 0.
+
+    So utilities have the prior variance that they have without features, where it is 1/ridge before their mean is taken off, whatever the
+    units and however many features.
+    """
+    centred = x - x.mean(axis=0)
+    size = centred.std(axis=0)
+    varies = size > 1e-12 * np.abs(x).max(axis=0, initial=0.0)
+    share = (1.0 - 1.0 / len(x)) / max(varies.sum(), 1)
+    return np.asarray(centred * np.where(varies, np.sqrt(share) / np.where(varies, size, 1.0), 0.0))
 
 
 def _fit_ridge(pairs: Pairs, x: Floats | None, seed: int, start: Posterior | None, precision: float) -> Posterior:

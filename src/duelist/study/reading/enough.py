@@ -50,8 +50,11 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
     if found.decided:
         what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
         return CanStop(True, f"{found.best} is best, at error rate {delta:g}; {what}", goal)
-    others = len(found.candidates) - 1
-    return CanStop(False, f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out", goal)
+    others = len(set(found.candidates) - {found.best, *found.alike})
+    more = "" if found.votes_expected is None else f"; about {found.votes_expected:,.0f} votes more"
+    return CanStop(
+        False, f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out{more}", goal
+    )
 
 
 def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:

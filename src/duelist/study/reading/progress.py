@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, lead_interval
+from duelist.identification import check_delta, lead_interval, utility_tolerance, votes_still_needed
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._table import Shown, Table
@@ -34,6 +34,8 @@ class Progress(Shown):
     delta: float
     note: str | None = None
     """What to beware of, if there is something."""
+    votes_expected: float | None = None
+    """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
 
     @property
     def done(self) -> bool:
@@ -45,6 +47,7 @@ class Progress(Shown):
         return (
             f"{self.leader} leads and is best with probability {percent(self.chance_best)}; "
             f"{self.not_ruled_out} of {self.arms} arms not ruled out after {self.votes} votes ({verdict})"
+            + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,.0f} votes more")
         ) + ("" if self.note is None else f"; {self.note}")
 
     def _table(self) -> Table:
@@ -71,24 +74,29 @@ def progress(
     return progress_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed)
 
 
-def progress_of(fit: Fitted, *, delta: float = 0.05, seed: int = 0) -> Progress:
+def progress_of(
+    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+) -> Progress:
     """The progress of a fit that is there already."""
-    found = verdict_of(fit, delta=delta, seed=seed)
+    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
     chance = chances_of_best(fit.posterior, seed)
     return Progress(
         leader=found.best,
         chance_best=float(chance[int(np.argmax(fit.posterior.mean))]),
-        not_ruled_out=len(found.candidates),
+        not_ruled_out=len(set(found.candidates) - set(found.alike)),
         arms=len(fit.among),
         votes=fit.votes,
         delta=found.delta,
         note=fit.note,
+        votes_expected=found.votes_expected,
     )
 
 
-def verdict_of(fit: Fitted, *, delta: float = 0.05, seed: int = 0) -> Recommended:
-    """The best arm, how sure that is, and the arms that are not ruled out."""
-    delta = check_delta(delta)
+def verdict_of(
+    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+) -> Recommended:
+    """The best arm, how sure that is, and the arms that are not ruled out; `tolerance` and `unit` as for a policy's `recommend`."""
+    delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
         raise InvalidInput("there are no arms; add some first")
     warn_if_apart(fit)
@@ -96,9 +104,22 @@ def verdict_of(fit: Fitted, *, delta: float = 0.05, seed: int = 0) -> Recommende
     leader = int(np.argmax(posterior.mean))
     gap, variance = behind(posterior, leader)
     before = posterior.prior_variance(np.full(len(gap), leader), np.arange(len(gap)))
-    kept = still_possible(gap, variance, before, fit.connected(leader), delta)
-    kept[leader] = True
+    alike = before <= 0.0  # the same features: no vote can tell them apart
+    gap, variance = np.where(alike, 0.0, gap), np.where(alike, 0.0, variance)
+    connected = fit.connected(leader)
+    kept = still_possible(gap, variance, before, connected, delta, within) | alike
     order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
-    chance = chances_of_best(posterior.among(np.array(order)), seed)[0] if len(order) > 1 else 1.0
-    interval = lead_interval(leader, gap, variance)
-    return Recommended(names[leader], float(chance), interval, tuple(names[k] for k in order), delta)
+    apart = [arm for arm in order if arm == leader or not alike[arm]]
+    chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
+    more = votes_still_needed(gap, variance, before, kept & ~alike, delta, within) if connected.all() else None
+    alike[leader] = False
+    return Recommended(
+        best=names[leader],
+        probability=float(chance),
+        interval=lead_interval(leader, gap, variance),
+        candidates=tuple(names[k] for k in order),
+        delta=delta,
+        alike=tuple(names[k] for k in np.flatnonzero(alike)),
+        tolerance=within,
+        votes_expected=None if more is None else fit.votes * more,
+    )

@@ -1,0 +1,276 @@
+"""`make street`: do the answers hold on features as people have them? Written to docs/street.md.
+
+Raw features, never standardised here. `python -m benchmarks.street announcements --runs 1000` makes one part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+
+import duelist as dl
+from duelist.environments import Environment, FixedArms, Hypercube, RawFeatures, World
+from duelist.environments.raw_features import KINDS
+
+PAGE = Path(__file__).parents[1] / "docs" / "street.md"
+DELTA = 0.1
+MOST_VOTES = 3000
+HORIZON = 2000
+DELAY = 50
+NAMERS = ("BestArmPair", "ThompsonPair", "UniformPair")
+SERVERS = ("LocalPairUCB", "MaxPairUCB", "ThompsonPair", "VACDB", "MaxInP", "CoLSTIM", "StaD", "SupCoLSTIM", "RCDB")
+
+
+# -- problems ----------------------------------------------------------------------------
+
+
+class ThreeArms(Environment):
+    """Arms (.5, 0), (-.5, 0), (-3, -.3) with theta = (-.5, 20): one ridge for both features is always wrong here."""
+
+    dim = 2
+    link = dl.get_link("logistic")
+
+    def draw_world(self, rng: np.random.Generator) -> World:
+        arms, theta = np.array([[0.5, 0.0], [-0.5, 0.0], [-3.0, -0.3]]), np.array([-0.5, 20.0])
+        return World(theta, arms, arms @ theta)
+
+
+class Ratios(Environment):
+    """12 arms, 4 features with equal standardised effects, in units up to `ratio` apart; arms may have effects of their own."""
+
+    dim = 4
+    link = dl.get_link("logistic")
+
+    def __init__(self, ratio: float = 1.0, effect: float = 0.0) -> None:
+        self.ratio, self.effect = ratio, effect
+
+    def draw_world(self, rng: np.random.Generator) -> World:
+        arms, theta = rng.standard_normal((12, 4)), rng.standard_normal(4)
+        theta *= 2.0 / np.linalg.norm(theta)
+        utilities = arms @ theta + self.effect * rng.standard_normal(12)
+        size = self.ratio ** np.linspace(0.0, 1.0, 4)
+        return World(theta / size, arms * size, utilities)
+
+
+def announcing_problems() -> dict[str, Environment]:
+    named: dict[str, Environment] = {kind: RawFeatures(kind) for kind in KINDS}
+    ratios: dict[str, Environment] = {f"units {r:g} apart": Ratios(r) for r in (1.0, 10.0, 100.0, 1000.0)}
+    effects: dict[str, Environment] = {f"arm effects {e:g}": Ratios(effect=e) for e in (0.3, 1.0)}
+    return ratios | {"three arms": ThreeArms()} | named | effects
+
+
+def world_of(environment: Environment, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    world = environment.draw_world(np.random.default_rng([seed, 1]))
+    arms = np.asarray(world.arms)
+    return arms, arms @ world.theta if world.utilities is None else world.utilities
+
+
+def wins(rng: np.random.Generator, utilities: np.ndarray, duel: dl.Duel) -> float:
+    return float(rng.random() < expit(utilities[duel.first] - utilities[duel.second]))
+
+
+# -- announcements -----------------------------------------------------------------------
+
+
+def announce(environment: Environment, name: str, estimator: str, seed: int) -> tuple[int, bool | None]:
+    """Votes until an arm was announced, and whether it was the best; None: it never was."""
+    arms, utilities = world_of(environment, seed)
+    policy = getattr(dl, name)(random_state=seed, estimator=estimator)
+    rng, look = np.random.default_rng([seed, 2]), 16
+    for vote in range(1, MOST_VOTES + 1):
+        duel = policy.ask(arms)
+        policy.tell(duel, wins(rng, utilities, duel))
+        if vote == look:
+            look += max(16, vote // 20)
+            found = policy.recommend(arms, DELTA)
+            if found.decided:
+                return vote, bool(utilities[found.best] >= utilities.max() - 1e-12)
+    return MOST_VOTES, None
+
+
+def announcements(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## Announcements at error rate {DELTA:g}, {runs} runs each, at most {MOST_VOTES:,} votes"
+    yield ""
+    yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong."
+    yield ""
+    yield "| problem | policy | estimator | wrong | of announced | undecided | median votes |"
+    yield "|---|---|---|---|---|---|---|"
+    for title, environment in announcing_problems().items():
+        for name in NAMERS:
+            for estimator in ("exact", "online"):
+                found = list(pool.map(partial(announce, environment, name, estimator), range(runs), chunksize=8))
+                wrong, silent = sum(good is False for _, good in found), sum(good is None for _, good in found)
+                votes = np.median([v for v, _ in found])
+                share = f"{wrong / max(runs - silent, 1):.1%}"
+                yield f"| {title} | {name} | {estimator} | {wrong} | {share} | {silent} | {votes:,.0f} |"
+
+
+# -- regret ------------------------------------------------------------------------------
+
+
+def regret(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## Regret over {HORIZON:,} rounds, {runs} runs each: raw features, and the same standardised"
+    yield ""
+    yield "| problem | policy | raw | standardised | ratio | raw, worst / median |"
+    yield "|---|---|---|---|---|---|"
+    for kind in KINDS:
+        for name in SERVERS:
+            policy = getattr(dl, name)(horizon=HORIZON)
+            raw, standard = (
+                dl.simulate([policy], RawFeatures(kind, standardised=flag), horizon=HORIZON, runs=runs, seed=0).regret(
+                    name, kind="average"
+                )[:, -1]
+                for flag in (False, True)
+            )
+            tail = raw.max() / max(float(np.median(raw)), 1e-12)
+            ratio = raw.mean() / standard.mean()
+            yield f"| {kind} | {name} | {raw.mean():.0f} | {standard.mean():.0f} | {ratio:.2f} | {tail:.1f} |"
+
+
+# -- first arms and delays ---------------------------------------------------------------
+
+FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "typical": lambda arms: arms,
+    "alike": lambda arms: arms.mean(axis=0) + 0.03 * (arms - arms.mean(axis=0)),
+    "alone": lambda arms: arms[:1],
+    "huge": lambda arms: arms.mean(axis=0) + 100.0 * (arms - arms.mean(axis=0)),
+}
+
+
+def play(environment: Environment, name: str, delay: int, first: str, seed: int) -> float:
+    """Regret of one run with the published rule, votes told `delay` rounds late, and `first` arms in the first round."""
+    arms, utilities = world_of(environment, seed)
+    policy = getattr(dl, name)(horizon=HORIZON, random_state=seed)
+    rng, total, waiting = np.random.default_rng([seed, 2]), 0.0, []
+    shown = FIRST[first](np.column_stack([arms, utilities]))  # utilities are linear in what is done to arms
+    duel = policy.ask(np.ascontiguousarray(shown[:, :-1]), distinct=False)
+    policy.tell(duel, wins(rng, shown[:, -1], duel))
+    for _ in range(HORIZON):
+        duel = policy.ask(arms, distinct=False)
+        total += utilities.max() - 0.5 * (utilities[duel.first] + utilities[duel.second])
+        waiting.append((duel, wins(rng, utilities, duel)))
+        if len(waiting) > delay:
+            policy.tell(*waiting.pop(0))
+    return total
+
+
+def first_arms(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## First arms that are not typical: mean regret over {HORIZON:,} rounds, {runs} runs"
+    yield ""
+    yield "| policy | " + " | ".join(FIRST) + " | worst ratio |"
+    yield "|---|" + "---|" * (len(FIRST) + 1)
+    environment = FixedArms(np.random.default_rng(0).standard_normal((20, 5)))
+    for name in SERVERS:
+        mean = [np.mean(list(pool.map(partial(play, environment, name, 0, first), range(runs)))) for first in FIRST]
+        yield f"| {name} | " + " | ".join(f"{m:.0f}" for m in mean) + f" | {max(mean) / mean[0]:.2f} |"
+
+
+def delays(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## Votes that come {DELAY} rounds late: mean regret over {HORIZON:,} rounds, {runs} runs"
+    yield ""
+    yield f"Blind: what the first {DELAY} rounds cost whoever chooses, since no vote has come: {DELAY} times the best utility less"
+    yield "the mean one (arms are drawn alike, so that none is better before a vote). Nobody can have less regret than that."
+    yield ""
+    yield "| problem | policy | at once | late | ratio | blind | (late - blind) / at once |"
+    yield "|---|---|---|---|---|---|---|"
+    problems: dict[str, Environment] = {f"hypercube, scale {s:g}": Hypercube(dim=5, scale=s) for s in (1.0, 2.0)}
+    for title, environment in (problems | {"mixed units": RawFeatures("mixed units")}).items():
+        gaps = [u.max() - u.mean() for _, u in (world_of(environment, seed) for seed in range(runs))]
+        blind = DELAY * float(np.mean(gaps))
+        for name in SERVERS:
+            now, late = (
+                np.mean(list(pool.map(partial(play, environment, name, delay, "typical"), range(runs))))
+                for delay in (0, DELAY)
+            )
+            rest = (late - blind) / now
+            yield f"| {title} | {name} | {now:.0f} | {late:.0f} | {late / now:.2f} | {blind:.0f} | {rest:.2f} |"
+
+
+# -- the prior's scale -------------------------------------------------------------------
+
+
+def held_out(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield "## Held-out log-loss of `fit_mle(ridge='auto')`, over that of the best constant ridge in hindsight"
+    yield ""
+    yield "The best of 13 multiples of the features' sizes, chosen by the held-out votes themselves, run by run."
+    yield ""
+    yield "| features | votes | scale of utilities | mean excess | worst excess | runs |"
+    yield "|---|---|---|---|---|---|"
+    cases = [(d, n, s) for d in (5, 30, 200) for n in (50, 500, 5000) for s in (0.5, 1.0, 4.0)]
+    cases += [(1024, 500, 1.0), (1024, 2000, 2.0), (0, 50, 1.0), (0, 500, 1.0), (0, 5000, 2.0)]
+    for dim, votes, scale in cases:
+        many = min(runs, 10 if dim < 1024 else 2)
+        found = np.array(list(pool.map(partial(excess, dim, votes, scale), range(many))))
+        title = f"{dim:,}" if dim else "50 arms, one-hot"
+        yield f"| {title} | {votes:,} | {scale:g} | {found.mean():.2%} | {found.max():.2%} | {many} |"
+
+
+def excess(dim: int, votes: int, scale: float, seed: int) -> float:
+    rng = np.random.default_rng([seed, dim, votes, int(10 * scale)])
+    arms = rng.standard_normal((2000, dim)) / 10.0 ** rng.uniform(-2, 2, dim) if dim else np.eye(50)
+    theta = rng.standard_normal(arms.shape[1])
+    theta *= scale / (arms @ theta).std()
+    i, j = rng.integers(len(arms), size=(2, votes + 4000))
+    z = (arms[i] - arms[j])[i != j]
+    outcome = (rng.random(len(z)) < 1.0 / (1.0 + np.exp(-z @ theta))).astype(float)
+    train, test = slice(0, votes), slice(votes, None)
+
+    def loss(at: np.ndarray) -> float:
+        v = z[test] @ at
+        return float(np.mean(np.logaddexp(0.0, v) - outcome[test] * v))
+
+    found = dl.fit_mle(z[train], outcome[train], ridge="auto")
+    sizes = np.square(z[train]).mean(axis=0) / 2.0
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    grid = [
+        loss(dl.fit_mle(z[train], outcome[train], ridge=r * sizes).theta) for r in 10.0 ** np.arange(-2.5, 3.6, 0.5)
+    ]
+    return loss(found.theta) / min(grid) - 1.0
+
+
+# -- the page ----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    write: Callable[[int, ProcessPoolExecutor], Iterator[str]]
+    runs: int
+
+
+PARTS = {
+    "announcements": Part(announcements, 1000),
+    "regret": Part(regret, 128),
+    "first": Part(first_arms, 64),
+    "delays": Part(delays, 64),
+    "held-out": Part(held_out, 10),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    given = parser.parse_args()
+    lines = ["# On features as people have them", "", f"Made by `make street` with duelist {dl.__version__}.", ""]
+    with ProcessPoolExecutor() as pool:
+        for name in given.parts or PARTS:
+            began, part = time.perf_counter(), PARTS[name]
+            for line in part.write(given.runs or part.runs, pool):
+                print(line, flush=True)
+                lines.append(line)
+            lines += ["", f"({time.perf_counter() - began:,.0f} s)", ""]
+    given.page.parent.mkdir(parents=True, exist_ok=True)
+    given.page.write_text("\n".join(lines).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()

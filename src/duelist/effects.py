@@ -1,0 +1,119 @@
+"""Do the features explain the votes? And where they do not: a term of its own for each arm.
+
+The policies of this library take utilities to be x . theta. If arms also differ in ways that no feature tells, an estimate of
+theta can be sure and wrong. Where the same arms are compared again and again, their votes tell: with z_s = x_i - x_j the rows,
+r_s = O_s - W_s mu(z_s . theta) what a row has won beyond what was expected, and A the matrix that has 1 for the first and -1 for the second
+arm of a row, S = A'r is what each arm has won beyond expectation. If the features explain everything, S has mean 0 and, with
+V = diag(W mu'), covariance
+
+    C = A'VA - A'VZ H^-1 Z'VA,
+
+so that S'C^+ S is chi-squared with rank(C) degrees of freedom: Rao's score test of "no arm has an effect of its own".
+
+Where that fails, utilities are taken as x_i . theta + e_i with e_i ~ N(0, tau^2): one more feature an arm, that only it has, whose
+ridge is 1/tau^2. tau is found by expectation and maximisation, held near 1 by a prior worth three arms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from duelist.arrays import Floats, Ints
+from duelist.estimation import fit_mle
+from duelist.identification import Known
+from duelist.links import get_link
+
+MOST_ARMS: Final = 300
+"""Of more arms the pairs are not looked up: that would take longer than a person waits."""
+_MATCHED: Final = 0.999
+_PRIOR_ARMS: Final = 3.0
+_ROUNDS: Final = 30
+_SAME: Final = 1e-2
+
+
+@dataclass(frozen=True)
+class PairVotes:
+    """Votes on pairs of the given arms: `first` won `wins` of `mass`, by the position of arms."""
+
+    first: Ints
+    second: Ints
+    mass: Floats
+    wins: Floats
+
+
+def votes_on_pairs(arms: Floats, z: Floats, mass: Floats, wins: Floats) -> PairVotes | None:
+    """Rows of differences as votes on pairs of these arms; None where they are about other arms, or arms are too many."""
+    if len(arms) > MOST_ARMS or not len(z):
+        return None
+    first, second = np.triu_indices(len(arms), 1)
+    pair_of = {key: k for k, key in enumerate(_keys(arms[first] - arms[second]))}
+    found = np.array([pair_of.get(key, -1) for key in _keys(z)])
+    known = found >= 0
+    if mass[known].sum() < _MATCHED * mass.sum():
+        return None
+    pair, same_way = found[known], _signs(arms[first] - arms[second])[found[known]] == _signs(z[known])
+    won = np.where(same_way, wins[known], mass[known] - wins[known])
+    return PairVotes(first[pair], second[pair], mass[known], won)
+
+
+def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
+    """How likely votes as odd as these are if the features explain them: a p-value, near 0 where they do not."""
+    z = arms[votes.first] - arms[votes.second]
+    margin = z @ known.theta
+    slope = votes.mass * get_link(link).slope(margin)
+    incidence = _incidence(votes, len(arms))
+    surplus = incidence.T @ (votes.wins - votes.mass * get_link(link).mean(margin))
+    across = incidence.T @ (slope[:, None] * z)
+    spread = incidence.T @ (slope[:, None] * incidence) - across @ np.linalg.solve(known.curvature, across.T)
+    values, vectors = np.linalg.eigh(spread)
+    free = values > 1e-9 * max(values.max(initial=0.0), 1e-300)
+    if not free.any():
+        return 1.0
+    statistic = float((np.square(vectors[:, free].T @ surplus) / values[free]).sum())
+    return float(stats.chi2.sf(statistic, int(free.sum())))
+
+
+def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tuple[Floats, Known]:
+    """Arms with a feature of their own each, and what is known of them."""
+    n, dim = arms.shape
+    own = np.hstack([arms, np.eye(n)])
+    z = own[votes.first] - own[votes.second]
+    ridge = np.broadcast_to(known.ridge, dim)
+    theta, precision = np.zeros(dim + n), 1.0
+    for _ in range(_ROUNDS):
+        whole = np.concatenate([ridge, np.full(n, precision)])
+        theta = fit_mle(z, np.clip(votes.wins / votes.mass, 0.0, 1.0), votes.mass, whole, link, start=theta).theta
+        slope = votes.mass * get_link(link).slope(z @ theta)
+        curvature = np.diag(whole) + (z * slope[:, None]).T @ z
+        doubt = np.trace(np.linalg.inv(curvature)[dim:, dim:])
+        before, precision = (
+            precision,
+            (n + _PRIOR_ARMS) / (float(theta[dim:] @ theta[dim:]) + float(doubt) + _PRIOR_ARMS),
+        )
+        if abs(np.log(precision / before)) < _SAME:
+            break
+    return own, Known(theta, curvature, whole, known.votes)
+
+
+def _incidence(votes: PairVotes, n_arms: int) -> Floats:
+    matrix = np.zeros((len(votes.first), n_arms))
+    rows = np.arange(len(votes.first))
+    matrix[rows, votes.first] = 1.0
+    matrix[rows, votes.second] -= 1.0
+    return matrix
+
+
+def _signs(differences: Floats) -> Floats:
+    """The sign of each row's first entry that is not 0."""
+    leading = np.argmax(differences != 0.0, axis=1)
+    return np.asarray(np.sign(differences[np.arange(len(differences)), leading]))
+
+
+def _keys(differences: Floats) -> list[bytes]:
+    """The bytes of each row, the same for a difference and its opposite, and for 0 and -0."""
+    turned = differences * _signs(differences)[:, None] + 0.0
+    return [row.tobytes() for row in np.ascontiguousarray(turned)]
