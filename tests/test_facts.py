@@ -12,7 +12,8 @@ from scipy import special, stats
 import duelist as dl
 from duelist.environments import FixedArms, Hypercube, RandomArms
 from duelist.native import parts
-from looking import pending
+from feature_sizes import squared_sizes
+from looking import known, pending
 from searching import NOBODY_OUT, whitened
 
 EXPLORE = ("value", "widest", "random")
@@ -28,12 +29,19 @@ class Live:
         self.policy, self.theta = policy, np.asarray(theta)
         self.rng = np.random.default_rng(seed)
         self.dim = len(self.theta)
-        self.precision, self.rows = {}, {}
-        self.units = 1.0
+        self.learned, self.rows = {}, {}
+        self.first, self.told = None, []
+
+    @property
+    def units(self):
+        """The squared size of each feature, which the practical prior is a multiple of."""
+        if self.policy.radius != "practical":
+            return np.ones(self.dim)
+        return squared_sizes(self.first, self.told)
 
     def sigma(self, layer):
-        """Sigma_l, layers counted from 1; 4^-l I where nothing was learned (line 2 of Algorithm 1)."""
-        return self.precision.get(layer, 4.0**-layer * self.units * np.eye(self.dim))
+        """Sigma_l, layers counted from 1; 4^-l times the units where nothing was learned (line 2 of Algorithm 1)."""
+        return 4.0**-layer * np.diag(self.units) + self.learned.get(layer, np.zeros((self.dim, self.dim)))
 
     def width(self, layer, differences):
         inverse = np.linalg.inv(self.sigma(layer))
@@ -41,8 +49,7 @@ class Live:
 
     def ask(self, arms):
         """The duel, and its (layer, difference, share = w^2); layer 0 where nothing will be learned."""
-        if self.policy.rounds_ == 0 and self.policy.radius == "practical":
-            self.units = arms.var(axis=0).mean()  # the practical prior is a multiple of a feature's variance
+        self.first = arms if self.first is None else self.first
         duel = self.policy.ask(arms, distinct=False)
         out = pending(self.policy)[duel.id]
         return duel, (out.layer + 1 if out.share > 0.0 else 0, out.difference, out.share)
@@ -52,7 +59,8 @@ class Live:
         outcome = float(self.rng.random() < special.expit(z @ self.theta))
         self.policy.tell(duel, outcome)
         if layer:
-            self.precision[layer] = self.sigma(layer) + share * np.outer(z, z)
+            self.learned[layer] = self.learned.get(layer, 0.0) + share * np.outer(z, z)
+            self.told.append((z, 1.0))
             self.rows.setdefault(layer, []).append((z, outcome, share))
 
     def estimate(self, layer):
@@ -424,13 +432,25 @@ def test_5_swapped_duels_with_swapped_outcomes_fit_the_same():
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_5_a_weight_of_two_equals_two_rows(name):
-    """`ask` learns nothing, so a deterministic policy asked twice gives the same duel twice."""
-    arms = rounds_of_arms(1)[0]
+    """`ask` learns nothing, so a deterministic policy asked again, with nothing out, gives the same duel.
+
+    The first four arms differ by little, so that the sizes of features change while they are told.
+    """
+    arms, alike = rounds_of_arms(1)[0], 0.01 * rounds_of_arms(1, seed=1)[0][:4]
     once, twice = (getattr(dl, name)(horizon=60, random_state=0) for _ in range(2))
-    once.tell(once.ask(arms, distinct=False), 1, weight=2.0)
-    first, second = twice.ask(arms, distinct=False), twice.ask(arms, distinct=False)
-    assert tuple(first) == tuple(second)
-    twice.tell(first, 1)
-    twice.tell(second, 1)
-    np.testing.assert_allclose(once.theta_, twice.theta_, rtol=1e-9)
-    np.testing.assert_allclose(once.precision_, twice.precision_, rtol=1e-12)
+    for policy in (once, twice):
+        policy.begin(alike)
+    for outcome in (1.0, 0.0, 1.0, 1.0, 0.5):
+        choice = once.consider(arms, distinct=False)
+        duel = once.ask(arms, distinct=False)
+        assert tuple(duel) == (choice.first, choice.second)
+        once.forget(duel)
+        assert tuple(once.ask(arms, distinct=False)) == tuple(duel)
+        once.tell(duel.id + 1, outcome, weight=2.0)
+        for _ in range(2):
+            twice.learn(arms[duel.first] - arms[duel.second], outcome, layer=choice.layer, share=choice.share)
+    assert (known(once).sizes > 8.0 * alike.var(axis=0)).all()
+    np.testing.assert_allclose(known(once).sizes, known(twice).sizes, rtol=1e-14)
+    for layer in range(len(known(once).theta)):
+        np.testing.assert_allclose(once.estimate(layer), twice.estimate(layer), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(once.layer_precision(layer), twice.layer_precision(layer), rtol=1e-12)

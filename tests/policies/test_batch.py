@@ -8,7 +8,7 @@ import pytest
 import duelist as dl
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.policies import POLICIES
-from looking import pending
+from looking import known, pending
 
 DIM = 3
 DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]
@@ -131,6 +131,15 @@ def worth(policy, duel):
     return out.layer, out.share * np.outer(out.difference, out.difference)
 
 
+def awaited(policy):
+    """Precisions of all layers as if what is out were answered."""
+    precisions = {layer: policy.layer_precision(layer) for layer in range(len(known(policy).theta))}
+    for out in pending(policy).values():
+        if out.share > 0.0:
+            precisions[out.layer] = precisions[out.layer] + out.share * np.outer(out.difference, out.difference)
+    return precisions
+
+
 def log_det(matrix):
     return np.linalg.slogdet(matrix)[1]
 
@@ -161,8 +170,7 @@ def test_the_chosen_contexts_are_the_greedy_ones(name, k, estimator):
     everything = copy_of(policy)
     batch_of_all = everything.ask_batch(arms)
     worths = [worth(everything, duel) for duel in batch_of_all.duels]
-    layers = {layer for layer, _ in worths if layer >= 0}
-    precisions = {layer: policy.layer_precision(layer) for layer in layers}
+    precisions = awaited(policy)
     alone = [0.0 if layer < 0 else log_det(precisions[layer] + w) - log_det(precisions[layer]) for layer, w in worths]
     np.testing.assert_allclose(batch_of_all.information, alone, rtol=0, atol=1e-9)
     batch = policy.ask_batch(arms, k=k)
@@ -178,10 +186,10 @@ def test_the_chosen_contexts_are_the_greedy_ones(name, k, estimator):
 
 def test_the_information_of_all_chosen_is_the_growth_of_log_det():
     policy, arms = trained("MaxPairUCB"), contexts(10)
-    before = policy.precision_
+    before = awaited(policy)[0]
     batch = policy.ask_batch(arms, k=10)
-    for duel in batch.duels:
-        policy.tell(duel, 1)
+    for number in policy.pending_:
+        policy.tell(number, 1)
     assert batch.information.sum() == pytest.approx(log_det(policy.precision_) - log_det(before), abs=1e-9)
 
 

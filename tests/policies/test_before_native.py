@@ -1,4 +1,8 @@
-"""Snapshots that the last release with Numba made: every policy goes on as it would have."""
+"""Snapshots that the last release with Numba made: every policy goes on as it would have.
+
+That release left a duel out of account while it was out; now it counts as if it were answered. Where it is given up, the same
+duels follow, and where it stays out, those that `consider` names.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +12,7 @@ import pytest
 
 import duelist as dl
 from duelist.policies import POLICIES
+from looking import pending
 
 KEPT = json.loads((Path(__file__).parent / "before_native.json").read_text())["policies"]
 ARMS, DIM, THETA = 12, 4, np.array([1.0, -0.5, 0.3, 0.0])
@@ -36,11 +41,25 @@ def test_it_goes_on_as_it_would_have(name):
     policy = dl.restore_policy(kept["snapshot"])
     assert policy.pending_ == [80]
     assert policy._player.asked_as(80) == tuple(kept["pending"][:2])
+    policy.forget(80)
     assert play(policy, 40, np.random.default_rng(2)) == [duel[:2] for duel in kept["next"]]
     np.testing.assert_allclose(policy.theta_, kept["theta"], rtol=0, atol=1e-9)
+    assert policy.pending_ == []
+    assert policy.rounds_ == 121
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_was_out_counts_as_if_answered(name):
+    policy = dl.restore_policy(KEPT[name]["snapshot"])
+    out = pending(policy)[80]
+    for _ in range(10):
+        choice = policy.consider(FEATURES, [(out.difference, out.layer, out.share)], distinct=False)
+        duel = policy.ask(FEATURES, distinct=False)
+        assert tuple(duel) == (choice.first, choice.second)
+        policy.tell(duel, 1.0)
     assert policy.pending_ == [80]
     policy.tell(80, 1.0)
-    assert policy.rounds_ == 121
+    assert policy.rounds_ == 91
 
 
 @pytest.mark.parametrize("name", KEPT)

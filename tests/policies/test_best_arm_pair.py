@@ -8,7 +8,8 @@ from scipy import stats
 
 import duelist as dl
 from duelist.paper.stopping import race
-from duelist.reference.estimation import Row, curvature, estimate, link_mean, link_slope, mean_variance, squared_widths
+from duelist.reference.estimation import Row, curvature, estimate, link_mean, link_slope, squared_widths
+from feature_sizes import default_ridge
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
@@ -79,15 +80,18 @@ def assert_most_telling(link, arms, theta, h, duel, allowed=None):
 
 def play(policy, world, rounds, late=False):
     """Every duel against brute force from an estimate and a curvature of our own; the duels."""
-    rows, waiting, ridge, duels = [], [], policy.ridge, []
+    rows, waiting, first, duels = [], [], None, []
     for t in range(rounds):
         arms = world.arms()
-        ridge = ridge or mean_variance(arms)
+        first = arms if first is None else first
         if policy.online_ and t:
             theta, h = policy.theta_, policy.curvature_
         else:
+            ridge = default_ridge(policy, first, [(row.z, row.mass) for row in rows])
             theta = estimate(policy.link, ridge, rows, DIM)
             h = curvature(policy.link, ridge, rows, theta)
+        for _, z in waiting:  # as if they were answered
+            h = h + link_slope(policy.link, z @ theta) * np.outer(z, z)
         duel = policy.ask(arms, distinct=False)
         assert_most_telling(policy.link, arms, theta, h, duel)
         duels.append((duel.first, duel.second))
@@ -174,7 +178,7 @@ def test_the_lesson_is_what_one_more_outcome_takes_from_the_squared_width(link):
 def test_the_first_pair_is_the_widest(n_arms, estimator):
     arms = np.random.default_rng(n_arms).normal(size=(n_arms, DIM))
     duel = dl.BestArmPair(estimator=estimator).ask(arms, distinct=False)
-    squares = ((arms[:, None] - arms[None]) ** 2).sum(axis=2)
+    squares = ((arms[:, None] - arms[None]) ** 2 / arms.var(axis=0)).sum(axis=2)
     assert squares[duel.first, duel.second] == pytest.approx(squares.max(), rel=1e-12)
 
 
@@ -253,7 +257,7 @@ def test_many_arms_the_pair_is_the_most_telling_of_the_ends(n_arms, dim, link):
     for t in range(12):
         duel = policy.ask(arms, distinct=False)
         if t == 0:
-            gaps = ((arms[:, None] - arms[None]) ** 2).sum(axis=2)
+            gaps = ((arms[:, None] - arms[None]) ** 2 / arms.var(axis=0)).sum(axis=2)
             assert gaps[duel.first, duel.second] == pytest.approx(gaps.max(), rel=1e-12)
         else:
             theta, h = policy.theta_, policy.curvature_
@@ -307,7 +311,7 @@ def test_pending_duels_count_as_if_answered(link):
         rows = [Row(z, 1.0, 1.0) for z in [*learned, *(z for z, _, _ in pending)]]
         choice = policy.consider(arms, pending)
         duel = dl.Duel(choice.first, choice.second, 0)
-        assert_most_telling(link, arms, theta, curvature(link, 0.5, rows, theta), duel)
+        assert_most_telling(link, arms, theta, curvature(link, np.full(DIM, 0.5), rows, theta), duel)
         alone = policy.consider(arms)
         moved += (alone.first, alone.second) != (choice.first, choice.second)
     assert moved > 0

@@ -9,6 +9,7 @@ from duelist.engine import seed_words
 from duelist.policies import POLICIES
 from duelist.reference.estimation import Row, link_mean
 from duelist.reference.estimation import estimate as reference_estimate
+from feature_sizes import default_ridge
 from looking import known, pending, throw_dice
 
 DIM = 3
@@ -253,16 +254,18 @@ def test_a_place_does_not_depend_on_what_was_considered(name):
             policy.learn(z, float(t % 2))
 
 
+@pytest.mark.parametrize("ridge", [0.7, None])
 @pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])
 @pytest.mark.parametrize("name", [n for n in POLICIES if n not in LAYERED and n != "RCDB"])
-def test_what_is_learned_is_the_root_over_the_log(name, link):
+def test_what_is_learned_is_the_root_over_the_log(name, link, ridge):
     shown = draw_rounds(30, seed=1)
-    policy = begun(name, {"link": link, "ridge": 0.7}, shown)
+    policy = begun(name, {"link": link, "ridge": ridge}, shown)
     rows = []
     for t, (arms, luck) in enumerate(shown):
         z, outcome, weight = arms[0] - arms[1], (0.5 if t % 5 == 2 else vote(arms[0] - arms[1], luck)), 0.5 + t % 3
         policy.learn(z, outcome, weight)
         rows.append(Row(z, outcome, weight))
-    np.testing.assert_allclose(policy.theta_, reference_estimate(link, 0.7, rows, DIM), rtol=1e-7, atol=1e-8)
-    expected = 0.7 * np.eye(DIM) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
+    ridges = default_ridge(policy, shown[0][0], [(row.z, row.mass) for row in rows])
+    np.testing.assert_allclose(policy.theta_, reference_estimate(link, ridges, rows, DIM), rtol=1e-7, atol=1e-8)
+    expected = np.diag(ridges) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
     np.testing.assert_allclose(policy.precision_, expected, rtol=1e-9, atol=1e-9)

@@ -15,9 +15,9 @@ from duelist.reference.estimation import (
     horizon_in,
     link_mean,
     link_slope,
-    mean_variance,
     squared_widths,
 )
+from feature_sizes import default_ridge
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3
@@ -65,8 +65,8 @@ def reach_of(arms):
     return 2.0 * max(np.linalg.norm(x - arms.mean(axis=0)) for x in arms)
 
 
-def ridge_of(policy, first_arms):
-    return policy.ridge or mean_variance(first_arms)
+def ridge_of(policy, first_arms, rows=()):
+    return default_ridge(policy, first_arms, [(row.z, row.mass) for row in rows])
 
 
 def worth(policy, arms, theta, h, t, first_arms):
@@ -79,7 +79,7 @@ def worth(policy, arms, theta, h, t, first_arms):
         certainty = (slopes / link_slope(policy.link, 0.0)) ** 0.2
         bonus = np.sqrt(2.0 * c * squares * certainty * np.maximum(rounds - np.log1p(rounds), 0.0))
     elif policy.radius == "theory":
-        ridge = ridge_of(policy, first_arms)
+        ridge = ridge_of(policy, first_arms)[0]
         reach = reach_of(first_arms)
         bonus = log_loss_radius(DIM, t, policy.theta_bound, reach, ridge, policy.delta) * np.sqrt(squares)
         bonus = policy.scale * bonus
@@ -109,7 +109,7 @@ def test_the_curvature_is_that_of_the_told_duels(link, ridge, fixed):
                 vote, weight = world.vote(z), world.weight()
                 policy.tell(told, vote, weight)
                 rows.append(Row(z, vote, weight))
-        lam = ridge_of(policy, first)
+        lam = ridge_of(policy, first, rows)
         theta = estimate(link, lam, rows, DIM)
         np.testing.assert_allclose(policy.theta_, theta, rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(policy.curvature_, curvature(link, lam, rows, theta), rtol=1e-7, atol=1e-8)
@@ -150,12 +150,14 @@ def play_against_brute_force(policy, world, rounds, late=False):
     for t in range(1, rounds + 1):
         arms = world.arms()
         first = arms if first is None else first
-        lam = ridge_of(policy, first)
+        lam = ridge_of(policy, first, rows)
         if policy.online_ and t > 1:
             theta, h = policy.theta_, policy.curvature_
         else:
             theta = estimate(policy.link, lam, rows, DIM)
             h = curvature(policy.link, lam, rows, theta)
+        for _, z in waiting:  # as if they were answered
+            h = h + link_slope(policy.link, z @ theta) * np.outer(z, z)
         duel = policy.ask(arms, distinct=False)
         values = worth(policy, arms, theta, h, t, first)
         assert values[duel.first, duel.second] >= values.max() - 1e-9 * (1.0 + abs(values.max())), f"round {t}"

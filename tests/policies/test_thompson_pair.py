@@ -9,6 +9,7 @@ from scipy import special
 
 import duelist as dl
 from duelist.reference.estimation import Row, estimate, link_mean, link_slope
+from feature_sizes import default_ridge
 from looking import known, throw_dice
 
 LINKS = ("logistic", "probit", "exponential")
@@ -22,15 +23,16 @@ def taught(seed=0, rounds=25, ridge=0.6, **settings):
     """A policy that has learned; and the mean and covariance of its posterior, from the log alone."""
     policy = dl.ThompsonPair(ridge=ridge, random_state=seed, **settings)
     rng = np.random.default_rng([seed, 3])
-    theta_true, rows = rng.normal(size=DIM), []
-    policy.begin(rng.normal(size=(4, DIM)))
+    theta_true, rows, first = rng.normal(size=DIM), [], rng.normal(size=(4, DIM))
+    policy.begin(first)
     for t in range(rounds):
         z, weight = rng.normal(size=DIM), 0.5 + t % 3
         outcome = 0.5 if t % 6 == 1 else float(rng.random() < link_mean(policy.link, z @ theta_true))
         policy.learn(z, outcome, weight)
         rows.append(Row(z, outcome, weight))
-    theta = estimate(policy.link, ridge, rows, DIM)
-    h = ridge * np.eye(DIM)
+    ridges = default_ridge(policy, first, [(row.z, row.mass) for row in rows])
+    theta = estimate(policy.link, ridges, rows, DIM)
+    h = np.diag(ridges)
     for row in rows:
         h += row.mass * link_slope(policy.link, row.z @ theta) * np.outer(row.z, row.z)
     return policy, theta, np.linalg.inv(h)
@@ -61,12 +63,13 @@ def tolerance(p, *sizes):
     return SIX_SIGMA * np.sqrt(p * (1.0 - p) * sum(1.0 / n for n in sizes)) + 1.0 / min(sizes)
 
 
+@pytest.mark.parametrize("ridge", [0.6, None])
 @pytest.mark.parametrize("scale", [1.0, 0.4])
 @pytest.mark.parametrize("link", LINKS)
-def test_of_two_arms_each_comes_first_with_its_chance(link, scale):
+def test_of_two_arms_each_comes_first_with_its_chance(link, scale, ridge):
     # x beats y in a draw from N(theta, s^2 H^-1) with chance Phi(z . theta / (s |z|_{H^-1})): the mean and, over
     # several directions z, the whole covariance.
-    policy, theta, covariance = taught(link=link, scale=scale)
+    policy, theta, covariance = taught(link=link, scale=scale, ridge=ridge)
     rng = np.random.default_rng(9)
     chances = []
     for _ in range(8):

@@ -70,8 +70,8 @@ def test_vacdb_with_the_one_pass_estimator(radius: str, explore: str) -> None:
 def test_vacdb_with_the_alpha_of_its_horizon(horizon: int | None, explore: str, fixed: bool) -> None:
     total = Game()
     for seed, link in enumerate(LINKS):
-        policy, reference = twins("VACDB", seed, explore=explore, horizon=horizon, link=link, scale=1e-3 * VACDB_UNIT)
-        total += play(policy, reference, World(seed, fixed, dim=2, size=0.25, strength=1.5, link=link), 120)
+        policy, reference = twins("VACDB", seed, explore=explore, horizon=horizon, link=link, scale=1.4e-3 * VACDB_UNIT)
+        total += play(policy, reference, World(seed, fixed, dim=2, size=0.25, strength=1.5, link=link), 200)
     assert len(total.explored) >= 2
     assert total.dropped > 0
     assert max(total.exploited) >= 2
@@ -153,7 +153,7 @@ STAGEWISE_UNIT = 1.0 / duelist.StaD.practical_multiplier
 STAGEWISE_RADII: dict[str, dict[str, Any]] = {
     "practical": {"scale": 0.3 * STAGEWISE_UNIT},
     "theory": {"radius": "theory", "theta_bound": 0.3, "scale": 0.02},
-    "number": {"radius": 0.6, "scale": 0.8},
+    "number": {"radius": 0.7, "scale": 0.8},
 }
 
 

@@ -146,14 +146,24 @@ def test_a_vector_added_to_all_arms_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_a_weight_of_two_equals_two_votes(name: str) -> None:
-    """`ask` learns nothing, so a deterministic policy asked twice gives the same duel twice."""
-    arms = rounds_of_arms(1)[0]
+    """`ask` learns nothing, so a deterministic policy decides alike again; the same vote is then told once more."""
+    arms, alike = rounds_of_arms(1)[0], 0.01 * rounds_of_arms(2)[1][:4]
     once, twice = (REFERENCES[name](horizon=60, random_state=0) for _ in range(2))
-    once.tell(once.ask(arms), 1, weight=2.0)
-    first, second = twice.ask(arms), twice.ask(arms)
-    assert tuple(first) == tuple(second)
-    twice.tell(second, 1)
-    twice.tell(first, 1)
+    for policy in (once, twice):
+        policy.forget(policy.ask(alike))  # sizes of features that will change
+    for outcome in (1.0, 0.0, 1.0, 1.0, 0.5):
+        choice = once.decide(arms)
+        once.tell(once.follow(arms, choice), outcome, weight=2.0)
+        other = twice.decide(arms)
+        assert other.pair == choice.pair
+        pair = [twice.follow(arms, choice)]
+        twice.rounds_ += 1
+        pair.append(twice.follow(arms, choice))
+        twice.rounds_ -= 1
+        for duel in pair:
+            twice.tell(duel, outcome)
+    assert (once.sizes_.squared > 8.0 * alike.var(axis=0)).all()
+    np.testing.assert_allclose(once.sizes_.squared, twice.sizes_.squared, rtol=1e-14)
     np.testing.assert_allclose(once.theta_, twice.theta_, rtol=1e-9)
     for number, layer in once.layers_.items():
         np.testing.assert_allclose(layer.precision, twice.layers_[number].precision, rtol=1e-12)

@@ -171,16 +171,16 @@ def some_rows(seed: int, n: int, dim: int = 3, size: float = 1.0) -> list[Row]:
     return [Row(*row) for row in zip(z, outcomes, rng.uniform(0.1, 3.0, n), strict=True)]
 
 
-@pytest.mark.parametrize("ridge", [1e-6, 0.1, 10.0])
+@pytest.mark.parametrize("ridge", [[1e-6] * 3, [0.1] * 3, [10.0] * 3, [1e-6, 0.1, 10.0]])
 @pytest.mark.parametrize("link", LINKS)
-def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: float) -> None:
+def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: list[float]) -> None:
     for n, size in product((1, 4, 60), (0.1, 5.0)):
         rows = some_rows(n, n, size=size)
 
         def equation(theta: Any, rows: list[Row] = rows) -> Any:
-            return ridge * theta + sum(r.mass * (link_mean(link, r.z @ theta) - r.outcome) * r.z for r in rows)
+            return np.array(ridge) * theta + sum(r.mass * (link_mean(link, r.z @ theta) - r.outcome) * r.z for r in rows)
 
-        ours = estimation.estimate(link, ridge, rows, 3)
+        ours = estimation.estimate(link, np.array(ridge), rows, 3)
         scale = sum(r.mass * np.abs(r.z).max() for r in rows)
         np.testing.assert_allclose(equation(ours), 0.0, atol=1e-12 * scale)
         theirs = optimize.root(equation, ours + 0.01 / size, tol=1e-12)
@@ -190,7 +190,7 @@ def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: float) -> N
 
 @pytest.mark.parametrize("link", LINKS)
 def test_one_pass_minimises_what_it_says(link: str) -> None:
-    known = Online(link, 3, 0.4, 0.4)
+    known = Online(link, np.array([0.5, 1.0, 8.0]), 0.4, 0.4)
     for row in some_rows(5, 30):
         theta, h = known.theta, known.curvature
 
@@ -223,12 +223,13 @@ def test_the_projection_is_the_nearest_point_in_the_norm_of_the_curvature() -> N
 
 @pytest.mark.parametrize("link", LINKS)
 def test_precision_and_curvature_are_sums_over_the_votes(link: str) -> None:
-    rows, known = some_rows(8, 25), Exact(link, 3, 0.2, 0.7)
+    sizes = np.array([0.3, 1.0, 40.0])
+    rows, known = some_rows(8, 25), Exact(link, sizes, 0.2, 0.7)
     for row in rows:
         known.learn(row, 2.0)
-    sigma = 0.7 * np.eye(3) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
+    sigma = 0.7 * np.diag(sizes) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
     slopes = [r.mass * float(link_slope(link, r.z @ known.theta)) for r in rows]
-    h = 0.2 * np.eye(3) + sum(s * np.outer(r.z, r.z) for s, r in zip(slopes, rows, strict=True))
+    h = 0.2 * np.diag(sizes) + sum(s * np.outer(r.z, r.z) for s, r in zip(slopes, rows, strict=True))
     np.testing.assert_allclose(known.precision, sigma, rtol=1e-12)
     np.testing.assert_allclose(known.curvature, h, rtol=1e-12)
     assert known.count == 50.0
