@@ -26,7 +26,7 @@ def squared_sizes(first_arms: Floats, told: Sequence[tuple[Floats, float]] = ())
 
 def _of_one(first: Floats, halves: Floats, starts: Floats, ends: Floats) -> float:
     size = np.square(first - first.mean()).mean()
-    if size == 0.0:  # the first arms do not tell; the first duel in which it matters does
+    if np.ptp(first) == 0.0:  # the first arms do not tell; the first duel in which it matters does
         size = next((half for half in halves if half > 0.0), 1.0)
     low, high = 0.0, FIRST_STRETCH
     while len(ends) and ends[-1] >= high:

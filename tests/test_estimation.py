@@ -71,6 +71,25 @@ def test_logistic_estimate_is_scikit_learns(kind, ridge, seed):
     np.testing.assert_allclose(fit.theta, sklearn_fit(z, o, w, ridge), rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("link", LINKS)
+def test_every_feature_may_have_its_own_ridge(link, solver):
+    z, o, w = duels("noisy", 3)
+    ridge = np.array([0.02, 1.0, 0.3, 30.0, 4.0])
+    fit = dl.fit_mle(z, o, weights=w, ridge=ridge, link=link, solver=solver)
+    assert fit.converged
+    assert np.linalg.norm(gradient(z, o, w, ridge, link, fit.theta)) <= 1e-7
+    same = dl.fit_mle(z, o, weights=w, ridge=np.full(5, 0.7), link=link).theta
+    np.testing.assert_allclose(same, dl.fit_mle(z, o, weights=w, ridge=0.7, link=link).theta, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [[1.0, 2.0], [1.0, 1.0, 1.0, 1.0, 0.0], [[1.0] * 5], [1.0, 1.0, 1.0, 1.0, np.nan]])
+def test_a_ridge_that_does_not_fit_the_features_is_refused(ridge):
+    z, o, _ = duels("noisy", 3)
+    with pytest.raises(dl.InvalidInput, match=r"ridge.*one for each of the 5 features"):
+        dl.fit_mle(z, o, ridge=ridge)
+
+
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ridge", [1e-2, 1.0, 30.0])

@@ -178,7 +178,9 @@ def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: list[float]
         rows = some_rows(n, n, size=size)
 
         def equation(theta: Any, rows: list[Row] = rows) -> Any:
-            return np.array(ridge) * theta + sum(r.mass * (link_mean(link, r.z @ theta) - r.outcome) * r.z for r in rows)
+            return np.array(ridge) * theta + sum(
+                r.mass * (link_mean(link, r.z @ theta) - r.outcome) * r.z for r in rows
+            )
 
         ours = estimation.estimate(link, np.array(ridge), rows, 3)
         scale = sum(r.mass * np.abs(r.z).max() for r in rows)
