@@ -217,22 +217,20 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
 nb::tuple spread_of(Matrix arms) {
     i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
     if (n == 0 || dim == 0) throw std::invalid_argument("there are no arms");
-    std::vector<double> centre(static_cast<std::size_t>(dim), 0.0);
+    std::vector<double> variances, centre(static_cast<std::size_t>(dim), 0.0);
+    for (i64 k = 0; k < dim; k++) variances.push_back(Sizes::variance_of(arms.data() + k, n, dim));
     for (i64 a = 0; a < n; a++)
-        for (i64 k = 0; k < dim; k++) centre[k] += arms.data()[a * dim + k];
+        for (i64 k = 0; k < dim; k++) centre[static_cast<std::size_t>(k)] += arms.data()[a * dim + k];
     for (double& c : centre) c /= static_cast<double>(n);
-    std::vector<double> variances(static_cast<std::size_t>(dim), 0.0);
     double reach = 0.0;
     for (i64 a = 0; a < n; a++) {
         double square = 0.0;
         for (i64 k = 0; k < dim; k++) {
-            double gap = arms.data()[a * dim + k] - centre[k];
-            variances[k] += gap * gap;
+            double gap = arms.data()[a * dim + k] - centre[static_cast<std::size_t>(k)];
             square += gap * gap;
         }
         reach = std::max(reach, square);
     }
-    for (double& variance : variances) variance /= static_cast<double>(n);
     return nb::make_tuple(copied(variances), std::sqrt(reach));
 }
 

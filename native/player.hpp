@@ -83,8 +83,9 @@ public:
         next_id++;
         state->rounds++;
         rule->grow(*state, layer + 1);  // it may have been asked when more duels were out, and layers were deeper
-        if (take_in(*state, scratch_, {0, 0, layer, share}, {difference, outcome}, weight))
-            state->theta(layer, scratch_.solver);  // now and not when next read, so that reading leaves no trace in the last bits
+        if (take_in(*state, scratch_, {0, 0, layer, share}, {difference, outcome}, weight))  // other sizes move all layers
+            for (i64 each = 0; each < state->n_layers(); each++)
+                state->theta(each, scratch_.solver);  // now and not when next read, so that reading leaves no trace in the last bits
     }
 
     // The state that a batch is decided from: all its contexts in the same round. Solves leave no trace in what is known.

@@ -9,6 +9,7 @@ namespace duelist {
 inline Decision next_duel(const Rule& rule, State& state, Scratch& scratch, const Table& table) {
     state.rounds++;
     rule.grow(state);
+    state.meet(table.arms, table.n, scratch.solver);
     return rule.decide(state, scratch, table);
 }
 

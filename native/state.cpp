@@ -29,6 +29,14 @@ bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
 
 }  // namespace
 
+void State::meet(const double* arms, i64 n, SolverRoom& room) {
+    if (!sizes.any_unknown()) return;
+    for (const Layer& at : layers)
+        if (at.learned > 0.0) return;
+    Numbers wanted;
+    if (sizes.meet(arms, n, dim, wanted)) resize(wanted, room);
+}
+
 void State::resize(const Numbers& squared, SolverRoom& room) {
     Numbers before = sizes.squared;
     sizes.squared = squared;

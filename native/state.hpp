@@ -72,6 +72,9 @@ struct State {
     // the one kept by rank-one updates, each with the slope at the estimate of its round.
     const double* local_curvature(i64 layer, SolverRoom& room);
 
+    // The arms of a round, before anything is learned: they give features a size that have none.
+    void meet(const double* arms, i64 n, SolverRoom& room);
+
     // Other sizes of features: ridge and prior change with them, and what follows from the data is made anew.
     void resize(const Numbers& squared, SolverRoom& room);
 

@@ -37,7 +37,7 @@ def test_the_p_value_is_uniform_where_features_explain_everything():
 @pytest.mark.parametrize("seed", range(5))
 def test_effects_are_noticed(seed):
     arms, z, won, known, _ = tallied(np.random.default_rng(seed), 0.5)
-    assert misfit(arms, votes_on_pairs(arms, z, np.ones(VOTES), won), known, "logistic") < 1e-4
+    assert misfit(arms, votes_on_pairs(arms, z, np.ones(VOTES), won), known, "logistic") < 1e-3
 
 
 def test_rows_are_found_whichever_way_they_are_written():

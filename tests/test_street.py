@@ -9,7 +9,7 @@ from scipy import stats
 
 import duelist as dl
 from duelist.environments import FixedArms
-from duelist.identification import announced
+from duelist.identification import Known, announced
 
 THETA = np.array([-0.002, 1.0, 1.0])
 N_ARMS = 10
@@ -36,7 +36,7 @@ def announced_wrongly(policy, arms, utilities, rng, most=180, every=30):
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
         policy.tell(duel, float(rng.random() < chance))
         if vote % every == 0:
-            best = announced(arms, policy.theta_, policy.curvature_, policy.pooled_ridge_, 0.1)
+            best = announced(arms, Known(policy.theta_, policy.curvature_, policy.pooled_ridge_), 0.1)
             if best is not None:
                 return utilities[best] < utilities.max()
     return False

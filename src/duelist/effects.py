@@ -3,10 +3,10 @@
 The policies of this library take utilities to be x . theta. If arms also differ in ways that no feature tells, an estimate of
 theta can be sure and wrong. Where the same arms are compared again and again, their votes tell: with z_s = x_i - x_j the rows,
 r_s = O_s - W_s mu(z_s . theta) what a row has won beyond what was expected, and A the matrix that has 1 for the first and -1 for the second
-arm of a row, S = A'r is what each arm has won beyond expectation. If the features explain everything, S has mean 0 and, with
-V = diag(W mu'), covariance
+arm of a row, S = Q'A'r is what arms have won beyond expectation, in coordinates Q that are orthogonal to all features and to a constant.
+If the features explain everything, S has mean 0 and, with V = diag(W mu'), covariance
 
-    C = A'VA - A'VZ H^-1 Z'VA,
+    C = Q'(A'VA - A'VZ H^-1 Z'VA)Q,
 
 so that S'C^+ S is chi-squared with rank(C) degrees of freedom: Rao's score test of "no arm has an effect of its own".
 
@@ -30,6 +30,7 @@ from duelist.links import get_link
 MOST_ARMS: Final = 300
 """Of more arms the pairs are not looked up: that would take longer than a person waits."""
 _MATCHED: Final = 0.999
+_RANK: Final = 1e-8
 _PRIOR_ARMS: Final = 3.0
 _ROUNDS: Final = 30
 _SAME: Final = 1e-2
@@ -65,12 +66,12 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     z = arms[votes.first] - arms[votes.second]
     margin = z @ known.theta
     slope = votes.mass * get_link(link).slope(margin)
-    incidence = _incidence(votes, len(arms))
+    incidence = _incidence(votes, len(arms)) @ _beside(arms)
     surplus = incidence.T @ (votes.wins - votes.mass * get_link(link).mean(margin))
     across = incidence.T @ (slope[:, None] * z)
     spread = incidence.T @ (slope[:, None] * incidence) - across @ np.linalg.solve(known.curvature, across.T)
     values, vectors = np.linalg.eigh(spread)
-    free = values > 1e-9 * max(values.max(initial=0.0), 1e-300)
+    free = values > _RANK * max(values.max(initial=0.0), 1e-300)
     if not free.any():
         return 1.0
     statistic = float((np.square(vectors[:, free].T @ surplus) / values[free]).sum())
@@ -97,6 +98,13 @@ def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tup
         if abs(np.log(precision / before)) < _SAME:
             break
     return own, Known(theta, curvature, whole, known.votes)
+
+
+def _beside(arms: Floats) -> Floats:
+    """An orthonormal basis of the utilities that are orthogonal to every feature and to a constant, (n_arms, what is left)."""
+    spanned = np.column_stack([np.ones(len(arms)), (arms - arms.mean(axis=0)) / np.maximum(arms.std(axis=0), 1e-300)])
+    left, values, _ = np.linalg.svd(spanned, full_matrices=True)
+    return np.asarray(left[:, int((values > _RANK * values.max()).sum()) :], np.float64)
 
 
 def _incidence(votes: PairVotes, n_arms: int) -> Floats:

@@ -130,7 +130,15 @@ def fit_mle(
         status = _UNSETTLED
     size = unit * float(np.linalg.norm(gradient))
     kept = np.asarray(ridge, np.float64)
-    return Fit(theta / root, status == _CONVERGED, _ADVICE[status], iterations, size, solver, kept if kept.ndim else float(kept))
+    return Fit(
+        theta / root,
+        status == _CONVERGED,
+        _ADVICE[status],
+        iterations,
+        size,
+        solver,
+        kept if kept.ndim else float(kept),
+    )
 
 
 def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:

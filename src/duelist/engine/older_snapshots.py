@@ -30,6 +30,8 @@ def converted(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, N
     first = float(getattr(policy, "first_layer", 0))
     ridge = float(old["ridge"][0]) * 4.0**first  # layer l of VACDB has 4^-l of it
     kappa, units, bound = (float(old[name][0]) for name in ("kappa", "units", "bound"))
+    if not ridge > 0.0:
+        raise ValueError(f"ridge is {ridge}")
     prior = units if hasattr(policy, "first_layer") else ridge
     return {
         "words": old["words"],

@@ -292,16 +292,25 @@ class Sizes:
     At first, a feature's variance over the first arms. With `follow`, what is learned is watched in stretches of 4, 8, 16, ...
     votes, where half the squared differences are, on average, the variance of the arms behind them: after a stretch, a
     feature takes their mean if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it.
-    A feature in which no arms have differed has size 1, and then half the square of its first difference.
+    A feature in which no arms have differed has size 1; before the first vote the arms of a later round give it one, after it
+    half the square of its first difference does.
     """
 
     def __init__(self, arms: Floats, *, follow: bool) -> None:
         self.follow = follow
-        variances = arms.var(axis=0)
+        variances = _variances(arms)
         self.unknown = variances == 0.0
         self.squared = np.where(self.unknown, 1.0, variances) if follow else np.ones(arms.shape[1])
         self.length = 4.0
         self.votes: list[tuple[Floats, float]] = []
+
+    def meet(self, arms: Floats) -> bool:
+        """The arms of a round before the first vote: they give sizes to features that have none; whether they did."""
+        variances = _variances(arms)
+        met = self.unknown & (variances > 0.0) & self.follow
+        self.squared = np.where(met, variances, self.squared)
+        self.unknown = self.unknown & ~met
+        return bool(met.any())
 
     def notice(self, z: Floats, weight: float) -> bool:
         """One more vote, before it is learned; whether sizes have changed."""
@@ -312,9 +321,13 @@ class Sizes:
         first = self.unknown & (half > 0.0)
         self.squared = np.where(first, half, self.squared)
         self.unknown = self.unknown & ~first
-        self.votes.append((half, weight))
-        if sum(weight for _, weight in self.votes) >= self.length:
-            self._end_stretch()
+        left = weight  # a weight of 2 is the same vote twice: one vote may end a stretch and begin the next
+        while left > 0.0:
+            part = min(left, self.length - sum(weight for _, weight in self.votes))
+            self.votes.append((half, part))
+            left -= part
+            if sum(weight for _, weight in self.votes) >= self.length:
+                self._end_stretch()
         return not np.array_equal(before, self.squared)
 
     def _end_stretch(self) -> None:
@@ -323,6 +336,13 @@ class Sizes:
         moved = (mean > 0.0) & ((mean >= FACTOR * self.squared) | (FACTOR * largest < self.squared))
         self.squared = np.where(moved, mean, self.squared)
         self.votes, self.length = [], 2.0 * self.length
+
+
+def _variances(arms: Floats) -> Floats:
+    """Of each feature, exactly zero where no arms differ, or only by rounding."""
+    variances = (arms - arms[0]).var(axis=0)
+    rounding = 64.0 * np.finfo(float).eps * np.abs(arms).max(axis=0)
+    return np.where(variances > rounding**2, variances, 0.0)
 
 
 # -- arms --------------------------------------------------------------------------------

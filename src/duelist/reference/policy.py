@@ -110,6 +110,8 @@ class Reference(Policy):
         if self.dim_ is None:
             self.start(arms)
             self.dim_ = arms.shape[1]
+        if not any(layer.count for layer in self.layers_.values()) and self.sizes_.meet(arms):
+            self.resize()
         known = self.expect_pending()
         choice = self.choose(arms, allowed)
         self.rounds_ += 1

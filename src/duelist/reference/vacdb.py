@@ -57,7 +57,7 @@ class VACDB(RadiusReference):
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """Lines 5 to 18."""
-        alpha = self.finest()
+        alpha = self.finest(self.t)
         remaining, ell = allowed.arms, self.first_layer  # line 5
         while True:  # line 6
             layer = self.layer(ell)
@@ -101,7 +101,7 @@ class VACDB(RadiusReference):
     def published_beta(self, ell: int) -> float:
         """The paper's equation for beta of layer l in round t."""
         t, kappa, layer = self.learned_before_[ell], self.kappa_, self.layer(ell)
-        L = max(1, math.ceil(round(math.log2(1.0 / self.finest()), 9))) + 1 - self.first_layer
+        L = max(1, math.ceil(round(math.log2(1.0 / self.finest(t)), 9))) + 1 - self.first_layer
         log, log_next = math.log(4.0 * t**2 * L / self.delta), math.log(4.0 * (t + 1) ** 2 * L / self.delta)
         high = 2.0**ell >= 64.0 * (self.largest_slope_ / kappa) * math.sqrt(log_next)
         everywhere = self.variance == "all" or (self.variance is None and self.radius == "practical")
@@ -118,6 +118,6 @@ class VACDB(RadiusReference):
             return self.scale * self.radius
         return self.scale * (self.practical_multiplier if self.radius == "practical" else 1.0) * published
 
-    def finest(self) -> float:
-        """alpha: the width at which to exploit, T^(-3/2)."""
-        return self.alpha if self.alpha is not None else horizon_in(self.horizon, self.t) ** -1.5
+    def finest(self, t: int) -> float:
+        """alpha: the width at which to exploit in round t, T^(-3/2)."""
+        return self.alpha if self.alpha is not None else horizon_in(self.horizon, t) ** -1.5

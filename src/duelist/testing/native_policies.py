@@ -138,19 +138,16 @@ class RuleContract(RunsContract):
         """
         double, twice = self.make(0), self.make(0)
         shown = draw_arms(8, least=2, most=2)
-        asked = [(double.ask(arms), double.ask(arms)) for arms in shown]
-        assert asked == [(twice.ask(arms), twice.ask(arms)) for arms in shown]
-        taught, own = 0, shares(twice)
-        for arms, (one, other) in zip(shown, asked, strict=True):
-            # A policy may give the same duel another weight of its own in another round.
-            alike = own[one.id] == own[other.id]
-            if one.is_self_duel or other.is_self_duel or not alike:
-                continue
-            outcome = draw_outcome(arms, one, 0.7)
-            double.tell(one, outcome, weight=2.0)
-            twice.tell(one, outcome)
-            twice.tell(other, outcome if tuple(other) == tuple(one) else 1.0 - outcome)
-            taught += 1
+        twice.begin(shown[0])
+        taught = 0
+        for arms in shown:
+            choice = double.consider(arms)  # what `ask` asks with nothing out
+            duel = double.ask(arms)
+            outcome, z = draw_outcome(arms, duel, 0.7), arms[duel.first] - arms[duel.second]
+            double.tell(duel, outcome, weight=2.0)
+            for _ in range(2):
+                twice.learn(z, outcome, layer=choice.layer, share=choice.share)
+            taught += choice.share > 0.0 and not duel.is_self_duel
         assert taught > 0
         if not double.online_:
             np.testing.assert_allclose(double.theta_, twice.theta_, rtol=1e-9, atol=1e-9)
