@@ -20,8 +20,80 @@ public:
         return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
     }
 
+    bool takes_own_terms() const override { return true; }
+
+    // As above, among the pair of leader and rival, and pairs of the 32 arms that lie farthest along on one side with the 32 on the
+    // other; while nobody leads, the widest pair of the 64 arms that least is known about. Up to 64 arms: among all pairs. Where none
+    // of these may be asked, among the pairs of the best arm that has a partner left.
+    Decision decide_free(const OwnTerms& known, Random&, i64, const FreeTable& table) const override {
+        if (table.n == 1) return {0, 0, 0, 1.0};
+        OwnView view(known, table);
+        FoundPair pair = choose_free(known.link, view, table);
+        return {pair.first, pair.second, 0, 1.0};
+    }
+
 private:
     static constexpr i64 ENDS = 64;
+    static constexpr i64 FREE_ENDS = 32;
+
+    // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
+    struct FreeWorth {
+        Link link;
+        const double* u;
+        const double* along;  // nullptr: nobody leads
+
+        double operator()(i64 i, i64 j, double square) const {
+            return along ? lesson(slope(link, u[i] - u[j]), along[i] - along[j], square) : square;
+        }
+    };
+
+    static FoundPair choose_free(Link link, OwnView& view, const FreeTable& table) {
+        i64 n = table.n, leader = kernels->argmax(view.u(), n);
+        Limits different = table.positions().limits();
+        different.distinct = true;
+        Numbers line(padded(n)), along(padded(n)), other(padded(n));
+        view.squares(leader, nullptr, n, line.data());
+        i64 rival = nearest(view.u(), n, leader, line.data());
+        if (rival < 0) return first_pair(n, different);
+        bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
+        if (led) {
+            view.covariances(leader, nullptr, n, along.data());
+            view.covariances(rival, nullptr, n, other.data());
+            for (i64 a = 0; a < n; a++) along[a] -= other[a];
+        }
+        FreeWorth worth{link, view.u(), led ? along.data() : nullptr};
+        FoundPair found = NO_PAIR;
+        auto try_pairs = [&](i64 arm, const i64* listed, i64 count) {
+            view.squares(arm, listed, count, line.data());
+            for (i64 k = 0; k < count; k++) {
+                i64 partner = listed ? listed[k] : k;
+                if (partner == arm || !different.allows(arm, partner)) continue;
+                double value = worth(arm, partner, line[k]);
+                if (found.first < 0 || value > found.value) found = {std::min(arm, partner), std::max(arm, partner), value};
+            }
+        };
+        if (led && n > 2 * FREE_ENDS) {
+            try_pairs(leader, &rival, 1);
+            auto [low, high] = ends(along.data(), n);
+            for (i64 arm : low) try_pairs(arm, high.data(), FREE_ENDS);
+        } else {
+            std::vector<i64> tried = OwnView::largest(view.variance(), n, 2 * FREE_ENDS);
+            for (i64 k = 0; k + 1 < static_cast<i64>(tried.size()); k++)
+                try_pairs(tried[k], tried.data() + k + 1, static_cast<i64>(tried.size()) - k - 1);
+        }
+        if (found.first < 0) {
+            i64 best = view.leader(different);
+            if (best >= 0) try_pairs(best, nullptr, n);
+        }
+        return found;
+    }
+
+    // The arms that lie farthest along on either side, by position.
+    static std::pair<std::vector<i64>, std::vector<i64>> ends(const double* along, i64 n) {
+        std::vector<double> turned(static_cast<std::size_t>(n));
+        for (i64 a = 0; a < n; a++) turned[a] = -along[a];
+        return {OwnView::largest(turned.data(), n, FREE_ENDS), OwnView::largest(along, n, FREE_ENDS)};
+    }
 
     static FoundPair choose(Link link, const View& view, Scratch& scratch, const Table& table) {
         if (table.n == 1) return {0, 0, 0.0};
@@ -45,11 +117,15 @@ private:
     // The arm whose gap to the leader is the fewest standard deviations; -1: no arm differs from it.
     static i64 closest_rival(const View& view, i64 leader, double* line) {
         kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
+        return nearest(view.u, view.n, leader, line);
+    }
+
+    static i64 nearest(const double* u, i64 n, i64 leader, const double* squares) {
         i64 rival = -1;
         double least = INF;
-        for (i64 j = 0; j < view.n; j++) {
-            if (!(line[j] > 0.0)) continue;
-            double distance = (view.u[leader] - view.u[j]) / std::sqrt(line[j]);
+        for (i64 j = 0; j < n; j++) {
+            if (!(squares[j] > 0.0)) continue;
+            double distance = (u[leader] - u[j]) / std::sqrt(squares[j]);
             if (distance < least) {
                 rival = j;
                 least = distance;

@@ -14,6 +14,7 @@ ruled out: the announced arm is wrong with probability at most delta, up to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_ndtr
 
-from duelist.arrays import Floats
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 
 DRAWS: Final = 4000
@@ -31,6 +32,7 @@ _FEWEST_DRAWS: Final = 400
 """With very many candidates; the standard error is then under 0.025."""
 _WORK: Final = 2**33
 """Products of numbers that the draws may cost, some seconds' worth."""
+_MOST_DRAWN: Final = 1000
 _LEVEL: Final = 1.959963984540054
 _SEED: Final = 0
 _HELD: Final = 2**20
@@ -82,11 +84,38 @@ def recommend(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delt
     """See the module; `arms` (n_arms, dim), `curvature` H, `ridge` the part of H that was there before any vote."""
     delta = check_delta(delta)
     seen = _look(arms, theta, curvature, ridge, delta)
-    order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
+    order = _in_order(seen.best, seen.gaps, seen.kept)
     probability = _probability(seen.whitened[order], -seen.gaps[order])
     return Recommendation(
         seen.best, probability, lead_interval(seen.best, seen.gaps, seen.squares), tuple(order), delta
     )
+
+
+def recommend_known(
+    utilities: Floats, squares: Floats, prior: Floats, delta: float, covariance: Callable[[Ints], Floats]
+) -> Recommendation:
+    """The same from what is known of each arm.
+
+    `squares` and `prior` are w^2 and w_0^2 of each arm against the first of largest utility, `covariance` gives that of the arms at some
+    positions. Of very many that are not ruled out, the 1,000 with the largest utilities stand for all in the probability.
+    """
+    delta = check_delta(delta)
+    best = int(np.argmax(utilities))
+    gaps = utilities[best] - utilities
+    kept = not_ruled_out(gaps, squares, prior, delta)
+    kept[best] = True
+    order = _in_order(best, gaps, kept)
+    drawn = np.array(order[:_MOST_DRAWN], np.int64)
+    block = covariance(drawn)
+    scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
+    root = cholesky(block + 1e-12 * scale * np.eye(len(block)), lower=True)
+    probability = _probability(root, -gaps[drawn])
+    return Recommendation(best, probability, lead_interval(best, gaps, squares), tuple(order), delta)
+
+
+def _in_order(best: int, gaps: Floats, kept: NDArray[np.bool_]) -> list[int]:
+    """The arms that are left, the best first, then by their utility."""
+    return sorted(np.flatnonzero(kept).tolist(), key=lambda a: (a != best, gaps[a], a))
 
 
 def announced(arms: Floats, theta: Floats, curvature: Floats, ridge: float, delta: float = 0.05) -> int | None:

@@ -146,6 +146,11 @@ class Policy(ABC):
         return cls(**snapshot["params"])
 
     @property
+    def takes_free_arms(self) -> bool:
+        """Whether it can be asked with `FreeArms`, arms that may have no features; here: it wants features."""
+        return False
+
+    @property
     def keeps_snapshots(self) -> bool:
         """Whether `restore(snapshot())` knows what this policy has learned; else a study learns its log again."""
         return type(self).snapshot is not Policy.snapshot
