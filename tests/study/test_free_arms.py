@@ -35,8 +35,8 @@ def test_ids_are_enough_for_every_goal(url, goal):
     vote(study, 60, utility)
     assert study.features().shape == (6, 0)
     board = study.leaderboard()
-    assert board[0].arm in ids[:2]
-    assert study.recommend().best == board[0].arm
+    assert board.standings[0].arm in ids[:2]
+    assert study.recommend().best == board.standings[0].arm
     assert str(study.why(study.ask("ben"))).startswith("duel 61")
     assert study.policy().look(FreeArms(6)).utilities.argmax() in (0, 1)
     # Whoever opens the study folds the same bits from the log.
@@ -145,7 +145,8 @@ def test_imports_bring_as_many_arms_as_they_have(sqlite_url, tmp_path):
     """More than 2,000, which a feature each was too much for; a policy that wants features still says so."""
     rows = [{"first": f"a{k}", "second": f"a{k + 1}", "outcome": "first", "rater": "ana"} for k in range(2500)]
     path = tmp_path / "votes.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    header = {"format": "duelist.votes", "version": 1}
+    path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]))
     study = create_study("s", sqlite_url)
     assert study.import_votes("jsonl", path).added == 2500
     assert len(study.arms()) == 2501
@@ -166,7 +167,7 @@ def test_own_terms_beside_features(url):
     study = create_study("s", url, own_terms=True, goal="best")
     study.add_arms(ids, features)
     vote(study, 100, utility)
-    assert study.leaderboard()[0].arm == "arm 0"
+    assert study.leaderboard().standings[0].arm == "arm 0"
     study.add_arms(["late"], [[0.5, 20.0]])
     vote(study, 5, {**utility, "late": 0.0}, seed=4, rater="ben")
     study.update_features(["arm 3"], [[0.1, 0.2]])

@@ -222,12 +222,14 @@ class FreeBestArmPair(FreeReference):
         lesson = slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2)
         led = bool(gap.any())
         choice = self._best(lesson if led else width, self._pairs(x, y, along, seen.variance, led, allowed), u, allowed)
-        others = [self._others(seen, slope, lead, i, allowed) for i in range(len(u))] if len(u) <= FEW else []
 
         def shortfall(i: int, j: int) -> float:
             """Leader and rival may be near ties, too: the least over all ways to see it."""
             ways = [choice.shortfall(i, j), max(gap.max(), _short(width, allowed, i, j))]
-            return min(ways + [max(missed, short(i, j)) for each in others for missed, short in each])
+            for leader in range(len(u)) if len(u) <= FEW else ():
+                others = self._others(seen, slope, lead, leader, allowed)
+                ways += [max(missed, short(i, j)) for missed, short in others]
+            return min(ways)
 
         return replace(choice, shortfall=shortfall)
 
