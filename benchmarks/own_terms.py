@@ -219,7 +219,7 @@ def percent(values: list[float]) -> str:
     return f"{100 * np.mean(values):.1f} ± {100 * error:.1f} %"
 
 
-def blocks(n: int = 1000, votes: int = 4000, runs: int = 12) -> list[str]:
+def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
     """What is lost where not all arms fit in the block: the arm that is named, and the order of all arms."""
     lines = [
         "| block | rank of the arm named by BestArmPair | by LocalPairUCB | pairs in order, UniformPair | ask + tell |",
@@ -274,7 +274,7 @@ The same in a study in memory with 2,000 arms and 16 duels out with others:
 
 ## What the block costs
 
-1,000 arms without features, utilities of variance 2, 4,000 votes, 12 runs. With a block of 1,000 the covariance is kept whole.
+1,000 arms without features, utilities of variance 2, 4,000 votes, 10 runs. With a block of 1,000 the covariance is kept whole.
 
 {blocks}
 """

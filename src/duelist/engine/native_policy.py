@@ -35,7 +35,7 @@ from duelist.engine.seeds import check_random_state, seed_words
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.free_arms import FreeArms
 from duelist.links import get_link
-from duelist.policy import Choice, Policy
+from duelist.policy import Arms, Choice, Policy
 
 if TYPE_CHECKING:
     from duelist.identification import Recommendation
@@ -130,9 +130,7 @@ class NativePolicy(Policy):
 
     # -- the contract --------------------------------------------------------------------
 
-    def ask(
-        self, arms: ArrayLike | FreeArms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()
-    ) -> Duel:
+    def ask(self, arms: Arms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim).
 
         Parameters
@@ -234,7 +232,7 @@ class NativePolicy(Policy):
 
     # -- a log in the place of pending duels ---------------------------------------------
 
-    def begin(self, arms: ArrayLike | FreeArms) -> None:
+    def begin(self, arms: Arms) -> None:
         """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
         if self._by_who_they_are(arms):
             self._own_terms(arms)
@@ -245,8 +243,8 @@ class NativePolicy(Policy):
 
     def consider(
         self,
-        arms: ArrayLike | FreeArms,
-        pending: Sequence[tuple[Any, int, float]] = (),
+        arms: Arms,
+        pending: Sequence[tuple[Arms, int, float]] = (),
         *,
         seed: int | None = None,
         rounds: int | None = None,
@@ -297,7 +295,7 @@ class NativePolicy(Policy):
 
     def learn(
         self,
-        seen: ArrayLike | FreeArms,
+        seen: Arms,
         outcome: float,
         weight: float = 1.0,
         *,
@@ -326,7 +324,7 @@ class NativePolicy(Policy):
             layer, share = self.place(z)
         self._player.learn(z, value, weight, *self._checked_place(layer, share))
 
-    def place(self, difference: ArrayLike | FreeArms) -> tuple[int, float]:
+    def place(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
         if self._by_who_they_are(difference):
             return 0, 1.0
@@ -398,7 +396,7 @@ class NativePolicy(Policy):
         """What is known of `FreeArms`: utilities, variances, and covariances of those at the chosen positions with all."""
         return self._own_terms(arms).look(arms, chosen)
 
-    def recommend(self, arms: ArrayLike | FreeArms, delta: float = 0.05) -> Recommendation:
+    def recommend(self, arms: Arms, delta: float = 0.05) -> Recommendation:
         """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
 
         Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from duelist import native
-from duelist.arrays import Floats, Words, check_pairs, is_number, is_whole
+from duelist.arrays import Floats, Ints, Words, check_pairs, is_number, is_whole
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine.seeds import seed_words
 from duelist.errors import InvalidInput, UnknownDuel
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BLOCK: Final = 256
 """So many arms are known together with their covariances, those that were voted on last; the others are independent of them."""
 _NONE: Final = np.empty(0, np.int64)
+_NO_PAIRS: Final = np.empty((0, 2), np.int64)
+_NO_DIFFERENCES: Final = np.empty((0, 0))
+_NO_MASSES: Final = np.empty(0)
 
 
 class OwnPrior(NamedTuple):
@@ -186,25 +189,25 @@ class OwnTerms:
         t: int,
     ) -> tuple[int, int, Words]:
         table = self._fitting(arms)
-        pairs = check_pairs("exclude", exclude, len(table))
-        out = [self._fitting(seen) for seen, _, _ in pending]
-        first, second, after = self.known.decide(
-            rule=self._rule,
-            numbers=table.numbers,
-            features=table.features,
-            distinct=bool(distinct),
-            exclude=pairs,
-            out=np.array([pair.numbers for pair in out], np.int64).reshape(len(out), 2),
-            differences=np.array([pair.features[0] - pair.features[1] for pair in out]).reshape(len(out), table.dim),
-            masses=np.array([_checked_share(layer, share) for _, layer, share in pending], np.float64),
-            words=words,
-            t=t,
-        )
+        pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
+        out = self._out(pending) if pending else (_NO_PAIRS, _NO_DIFFERENCES, _NO_MASSES)
+        shown = table.numbers, table.features, bool(distinct), pairs
+        first, second, after = self.known.decide(self._rule, *shown, *out, words, t)
         if first < 0:
             raise InvalidInput(
                 f"no pair is left to ask among the {len(table)} arms; exclude fewer, or wait for an outcome"
             )
         return first, second, after
+
+    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> tuple[Ints, Floats, Floats]:
+        """Duels that are out with others: who meets whom, the differences of their features, what each counts."""
+        pairs = [self._fitting(seen) for seen, _, _ in pending]
+        stray = next((pair for pair in pairs if len(pair) != 2), None)
+        if stray is not None:
+            raise InvalidInput(f"a pending duel is of {len(stray)} arms; give the two that meet")
+        differences = np.array([pair.features[0] - pair.features[1] for pair in pairs])
+        masses = np.array([_checked_share(layer, share) for _, layer, share in pending], np.float64)
+        return np.array([pair.numbers for pair in pairs], np.int64), differences, masses
 
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):

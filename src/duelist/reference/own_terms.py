@@ -25,7 +25,7 @@ from duelist.errors import InvalidInput, UnknownDuel
 from duelist.free_arms import FreeArms
 from duelist.policy import Policy
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
-from duelist.reference.estimation import Floats, _root, horizon_in, link_mean, link_slope
+from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
 from duelist.reference.uniform_pair import uniform_pair
 
 FEW: Final = 64
@@ -72,7 +72,7 @@ class Posterior:
         def excess(step: float) -> float:
             return step - mass * (outcome - float(link_mean(self.link, v + step * q)))
 
-        step = _root(excess, 0.0, -excess(0.0)) if excess(0.0) != 0.0 else 0.0
+        step = root_between(excess, 0.0, -excess(0.0)) if excess(0.0) != 0.0 else 0.0
         self.mean = self.mean + step * along
         curvature = mass * float(link_slope(self.link, v + step * q))
         self.covariance = self.covariance - curvature / (1.0 + curvature * q) * np.outer(along, along)

@@ -113,7 +113,7 @@ class Filing(Staging):
         """
         with self._reading():
             adopting = not len(self._reader.known.arms)
-        scan, arms = Scan(), FileArms(free=new_policy(self.settings).takes_free_arms)
+        scan, arms = Scan(), FileArms(free=new_policy(self._reader.known.settings).takes_free_arms)
         for row in self._rows_of(name, path, options):
             scan.take(row)
             if adopting:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -150,7 +151,7 @@ class FreeArmsContract(ABC):
         policy, table = self.make(0), draw_table(dim)
         duel = policy.ask(table)
         before = policy.snapshot()
-        for wrong, match in (
+        cases: list[tuple[Callable[[], Any], str]] = [
             (lambda: policy.ask(np.eye(3)), "FreeArms"),
             (lambda: policy.ask(FreeArms(3, np.eye(3))), "3 features"),
             (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
@@ -159,7 +160,8 @@ class FreeArmsContract(ABC):
             (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
             (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
             (lambda: policy.precision_, "look"),
-        ):
+        ]
+        for wrong, match in cases:
             with pytest.raises(InvalidInput, match=match):
                 wrong()
         with pytest.raises(UnknownDuel, match="never asked"):

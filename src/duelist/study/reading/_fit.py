@@ -64,7 +64,8 @@ def fit_utilities(
     parameters. docs/intervals.md says when that is better.
     """
     own = isinstance(features, WithOwnTerms)
-    x = None if features is None else _check_features(features.features if own else features, pairs.n_arms)
+    given = features.features if isinstance(features, WithOwnTerms) else features
+    x = None if given is None else _check_features(given, pairs.n_arms)
     centred = None if x is None else x - x.mean(axis=0)
     linear = SharedPart(centred) if own and centred is not None else None
     value = _check_ridge(ridge)
