@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from duelist import native
-from duelist.arrays import Floats, Ints, Words, check_pairs, is_number, is_whole
+from duelist.arrays import MOST_ROUNDS, Floats, Ints, Words, check_pairs, is_number, is_whole
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine.seeds import seed_words
 from duelist.errors import InvalidInput, UnknownDuel
@@ -192,7 +192,7 @@ class OwnTerms:
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
         out = self._out(pending) if pending else (_NO_PAIRS, _NO_DIFFERENCES, _NO_MASSES)
         shown = table.numbers, table.features, bool(distinct), pairs
-        first, second, after = self.known.decide(self._rule, *shown, *out, words, t)
+        first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MOST_ROUNDS))
         if first < 0:
             raise InvalidInput(
                 f"no pair is left to ask among the {len(table)} arms; exclude fewer, or wait for an outcome"
