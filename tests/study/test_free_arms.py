@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_refused(sqlite_url):
         described.add_arms(["c"])
     layered = create_study("u", sqlite_url, policy="VACDB")
     with pytest.raises(
-        InvalidInput, match=r"no features, and VACDB\(.*give features, or create the study with BestArmPair"
+        InvalidInput, match=r"no features, and VACDB, .*give features, or create the study with BestArmPair"
     ):
         layered.add_arms(["a", "b"])
     with pytest.raises(InvalidInput, match="own_terms is True, and VACDB"):

@@ -43,12 +43,12 @@ def new_policy(settings: StudySettings) -> Policy:
     return policy
 
 
-def check_takes_free_arms(policy: Policy, what: str) -> None:
+def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
     """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
     if not policy.takes_free_arms:
         raise InvalidInput(
-            f"{what}, and {policy!r} knows arms by their features alone; give features, or create the study with BestArmPair, "
-            "LocalPairUCB or UniformPair and the estimator that studies have by themselves"
+            f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone; {way_out}create the "
+            'study with BestArmPair, LocalPairUCB or UniformPair, and not with estimator="exact" or radius="theory"'
         )
 
 

@@ -118,7 +118,7 @@ class Study(Owning, Filing, Deciding, Plotting):
         with self._changing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             if not vectors.shape[1]:
-                check_takes_free_arms(new_policy(self.settings), "these arms have no features")
+                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
             new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
