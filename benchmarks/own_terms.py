@@ -66,7 +66,7 @@ def costs() -> list[str]:
             policies = [POLICIES[name](estimator="online", random_state=0) for _ in tables]
             spent = [milliseconds(policy, arms, utility, 2 * n) for policy, arms in zip(policies, tables, strict=True)]
             size = len(json.dumps(policies[1].snapshot())) / 1024
-            lines.append(f"| {name} | {n:,} | " + " | ".join(f"{ms:.2f} ms" for ms in spent) + f" | {size:,.0f} KiB |")
+            lines.append(f"| {name} | {n:,} | " + " | ".join(f"{ms:.3f} ms" for ms in spent) + f" | {size:,.0f} KiB |")
     return lines
 
 

@@ -51,11 +51,12 @@ def prior_of(arms: FreeArms, ridge: float | None) -> OwnPrior:
 
 
 class Waiting(NamedTuple):
-    """A duel that is out: positions as asked, and the two arms."""
+    """A duel that is out: positions as asked, who the two are, and features of the first minus those of the second."""
 
     first: int
     second: int
-    arms: FreeArms
+    arms: tuple[int, int]
+    difference: Floats
 
 
 class Look(NamedTuple):
@@ -90,7 +91,7 @@ class OwnTerms:
         """See `NativePolicy.ask`."""
         first, second, words = self._decided(arms, distinct, exclude, [], None, self.rounds + 1)
         self.known.set_words(words)
-        self.pending[self.next_id] = Waiting(first, second, arms[[first, second]])
+        self.pending[self.next_id] = Waiting(first, second, *_compared(arms, first, second))
         self.next_id += 1
         self.rounds += 1
         return Duel(first, second, self.next_id - 1)
@@ -99,7 +100,8 @@ class OwnTerms:
         """See `NativePolicy.tell`."""
         value, mass = check_outcome(outcome), check_weight(weight)
         number = self.number(duel)
-        self._learn(self.pending[number].arms, value, mass)
+        out = self.pending[number]
+        self.known.learn(*out.arms, out.difference, value, mass)
         del self.pending[number]
 
     def forget(self, duel: Any) -> None:
@@ -144,7 +146,11 @@ class OwnTerms:
         """See `NativePolicy.learn`; `seen` is the table of the two arms."""
         value, times = check_outcome(outcome), check_weight(weight)
         mass = times * _checked_share(layer, share)
-        self._learn(seen, value, mass)
+        pair = self._fitting(seen)
+        if len(pair) != 2:
+            raise InvalidInput(f"seen has {len(pair)} arms; give the two that were compared")
+        arms, difference = _compared(pair, 0, 1)
+        self.known.learn(*arms, difference, value, mass)
         self.next_id += 1
         self.rounds += 1
 
@@ -172,13 +178,6 @@ class OwnTerms:
 
     # -- inside --------------------------------------------------------------------------
 
-    def _learn(self, seen: Any, outcome: float, mass: float) -> None:
-        pair = self._fitting(seen)
-        if len(pair) != 2:
-            raise InvalidInput(f"seen has {len(pair)} arms; give the two that were compared")
-        first, second = pair.numbers.tolist()
-        self.known.learn(first, second, pair.features[0] - pair.features[1], outcome, mass)
-
     def _decided(
         self,
         arms: FreeArms,
@@ -205,9 +204,9 @@ class OwnTerms:
         stray = next((pair for pair in pairs if len(pair) != 2), None)
         if stray is not None:
             raise InvalidInput(f"a pending duel is of {len(stray)} arms; give the two that meet")
-        differences = np.array([pair.features[0] - pair.features[1] for pair in pairs])
-        masses = np.array([_checked_share(layer, share) for _, layer, share in pending], np.float64)
-        return np.array([pair.numbers for pair in pairs], np.int64), differences, masses
+        masses = [_checked_share(layer, share) for _, layer, share in pending]
+        arms, differences = zip(*(_compared(pair, 0, 1) for pair in pairs), strict=True)
+        return np.array(arms, np.int64), np.array(differences, np.float64), np.array(masses, np.float64)
 
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
@@ -220,6 +219,12 @@ class OwnTerms:
                 "give the same features every round, or start a new policy"
             )
         return arms
+
+
+def _compared(table: FreeArms, first: int, second: int) -> tuple[tuple[int, int], Floats]:
+    """Who two arms of a table are, and features of the first minus those of the second."""
+    numbers, features = table.numbers, table.features
+    return (int(numbers[first]), int(numbers[second])), features[first] - features[second]
 
 
 def check_support(policy: NativePolicy) -> None:

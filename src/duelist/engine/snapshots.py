@@ -8,7 +8,7 @@ Format (version 3), every value plain JSON:
      "checksum": crc32 of all the rest}
 
 and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in "pending"
-[id, first, second, numbers of the two arms, their features].
+[id, first, second, the arm's number, that of the other, array].
 
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
 back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
@@ -31,7 +31,7 @@ from duelist.arrays import Floats, check_whole
 from duelist.engine.older_snapshots import OLDER_VERSION, converted
 from duelist.engine.own_terms import OwnTerms, Waiting, check_support
 from duelist.errors import DuelistError, InvalidSnapshot
-from duelist.free_arms import MOST_ARMS, FreeArms
+from duelist.free_arms import MOST_ARMS
 
 if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
@@ -70,7 +70,7 @@ def _of_own_terms(own: OwnTerms) -> dict[str, Any]:
         "rounds": own.rounds,
         "own_terms": _encoded(own.known.arrays()),
         "pending": [
-            [number, duel.first, duel.second, encode(duel.arms.numbers), encode(duel.arms.features)]
+            [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
             for number, duel in own.pending.items()
         ],
     }
@@ -117,17 +117,17 @@ def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
     arrays = {name: decode(entry) for name, entry in snapshot["own_terms"].items()}
     own = OwnTerms(policy, native.restore_own_terms(policy.link, arrays))
     own.next_id, own.rounds = (check_whole(name, snapshot[name], 0) for name in ("next_id", "rounds"))
-    for number, first, second, numbers, features in snapshot["pending"]:
-        pair = FreeArms.trusted(decode(numbers), _checked_floats(decode(features)))
-        if pair.numbers.dtype != np.int64 or pair.features.shape != (2, own.known.dim) or not 0 <= number < own.next_id:
-            raise ValueError(f"pending duel {number} does not fit the state")
+    for number, first, second, one, other, difference in snapshot["pending"]:
+        z = _checked_floats(decode(difference))
+        who = tuple(check_whole("an arm", arm, 0) for arm in (one, other))
         if (
-            pair.numbers.shape != (2,)
-            or not np.isfinite(pair.features).all()
-            or not 0 <= pair.numbers.min() <= pair.numbers.max() < MOST_ARMS
+            z.shape != (own.known.dim,)
+            or not np.isfinite(z).all()
+            or max(who) >= MOST_ARMS
+            or not 0 <= number < own.next_id
         ):
-            raise ValueError(f"pending duel {number} is of arms that cannot be")
-        own.pending[int(number)] = Waiting(int(first), int(second), pair)
+            raise ValueError(f"pending duel {number} does not fit the state")
+        own.pending[int(number)] = Waiting(int(first), int(second), (who[0], who[1]), z)
     return own
 
 
