@@ -1,10 +1,10 @@
 // Arms with a term of their own: the utility of arm a is x_a . theta + u_a, or u_a alone where arms have no features.
 //
-// Before any vote theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent. What is known afterwards is a normal distribution: a
-// mean, and a covariance that is kept whole over theta and over a block of arms, those that were voted on last. An arm outside
-// of the block has its own mean and variance and is taken for independent of everything else. As long as all arms that were ever voted on
-// fit in the block, this is the one-pass estimate of `tracking.hpp` with a feature for each arm, at a price that does not grow with
-// the arms. docs/decisions/0027 says what is lost where they do not fit.
+// Before any vote theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent. What is known afterwards is a normal
+// distribution: a mean, and a covariance that is kept whole over theta and over a block of arms, those that were voted on
+// last. An arm outside of the block has its own mean and variance and is taken for independent of everything else. As long
+// as all arms that were ever voted on fit in the block, this is the one-pass estimate of `tracking.hpp` with a feature for
+// each arm, at a price that does not grow with the arms. docs/decisions/0027 says what is lost where they do not fit.
 #pragma once
 
 #include <vector>
@@ -107,7 +107,7 @@ public:
 
     // The `count` arms with the largest scores, by position; of equal ones the first.
     static std::vector<i64> largest(const double* scores, i64 n, i64 count);
-    // The arm with the largest utility among those that have a partner left, itself perhaps; of equal ones the first; -1: none has.
+    // The arm of the largest utility that has a partner left, itself perhaps; of equal ones the first; -1: none has.
     i64 leader(const Limits& limits) const;
 
 private:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,16 @@ def test_arms_join_late(url, goal):
     voted_on = {arm for each in study.votes() for arm in (each.first, each.second)}
     assert voted_on == set(ids)
     assert load_study("s", url).policy().snapshot() == study.policy().snapshot()
+
+
+def test_two_thousand_arms_do_not_keep_anybody_waiting():
+    """A tenth of a second of CPU for each ask and tell is twenty times what it takes; it was 31 seconds when each arm had a feature."""
+    study = create_study("s", "memory", goal="best")
+    study.add_arms([f"arm {k}" for k in range(2000)])
+    study.tell(study.ask("nobody"), "first", rater="nobody")
+    start = time.process_time()
+    vote(study, 10, {f"arm {k}": k / 1000 for k in range(2000)})
+    assert time.process_time() - start < 1.0
 
 
 def test_a_pair_is_asked_once_of_a_rater_and_never_twice_at_a_time(sqlite_url):
