@@ -15,6 +15,7 @@ from duelist.cli import app
 from duelist.errors import InvalidInput, NothingLeft
 from duelist.study import GOALS, copy_study, create_study, load_study, restore_study
 from duelist.study.formats.arms import read_arms
+from duelist.study.storage import open_storage
 
 
 def vote(study, votes, utility, seed=0, rater="ana"):
@@ -27,8 +28,9 @@ def vote(study, votes, utility, seed=0, rater="ana"):
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_ids_are_enough_for_every_goal(url, goal):
-    study = create_study("s", url, goal=goal)
+def test_ids_are_enough_for_every_goal(goal):
+    storage = open_storage("memory")
+    study = create_study("s", storage, goal=goal)
     ids = [f"arm {k}" for k in range(6)]
     assert study.add_arms(ids) == 6
     assert study.add_arms(ids) == 0  # the same ones again
@@ -41,13 +43,25 @@ def test_ids_are_enough_for_every_goal(url, goal):
     assert str(study.why(study.ask("ben"))).startswith("duel 61")
     assert study.policy().look(FreeArms(6)).utilities.argmax() in (0, 1)
     # Whoever opens the study folds the same bits from the log.
-    assert load_study("s", url).policy().snapshot() == study.policy().snapshot()
+    assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
+
+
+def test_every_database_keeps_them(url):
+    study = create_study("s", url, goal="best")
+    study.add_arms(["a", "b", "c"])
+    vote(study, 4, {"a": 1.0, "b": 0.0, "c": 0.0})
+    study.add_arms(["d"])
+    vote(study, 3, {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}, rater="ben")
+    again = load_study("s", url)
+    assert again.features().shape == (4, 0)
+    assert again.policy().snapshot() == study.policy().snapshot()
 
 
 @pytest.mark.parametrize("goal", ["best", "serve", "rank"])
-def test_arms_join_late(url, goal):
+def test_arms_join_late(goal):
     """They are asked about, nothing is learned again, and who opens the study later knows the same."""
-    study = create_study("s", url, goal=goal)
+    storage = open_storage("memory")
+    study = create_study("s", storage, goal=goal)
     ids = [f"arm {k}" for k in range(8)]
     utility = dict(zip(ids, np.linspace(-1, 1, 8), strict=True))
     study.add_arms(ids[:4])
@@ -58,7 +72,7 @@ def test_arms_join_late(url, goal):
     vote(study, 80, utility, seed=1, rater="ben")
     voted_on = {arm for each in study.votes() for arm in (each.first, each.second)}
     assert voted_on == set(ids)
-    assert load_study("s", url).policy().snapshot() == study.policy().snapshot()
+    assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 
 
 def test_two_thousand_arms_do_not_keep_anybody_waiting():
@@ -71,8 +85,8 @@ def test_two_thousand_arms_do_not_keep_anybody_waiting():
     assert time.process_time() - start < 1.0
 
 
-def test_a_pair_is_asked_once_of_a_rater_and_never_twice_at_a_time(sqlite_url):
-    study = create_study("s", sqlite_url)
+def test_a_pair_is_asked_once_of_a_rater_and_never_twice_at_a_time():
+    study = create_study("s", "memory")
     study.add_arms(["a", "b", "c", "d"])
     out = [study.ask(rater=f"rater {k}") for k in range(6)]
     assert len({frozenset((duel.first.id, duel.second.id)) for duel in out}) == 6
@@ -88,9 +102,10 @@ def test_a_pair_is_asked_once_of_a_rater_and_never_twice_at_a_time(sqlite_url):
         study.ask("rater 0")
 
 
-def test_revisions_undone_votes_and_blocked_raters_are_folded(sqlite_url):
+def test_revisions_undone_votes_and_blocked_raters_are_folded():
     """The policy of a log is the policy of the votes that stand, told to another study in their order."""
-    study, plain = create_study("s", sqlite_url, goal="best"), create_study("t", sqlite_url, goal="best")
+    storage = open_storage("memory")
+    study, plain = create_study("s", storage, goal="best"), create_study("t", storage, goal="best")
     for each in (study, plain):
         each.add_arms([f"arm {k}" for k in range(5)])
     vote(study, 20, {f"arm {k}": float(k) for k in range(5)})
@@ -102,10 +117,10 @@ def test_revisions_undone_votes_and_blocked_raters_are_folded(sqlite_url):
     assert mine["own_terms"]["covariance"] == theirs["own_terms"]["covariance"]
     assert mine["own_terms"]["mean"] == theirs["own_terms"]["mean"]
     study.unblock("ana 9")
-    assert load_study("s", sqlite_url).policy().snapshot() == study.policy().snapshot()
+    assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 
 
-def test_archives_and_copies(url, sqlite_url, tmp_path):
+def test_archives_and_copies(url, tmp_path):
     study = create_study("s", url, goal="serve")
     study.add_arms(["a", "b", "c"], payloads=["A", "B", "C"])
     vote(study, 12, {"a": 1.0, "b": 0.0, "c": -1.0})
@@ -118,9 +133,9 @@ def test_archives_and_copies(url, sqlite_url, tmp_path):
         assert each.features().shape == (3, 0)
 
 
-def test_contexts(sqlite_url):
+def test_contexts():
     """Arms of a context are compared with one another only."""
-    study = create_study("s", sqlite_url)
+    study = create_study("s", "memory")
     study.add_arms([f"{c}{k}" for c in "xy" for k in range(3)], contexts=[c for c in "xy" for _ in range(3)])
     for k in range(12):
         duel = study.ask(rater=f"rater {k}")
@@ -128,26 +143,27 @@ def test_contexts(sqlite_url):
         study.tell(duel, "first", rater=f"rater {k}")
 
 
-def test_what_does_not_fit_is_refused(sqlite_url):
-    study = create_study("s", sqlite_url)
+def test_what_does_not_fit_is_refused():
+    storage = open_storage("memory")
+    study = create_study("s", storage)
     study.add_arms(["a", "b"])
     with pytest.raises(InvalidInput, match="the arms of this study have none; leave them out"):
         study.add_arms(["c"], [[1.0, 2.0]])
     with pytest.raises(InvalidInput, match="leave them out"):
         study.update_features(["a"], [[1.0]])
-    described = create_study("t", sqlite_url)
+    described = create_study("t", storage)
     described.add_arms(["a", "b"], [[1.0], [2.0]])
     with pytest.raises(InvalidInput, match="have 1 features each, and these have none; give them"):
         described.add_arms(["c"])
-    layered = create_study("u", sqlite_url, policy="VACDB")
+    layered = create_study("u", storage, policy="VACDB")
     with pytest.raises(
         InvalidInput, match=r"no features, and VACDB, .*give features, or create the study with BestArmPair"
     ):
         layered.add_arms(["a", "b"])
     with pytest.raises(InvalidInput, match="own_terms is True, and VACDB"):
-        create_study("v", sqlite_url, policy="VACDB", own_terms=True)
+        create_study("v", storage, policy="VACDB", own_terms=True)
     with pytest.raises(InvalidInput, match="own_terms is 'yes'"):
-        create_study("v", sqlite_url, own_terms="yes")
+        create_study("v", storage, own_terms="yes")
     with pytest.raises(InvalidInput, match="own_terms is fixed"):
         described.change(own_terms=True)
 
@@ -170,12 +186,13 @@ def test_imports_bring_as_many_arms_as_they_have(sqlite_url, tmp_path):
 # -- features and terms of their own ---------------------------------------------------------
 
 
-def test_own_terms_beside_features(url):
+def test_own_terms_beside_features():
     """Utilities that no feature explains are found, and the first snapshot fixes the units."""
     features = np.random.default_rng(0).normal(size=(6, 2)) * [1.0, 100.0]
     ids = [f"arm {k}" for k in range(6)]
     utility = dict(zip(ids, [3.0, 1.0, 0.0, 0.0, -1.0, -3.0], strict=True))
-    study = create_study("s", url, own_terms=True, goal="best")
+    storage = open_storage("memory")
+    study = create_study("s", storage, own_terms=True, goal="best")
     study.add_arms(ids, features)
     vote(study, 100, utility)
     assert study.leaderboard().standings[0].arm == "arm 0"
@@ -183,13 +200,13 @@ def test_own_terms_beside_features(url):
     vote(study, 5, {**utility, "late": 0.0}, seed=4, rater="ben")
     study.update_features(["arm 3"], [[0.1, 0.2]])
     vote(study, 5, {**utility, "late": 0.0}, seed=5, rater="cat")
-    assert load_study("s", url).policy().snapshot() == study.policy().snapshot()
+    assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
     assert "own_terms" in study.policy().snapshot()
     assert str(study.why(3))
 
 
-def test_without_own_terms_nothing_has_changed(sqlite_url):
-    study = create_study("s", sqlite_url)
+def test_without_own_terms_nothing_has_changed():
+    study = create_study("s", "memory")
     study.add_arms(["a", "b", "c"], np.eye(3))
     study.tell(study.ask("ana"), "first", rater="ana")
     assert "state" in study.policy().snapshot()
