@@ -47,45 +47,61 @@ private:
         }
     };
 
+    // The best of the pairs that were tried; equal ones: the first.
+    struct FreeSearch {
+        OwnView& view;
+        Limits limits;
+        FreeWorth worth;
+        Numbers line;
+        FoundPair found = NO_PAIR;
+
+        // Pairs of one arm with the listed ones (nullptr: with all).
+        void try_pairs(i64 arm, const i64* listed, i64 count) {
+            view.squares(arm, listed, count, line.fit(padded(count)));
+            for (i64 k = 0; k < count; k++) {
+                i64 partner = listed ? listed[k] : k;
+                if (partner == arm || !limits.allows(arm, partner)) continue;
+                double value = worth(arm, partner, line[k]);
+                if (found.first < 0 || value > found.value) found = {std::min(arm, partner), std::max(arm, partner), value};
+            }
+        }
+
+        // All pairs of the listed arms.
+        void try_all(const std::vector<i64>& listed) {
+            i64 count = static_cast<i64>(listed.size());
+            for (i64 k = 0; k + 1 < count; k++) try_pairs(listed[k], listed.data() + k + 1, count - k - 1);
+        }
+    };
+
     static FoundPair choose_free(Link link, OwnView& view, const FreeTable& table) {
         i64 n = table.n, leader = kernels->argmax(view.u(), n);
         Limits different = table.positions().limits();
         different.distinct = true;
-        Numbers line(padded(n)), along(padded(n)), other(padded(n));
-        view.squares(leader, nullptr, n, line.data());
-        i64 rival = nearest(view.u(), n, leader, line.data());
+        Numbers squares(padded(n)), along(padded(n));
+        view.squares(leader, nullptr, n, squares.data());
+        i64 rival = nearest(view.u(), n, leader, squares.data());
         if (rival < 0) return first_pair(n, different);
         bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
-        if (led) {
-            view.covariances(leader, nullptr, n, along.data());
-            view.covariances(rival, nullptr, n, other.data());
-            for (i64 a = 0; a < n; a++) along[a] -= other[a];
-        }
-        FreeWorth worth{link, view.u(), led ? along.data() : nullptr};
-        FoundPair found = NO_PAIR;
-        auto try_pairs = [&](i64 arm, const i64* listed, i64 count) {
-            view.squares(arm, listed, count, line.data());
-            for (i64 k = 0; k < count; k++) {
-                i64 partner = listed ? listed[k] : k;
-                if (partner == arm || !different.allows(arm, partner)) continue;
-                double value = worth(arm, partner, line[k]);
-                if (found.first < 0 || value > found.value) found = {std::min(arm, partner), std::max(arm, partner), value};
-            }
-        };
+        if (led) lie_along(view, leader, rival, along.data());
+        FreeSearch search{view, different, {link, view.u(), led ? along.data() : nullptr}, {}};
         if (led && n > 2 * FREE_ENDS) {
-            try_pairs(leader, &rival, 1);
+            search.try_pairs(leader, &rival, 1);
             auto [low, high] = ends(along.data(), n);
-            for (i64 arm : low) try_pairs(arm, high.data(), FREE_ENDS);
+            for (i64 arm : low) search.try_pairs(arm, high.data(), FREE_ENDS);
         } else {
-            std::vector<i64> tried = OwnView::largest(view.variance(), n, 2 * FREE_ENDS);
-            for (i64 k = 0; k + 1 < static_cast<i64>(tried.size()); k++)
-                try_pairs(tried[k], tried.data() + k + 1, static_cast<i64>(tried.size()) - k - 1);
+            search.try_all(OwnView::largest(view.variance(), n, 2 * FREE_ENDS));
         }
-        if (found.first < 0) {
-            i64 best = view.leader(different);
-            if (best >= 0) try_pairs(best, nullptr, n);
-        }
-        return found;
+        i64 best = search.found.first < 0 ? view.leader(different) : -1;
+        if (best >= 0) search.try_pairs(best, nullptr, n);
+        return search.found;
+    }
+
+    // out_a = the covariance of arm a with leader minus rival.
+    static void lie_along(OwnView& view, i64 leader, i64 rival, double* out) {
+        Numbers other(padded(view.n()));
+        view.covariances(leader, nullptr, view.n(), out);
+        view.covariances(rival, nullptr, view.n(), other.data());
+        for (i64 a = 0; a < view.n(); a++) out[a] -= other[a];
     }
 
     // The arms that lie farthest along on either side, by position.
