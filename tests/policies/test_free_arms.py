@@ -81,6 +81,20 @@ def test_tables_that_make_no_sense(numbers, features, match):
         dl.FreeArms(numbers, features)
 
 
+def test_features_that_are_all_alike_tiny_or_too_many():
+    """A constant column, one as small as numbers get, and a single arm say nothing of units; 8,193 features are refused."""
+    features = np.array([[1.0, 1e-170, 3.0], [1.0, 2e-170, 5.0], [1.0, 3e-170, 4.0]])
+    prior = own_terms.prior_of(dl.FreeArms(3, features), None)
+    assert prior.own_variance == 1.0
+    np.testing.assert_allclose(prior.theta_variance, 1.0 / (3.0 * features[:, 2].var()))
+    for table in (dl.FreeArms(3, features), dl.FreeArms(1, features[:1])):
+        policy = dl.LocalPairUCB(estimator="online")
+        policy.tell(policy.ask(table), 1.0)
+        assert np.isfinite(policy.look(table).utilities).all()
+    with pytest.raises(dl.InvalidInput, match="arms have 8193 features; beside terms of their own"):
+        dl.LocalPairUCB(estimator="online").ask(dl.FreeArms(2, np.ones((2, 8193))))
+
+
 @pytest.mark.parametrize("name", sorted(TAKERS))
 def test_a_self_duel_where_it_is_allowed_teaches_nothing(name):
     policy, table = POLICIES[name](estimator="online", random_state=0, horizon=40), dl.FreeArms(3)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 256
 """So many arms are known together with their covariances, those that were voted on last; the others are independent of them."""
+MOST_FEATURES: Final = 2**13
+"""Covariances of so many are half a gigabyte."""
+_SMALLEST_SPREAD: Final = 1e-280
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
 _NO_DIFFERENCES: Final = np.empty((0, 0))
@@ -45,8 +48,8 @@ def prior_of(arms: FreeArms, ridge: float | None) -> OwnPrior:
     """
     own = 1.0 if ridge is None else 1.0 / ridge
     spread = arms.features.var(axis=0)
-    varied = spread[spread > 0.0]
-    spread = np.where(spread > 0.0, spread, varied.mean() if len(varied) else 1.0)
+    varied = spread > _SMALLEST_SPREAD
+    spread = np.where(varied, spread, spread[varied].mean() if varied.any() else 1.0)
     return OwnPrior(own / (max(arms.dim, 1) * spread), own)
 
 
@@ -82,6 +85,10 @@ class OwnTerms:
     def begun(cls, policy: NativePolicy, arms: FreeArms, words: Words) -> OwnTerms:
         """A run that has seen nothing but these arms."""
         check_support(policy)
+        if arms.dim > MOST_FEATURES:
+            raise InvalidInput(
+                f"arms have {arms.dim} features; beside terms of their own they may have at most {MOST_FEATURES}"
+            )
         prior = prior_of(arms, policy.ridge)
         return cls(policy, native.new_own_terms(policy.link, prior.theta_variance, prior.own_variance, BLOCK, words))
 
