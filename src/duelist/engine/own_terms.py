@@ -29,8 +29,9 @@ MOST_FEATURES: Final = 2**13
 _SMALLEST_SPREAD: Final = 1e-280
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
-_NO_DIFFERENCES: Final = np.empty((0, 0))
-_NO_MASSES: Final = np.empty(0)
+Out = tuple[Ints, Floats, Floats]
+"""Duels that are out: who meets whom (duels, 2), the differences of their features, and what each counts."""
+_NOTHING_OUT: Final[Out] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 
 
 class OwnPrior(NamedTuple):
@@ -95,8 +96,8 @@ class OwnTerms:
     # -- the contract --------------------------------------------------------------------
 
     def ask(self, arms: FreeArms, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
-        """See `NativePolicy.ask`."""
-        first, second, words = self._decided(arms, distinct, exclude, [], None, self.rounds + 1)
+        """See `NativePolicy.ask`; duels that are out count as if they were answered, so that the next is about something else."""
+        first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
         self.known.set_words(words)
         self.pending[self.next_id] = Waiting(first, second, *_compared(arms, first, second))
         self.next_id += 1
@@ -146,7 +147,7 @@ class OwnTerms:
         """See `NativePolicy.consider`; pending duels are tables of their two arms."""
         words = None if seed is None else seed_words(seed)
         t = (self.rounds if rounds is None else int(rounds)) + 1
-        first, second, _ = self._decided(arms, distinct, exclude, pending, words, t)
+        first, second, _ = self._decided(arms, distinct, exclude, self._out(pending), words, t)
         return Choice(first, second)
 
     def learn(self, seen: Any, outcome: float, weight: float, layer: int | None, share: float) -> None:
@@ -190,13 +191,12 @@ class OwnTerms:
         arms: FreeArms,
         distinct: bool,
         exclude: Collection[tuple[int, int]],
-        pending: Sequence[tuple[Any, int, float]],
+        out: Out,
         words: Words | None,
         t: int,
     ) -> tuple[int, int, Words]:
         table = self._fitting(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
-        out = self._out(pending) if pending else (_NO_PAIRS, _NO_DIFFERENCES, _NO_MASSES)
         shown = table.numbers, table.features, bool(distinct), pairs
         first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MOST_ROUNDS))
         if first < 0:
@@ -205,8 +205,18 @@ class OwnTerms:
             )
         return first, second, after
 
-    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> tuple[Ints, Floats, Floats]:
-        """Duels that are out with others: who meets whom, the differences of their features, what each counts."""
+    def _waiting(self) -> Out:
+        """The duels of its own that are out, in the order asked."""
+        if not self.pending:
+            return _NOTHING_OUT
+        waiting = self.pending.values()
+        differences = np.array([duel.difference for duel in waiting], np.float64)
+        return np.array([duel.arms for duel in waiting], np.int64), differences, np.ones(len(waiting))
+
+    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> Out:
+        """Duels that are out with others."""
+        if not pending:
+            return _NOTHING_OUT
         pairs = [self._fitting(seen) for seen, _, _ in pending]
         stray = next((pair for pair in pairs if len(pair) != 2), None)
         if stray is not None:

@@ -12,6 +12,7 @@ keeps its mean and its variance, and is independent of everything from then on.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -62,19 +63,33 @@ class Posterior:
         if a > b:
             self.learn(pair[[1, 0]], 1.0 - outcome, mass)
             return
-        self._bring_in(a, b)
-        self._bring_in(b, a)
-        row_a, row_b = self._rows(pair)
-        z = row_a - row_b
-        along = self.covariance @ z
-        q, v = float(z @ along), float(z @ self.mean)
+        along, q, v = self._compare(pair)
 
         def excess(step: float) -> float:
             return step - mass * (outcome - float(link_mean(self.link, v + step * q)))
 
         step = root_between(excess, 0.0, -excess(0.0)) if excess(0.0) != 0.0 else 0.0
         self.mean = self.mean + step * along
-        curvature = mass * float(link_slope(self.link, v + step * q))
+        self._shrink(along, q, mass * float(link_slope(self.link, v + step * q)))
+
+    def expect(self, pair: FreeArms) -> None:
+        """A duel that is out counts in the covariance, at the present mean, as if it were answered."""
+        a, b = pair.numbers.tolist()
+        if a != b:
+            along, q, v = self._compare(pair)
+            self._shrink(along, q, float(link_slope(self.link, v)))
+
+    def _compare(self, pair: FreeArms) -> tuple[Floats, float, float]:
+        """C z, z' C z and z . mean, with both arms in the block."""
+        a, b = pair.numbers.tolist()
+        self._bring_in(a, b)
+        self._bring_in(b, a)
+        row_a, row_b = self._rows(pair)
+        z = row_a - row_b
+        along = self.covariance @ z
+        return along, float(z @ along), float(z @ self.mean)
+
+    def _shrink(self, along: Floats, q: float, curvature: float) -> None:
         self.covariance = self.covariance - curvature / (1.0 + curvature * q) * np.outer(along, along)
 
     def look(self, arms: FreeArms) -> Seen:
@@ -147,7 +162,10 @@ class FreeReference(Policy):
     def decide(self, arms: FreeArms, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
         """The decision of the next round; `follow` makes it a duel."""
         self.begin(arms)
-        choice = self.choose(self._known().look(arms), Allowed(len(arms), distinct=distinct, exclude=exclude))
+        known = copy.deepcopy(self._known())
+        for _, pair in self._pending.values():
+            known.expect(pair)
+        choice = self.choose(known.look(arms), Allowed(len(arms), distinct=distinct, exclude=exclude))
         self.rounds_ += 1
         return choice
 

@@ -101,6 +101,12 @@ class FreeArmsContract(ABC):
         assert choices[0] == choices[1] == copy.consider(table, seed=9, rounds=25)
         assert choices[0].first != choices[0].second
 
+    def test_what_is_out_is_not_asked_again_and_again(self, dim: int) -> None:
+        """Twelve first asks without an answer are about several pairs: those that are out count as if they were answered."""
+        policy, table = self.make(8), draw_table(dim)
+        out = [policy.ask(table) for _ in range(12)]
+        assert len({frozenset((duel.first, duel.second)) for duel in out}) >= 4
+
     def test_who_won_rises_and_a_vote_turned_round_is_the_same(self, dim: int) -> None:
         """Positions on the table and the order of a pair do not matter."""
         table = draw_table(dim)
