@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier street clean
+.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -87,6 +87,10 @@ bench-study: install
 bench-readings: install
 	$(BIN)/python -m pip install --quiet evalica
 	$(BIN)/python -m benchmarks.readings --page docs/benchmarks-readings.md
+
+# Arms without features and with terms of their own: what they cost and what they are worth.
+bench-own-terms: install
+	$(BIN)/python -m benchmarks.own_terms --page docs/own-terms.md
 
 # How often the leaderboard's intervals hold the truth: some fifteen minutes.
 intervals: install

@@ -101,27 +101,6 @@ nb::dict arrays_of(const State& state) {
     return out;
 }
 
-// An array of a dictionary, with the type and the shape that it must have.
-template <class T>
-std::vector<T> taken(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
-    if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
-    Aligned<const T> array;
-    if (!nb::try_cast(arrays[name], array, false))
-        throw std::invalid_argument(std::string(name) + " has another type than it must have");
-    bool fits = array.ndim() == shape.size();
-    std::size_t axis = 0;
-    for (i64 size : shape) fits = fits && static_cast<i64>(array.shape(axis++)) == size;
-    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than it must have");
-    return std::vector<T>(array.data(), array.data() + array.size());
-}
-
-std::vector<double> finite(std::vector<double> numbers, const char* name, double least = -INF) {
-    for (double x : numbers)
-        if (!std::isfinite(x) || x < least)
-            throw std::invalid_argument(std::string(name) + " holds " + std::to_string(x));
-    return numbers;
-}
-
 // Upper factors: finite, with a positive diagonal.
 std::vector<double> factors(const nb::dict& arrays, const char* name, i64 layers, i64 dim) {
     std::vector<double> all = finite(taken<double>(arrays, name, {layers, dim, dim}), name);

@@ -76,6 +76,7 @@ inline Table table_of(Player& player, const Matrix& arms, bool distinct, const P
 }
 
 void bind_state(nb::module_& m);
+void bind_own_terms(nb::module_& m);
 void bind_simulation(nb::module_& m);
 void bind_estimation(nb::module_& m);
 void bind_selection(nb::module_& m);
@@ -100,3 +101,28 @@ struct type_caster<duelist::Aligned<Args...>> {
 };
 
 }  // namespace nanobind::detail
+
+namespace duelist {
+
+// An array of a dictionary, with the type and the shape that it must have.
+template <class T>
+std::vector<T> taken(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
+    if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
+    Aligned<const T> array;
+    if (!nb::try_cast(arrays[name], array, false))
+        throw std::invalid_argument(std::string(name) + " has another type than it must have");
+    bool fits = array.ndim() == shape.size();
+    std::size_t axis = 0;
+    for (i64 size : shape) fits = fits && static_cast<i64>(array.shape(axis++)) == size;
+    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than it must have");
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+inline std::vector<double> finite(std::vector<double> numbers, const char* name, double least = -INF) {
+    for (double x : numbers)
+        if (!std::isfinite(x) || x < least)
+            throw std::invalid_argument(std::string(name) + " holds " + std::to_string(x));
+    return numbers;
+}
+
+}  // namespace duelist

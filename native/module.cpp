@@ -216,7 +216,8 @@ nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinc
 void bind_player(nb::module_& m) {
     nb::class_<Rule>(m, "Rule")
         .def_prop_ro("local", &Rule::local)
-        .def_prop_ro("draws", &Rule::draws);
+        .def_prop_ro("draws", &Rule::draws)
+        .def_prop_ro("takes_own_terms", &Rule::takes_own_terms);
     m.def(
         "make_rule",
         [](const std::string& policy, const std::map<std::string, double>& settings) {
@@ -335,6 +336,7 @@ NB_MODULE(native, m) {
     m.doc() = "The native engine of duelist; `duelist.engine` is its Python side.";
     bind_state(m);
     bind_player(m);
+    bind_own_terms(m);
     bind_simulation(m);
     bind_estimation(m);
     bind_selection(m);

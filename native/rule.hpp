@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "own_terms.hpp"
 #include "pairs.hpp"
 #include "state.hpp"
 
@@ -54,6 +55,12 @@ public:
 
     // The decision of round `state.rounds`. It may bring estimates up to date, and draw from the state's generator.
     virtual Decision decide(State& state, Scratch& scratch, const Table& table) const = 0;
+
+    // The same for arms with a term of their own, in round t; only for rules that take them.
+    virtual bool takes_own_terms() const { return false; }
+    virtual Decision decide_free(const OwnTerms&, Random&, i64, const FreeTable&) const {
+        throw std::invalid_argument("this rule is for arms with features alone");
+    }
 
     virtual Place place(State&, const double*, Scratch&) const { return {0, 1.0}; }
 

@@ -20,8 +20,96 @@ public:
         return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
     }
 
+    bool takes_own_terms() const override { return true; }
+
+    // As above, among the pair of leader and rival, and pairs of the 32 arms that lie farthest along on one side with the 32 on the
+    // other; while nobody leads, the widest pair of the 64 arms that least is known about. Up to 64 arms: among all pairs. Where none
+    // of these may be asked, among the pairs of the best arm that has a partner left.
+    Decision decide_free(const OwnTerms& known, Random&, i64, const FreeTable& table) const override {
+        if (table.n == 1) return {0, 0, 0, 1.0};
+        OwnView view(known, table);
+        FoundPair pair = choose_free(known.link, view, table);
+        return {pair.first, pair.second, 0, 1.0};
+    }
+
 private:
     static constexpr i64 ENDS = 64;
+    static constexpr i64 FREE_ENDS = 32;
+
+    // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
+    struct FreeWorth {
+        Link link;
+        const double* u;
+        const double* along;  // nullptr: nobody leads
+
+        double operator()(i64 i, i64 j, double square) const {
+            return along ? lesson(slope(link, u[i] - u[j]), along[i] - along[j], square) : square;
+        }
+    };
+
+    // The best of the pairs that were tried; equal ones: the first.
+    struct FreeSearch {
+        OwnView& view;
+        Limits limits;
+        FreeWorth worth;
+        Numbers line;
+        FoundPair found = NO_PAIR;
+
+        // Pairs of one arm with the listed ones (nullptr: with all).
+        void try_pairs(i64 arm, const i64* listed, i64 count) {
+            view.squares(arm, listed, count, line.fit(padded(count)));
+            for (i64 k = 0; k < count; k++) {
+                i64 partner = listed ? listed[k] : k;
+                if (partner == arm || !limits.allows(arm, partner)) continue;
+                double value = worth(arm, partner, line[k]);
+                if (found.first < 0 || value > found.value) found = {std::min(arm, partner), std::max(arm, partner), value};
+            }
+        }
+
+        // All pairs of the listed arms.
+        void try_all(const std::vector<i64>& listed) {
+            i64 count = static_cast<i64>(listed.size());
+            for (i64 k = 0; k + 1 < count; k++) try_pairs(listed[k], listed.data() + k + 1, count - k - 1);
+        }
+    };
+
+    static FoundPair choose_free(Link link, OwnView& view, const FreeTable& table) {
+        i64 n = table.n, leader = kernels->argmax(view.u(), n);
+        Limits different = table.positions().limits();
+        different.distinct = true;
+        Numbers squares(padded(n)), along(padded(n));
+        view.squares(leader, nullptr, n, squares.data());
+        i64 rival = nearest(view.u(), n, leader, squares.data());
+        if (rival < 0) return first_pair(n, different);
+        bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
+        if (led) lie_along(view, leader, rival, along.data());
+        FreeSearch search{view, different, {link, view.u(), led ? along.data() : nullptr}, {}};
+        if (led && n > 2 * FREE_ENDS) {
+            search.try_pairs(leader, &rival, 1);
+            auto [low, high] = ends(along.data(), n);
+            for (i64 arm : low) search.try_pairs(arm, high.data(), FREE_ENDS);
+        } else {
+            search.try_all(OwnView::largest(view.variance(), n, 2 * FREE_ENDS));
+        }
+        i64 best = search.found.first < 0 ? view.leader(different) : -1;
+        if (best >= 0) search.try_pairs(best, nullptr, n);
+        return search.found;
+    }
+
+    // out_a = the covariance of arm a with leader minus rival.
+    static void lie_along(OwnView& view, i64 leader, i64 rival, double* out) {
+        Numbers other(padded(view.n()));
+        view.covariances(leader, nullptr, view.n(), out);
+        view.covariances(rival, nullptr, view.n(), other.data());
+        for (i64 a = 0; a < view.n(); a++) out[a] -= other[a];
+    }
+
+    // The arms that lie farthest along on either side, by position.
+    static std::pair<std::vector<i64>, std::vector<i64>> ends(const double* along, i64 n) {
+        std::vector<double> turned(static_cast<std::size_t>(n));
+        for (i64 a = 0; a < n; a++) turned[a] = -along[a];
+        return {OwnView::largest(turned.data(), n, FREE_ENDS), OwnView::largest(along, n, FREE_ENDS)};
+    }
 
     static FoundPair choose(Link link, const View& view, Scratch& scratch, const Table& table) {
         if (table.n == 1) return {0, 0, 0.0};
@@ -45,11 +133,15 @@ private:
     // The arm whose gap to the leader is the fewest standard deviations; -1: no arm differs from it.
     static i64 closest_rival(const View& view, i64 leader, double* line) {
         kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
+        return nearest(view.u, view.n, leader, line);
+    }
+
+    static i64 nearest(const double* u, i64 n, i64 leader, const double* squares) {
         i64 rival = -1;
         double least = INF;
-        for (i64 j = 0; j < view.n; j++) {
-            if (!(line[j] > 0.0)) continue;
-            double distance = (view.u[leader] - view.u[j]) / std::sqrt(line[j]);
+        for (i64 j = 0; j < n; j++) {
+            if (!(squares[j] > 0.0)) continue;
+            double distance = (u[leader] - u[j]) / std::sqrt(squares[j]);
             if (distance < least) {
                 rival = j;
                 least = distance;

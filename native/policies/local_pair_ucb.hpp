@@ -25,8 +25,52 @@ public:
         return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
     }
 
+    bool takes_own_terms() const override { return radius_.kind != RadiusKind::theory; }
+
+    // The best of all pairs of the leader, and of all pairs among the 64 arms of the largest u + r sqrt(variance), where r is the bonus
+    // of a pair of twice the largest variance, divided by its width. Up to 64 arms these are all pairs.
+    Decision decide_free(const OwnTerms& known, Random&, i64 t, const FreeTable& table) const override {
+        OwnView view(known, table);
+        Limits limits = table.positions().limits();
+        LocalBonus bonus{known.link, 2.0 * radius_.factor, effective_horizon(radius_.horizon, t)};
+        i64 n = table.n, leader = view.leader(limits);
+        if (leader < 0) return {-1, -1, 0, 0.0};
+        Numbers squares(padded(n)), near_u(padded(n)), worths(padded(n));
+        FoundPair found = limits.distinct ? NO_PAIR : FoundPair{leader, leader, 2.0 * view.u()[leader]};
+        auto try_pairs = [&](i64 arm, const i64* listed, i64 count) {
+            view.squares(arm, listed, count, squares.data());
+            for (i64 k = 0; k < count; k++) near_u[k] = view.u()[listed ? listed[k] : k];
+            value_pairs(bonus, view.u()[arm], near_u.data(), squares.data(), worths.data(), count);
+            for (i64 k = 0; k < count; k++) {
+                i64 other = listed ? listed[k] : k;
+                if (other == arm || (found.first >= 0 && !(worths[k] > found.value)) || !limits.allows(arm, other)) continue;
+                found = {std::min(arm, other), std::max(arm, other), worths[k]};
+            }
+        };
+        try_pairs(leader, nullptr, n);
+        std::vector<i64> good = promising(view, bonus);
+        for (i64 k = 0; k + 1 < static_cast<i64>(good.size()); k++)
+            try_pairs(good[k], good.data() + k + 1, static_cast<i64>(good.size()) - k - 1);
+        return {found.first, found.second, 0, 1.0};
+    }
+
 private:
+    static constexpr i64 PROMISING = 64;
     RadiusSettings radius_;
+
+    void value_pairs(const LocalBonus& bonus, double own, const double* u, double* squares, double* out, i64 n) const {
+        if (radius_.kind == RadiusKind::shape) return bonus.worths(own, u, squares, out, n);
+        for (i64 k = 0; k < n; k++) out[k] = own + u[k] + radius_.factor * std::sqrt(squares[k]);
+    }
+
+    std::vector<i64> promising(const OwnView& view, const LocalBonus& bonus) const {
+        i64 n = view.n();
+        double widest = 2.0 * view.variance()[kernels->argmax(view.variance(), n)];
+        double radius = radius_.kind == RadiusKind::shape ? bonus.radius(widest, 0.0) : radius_.factor;
+        std::vector<double> scores(static_cast<std::size_t>(n));
+        for (i64 a = 0; a < n; a++) scores[a] = view.u()[a] + radius * std::sqrt(std::max(view.variance()[a], 0.0));
+        return OwnView::largest(scores.data(), n, PROMISING);
+    }
 };
 
 }  // namespace duelist

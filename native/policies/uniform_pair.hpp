@@ -15,6 +15,13 @@ public:
         FoundPair pair = uniform_pair(state.random, table);
         return {pair.first, pair.second, 0, 1.0};
     }
+
+    bool takes_own_terms() const override { return true; }
+
+    Decision decide_free(const OwnTerms&, Random& random, i64, const FreeTable& table) const override {
+        FoundPair pair = uniform_pair(random, table.positions());
+        return {pair.first, pair.second, 0, 1.0};
+    }
 };
 
 }  // namespace duelist

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
     from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.estimation import Fit, fit_mle
+    from duelist.free_arms import FreeArms
     from duelist.links import Link, get_link
     from duelist.policies import (
         RCDB,
@@ -50,6 +51,7 @@ _HOMES = {
     **dict.fromkeys(("FIRST_WON", "SECOND_WON", "TIE", "Duel"), "domain"),
     **dict.fromkeys(("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"), "errors"),
     **dict.fromkeys(("Fit", "fit_mle"), "estimation"),
+    "FreeArms": "free_arms",
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
@@ -81,6 +83,7 @@ __all__ = [
     "Duel",
     "DuelistError",
     "Fit",
+    "FreeArms",
     "GreedyChallenger",
     "GreedyUniform",
     "InvalidInput",

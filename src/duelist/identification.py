@@ -18,6 +18,7 @@ arms that are nearly equal this ends, where without it nothing would.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -27,7 +28,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from duelist.arrays import Floats, check_choice, is_number
+from duelist.arrays import Floats, Ints, check_choice, is_number
 from duelist.errors import InvalidInput
 from duelist.links import Link, get_link
 
@@ -37,6 +38,7 @@ _FEWEST_DRAWS: Final = 400
 """With very many candidates; the standard error is then under 0.025."""
 _WORK: Final = 2**33
 """Products of numbers that the draws may cost, some seconds' worth."""
+_MOST_DRAWN: Final = 1000
 _LEVEL: Final = 1.959963984540054
 _SEED: Final = 0
 _HELD: Final = 2**20
@@ -140,7 +142,7 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
     """See the module; `arms` (n_arms, dim), `tolerance` in utility."""
     delta = check_delta(delta)
     seen = _look(arms, known, delta, tolerance)
-    order = sorted(np.flatnonzero(seen.kept).tolist(), key=lambda a: (a != seen.best, seen.gaps[a], a))
+    order = _in_order(seen.best, seen.gaps, seen.kept)
     apart = [a for a in order if a == seen.best or not seen.alike[a]]
     more = votes_still_needed(seen.gaps, seen.squares, seen.prior, seen.kept & ~seen.alike, delta, tolerance)
     return Recommendation(
@@ -153,6 +155,50 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
         tolerance=tolerance,
         votes_expected=None if more is None else known.votes * more,
     )
+
+
+@dataclass(frozen=True)
+class KnownArms:
+    """What is known of each arm: utilities, w^2 and w_0^2 against the first of largest utility, the votes, covariances of some arms."""
+
+    utilities: Floats
+    squares: Floats
+    prior: Floats
+    votes: float
+    covariance: Callable[[Ints], Floats]
+
+
+def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> Recommendation:
+    """The same from what is known of each arm.
+
+    Of very many that are not ruled out, the 1,000 with the largest utilities stand for all in the probability.
+    """
+    delta = check_delta(delta)
+    best = int(np.argmax(known.utilities))
+    gaps = known.utilities[best] - known.utilities
+    kept = not_ruled_out(gaps, known.squares, known.prior, delta, tolerance)
+    kept[best] = True
+    order = _in_order(best, gaps, kept)
+    drawn = np.array(order[:_MOST_DRAWN], np.int64)
+    block = known.covariance(drawn)
+    scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
+    root = cholesky(block + 1e-12 * scale * np.eye(len(block)), lower=True)
+    kept[best] = False
+    more = votes_still_needed(gaps, known.squares, known.prior, kept, delta, tolerance)
+    return Recommendation(
+        best=best,
+        probability=_probability(root, -gaps[drawn]),
+        interval=lead_interval(best, gaps, known.squares),
+        candidates=tuple(order),
+        delta=delta,
+        tolerance=tolerance,
+        votes_expected=None if more is None else known.votes * more,
+    )
+
+
+def _in_order(best: int, gaps: Floats, kept: NDArray[np.bool_]) -> list[int]:
+    """The arms that are left, the best first, then by their utility."""
+    return sorted(np.flatnonzero(kept).tolist(), key=lambda a: (a != best, gaps[a], a))
 
 
 def announced(arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0) -> int | None:

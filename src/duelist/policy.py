@@ -23,7 +23,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from duelist.arrays import Floats
 from duelist.domain import Duel
@@ -32,6 +31,8 @@ from duelist.errors import InvalidInput
 PLAIN: Final = "duelist.plain"
 """The format of the snapshot of a policy that cannot make one: its name and settings, and nothing it has learned."""
 _TRIES: Final = 16
+Arms = Any
+"""What is on a table: an array of features (n_arms, dim); or `FreeArms`, for a policy that says `takes_free_arms`."""
 
 
 class Choice(NamedTuple):
@@ -80,13 +81,13 @@ class Policy(ABC):
 
     # -- what a study asks of it ---------------------------------------------------------
 
-    def begin(self, arms: ArrayLike) -> None:  # noqa: B027  (a policy that needs no beginning has none)
+    def begin(self, arms: Arms) -> None:  # noqa: B027  (a policy that needs no beginning has none)
         """See the first arms (n_arms, dim) without being asked; here: nothing to do."""
 
     def consider(
         self,
-        arms: ArrayLike,
-        pending: Sequence[tuple[ArrayLike, int, float]] = (),
+        arms: Arms,
+        pending: Sequence[tuple[Arms, int, float]] = (),
         *,
         seed: int | None = None,
         rounds: int | None = None,
@@ -109,7 +110,7 @@ class Policy(ABC):
 
     def learn(
         self,
-        seen: ArrayLike,
+        seen: Arms,
         outcome: float,
         weight: float = 1.0,
         *,
@@ -130,7 +131,7 @@ class Policy(ABC):
             duel = Duel(0, 1, duel.id)
         self.tell(duel, outcome, weight)
 
-    def place(self, difference: ArrayLike) -> tuple[int, float]:
+    def place(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; a policy without layers has one place."""
         return 0, 1.0
 
@@ -144,6 +145,11 @@ class Policy(ABC):
     def restore(cls, snapshot: dict[str, Any]) -> Self:
         """The policy of a snapshot."""
         return cls(**snapshot["params"])
+
+    @property
+    def takes_free_arms(self) -> bool:
+        """Whether it can be asked with `FreeArms`, arms that may have no features; here: it wants features."""
+        return False
 
     @property
     def keeps_snapshots(self) -> bool:

@@ -97,7 +97,30 @@ def _arrays(given):
     return [given.dim, policy._player.state.n_layers, policy.link, policy.online_, arrays]
 
 
+def _own_terms(given):
+    """What is known of arms with terms of their own after a few votes."""
+    known = native.new_own_terms(given.link, np.abs(given.normal(given.dim)), 1.0, 4, given.words)
+    for _ in range(6):
+        known.learn(*given.rng.integers(9, size=2).tolist(), given.normal(given.dim), 1.0, 1.0)
+    return known
+
+
+def _own_arrays(given):
+    arrays = _own_terms(given).arrays()
+    for name in arrays:
+        if given.rng.random() < 0.1:
+            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+    return [given.link, arrays]
+
+
+def _free_rule(given):
+    policy = POLICIES[("BestArmPair", "LocalPairUCB", "UniformPair", "VACDB")[given.rng.integers(4)]]
+    return policy(horizon=50, link=given.link).make_rule()
+
+
 FUNCTIONS = {
+    "new_own_terms": lambda g: [g.link, np.abs(g.normal(g.dim)), 1.0, 4, g.words],
+    "restore_own_terms": _own_arrays,
     "make_rule": _settings_damaged,
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
     "new_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
@@ -199,6 +222,19 @@ METHODS = {
     ("Player", "asked_as"): lambda g: (g.player().asked_as, [3]),
     ("Player", "put_pending"): lambda g: (g.player().put_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
     ("Player", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
+    ("OwnTerms", "set_words"): lambda g: (_own_terms(g).set_words, [g.words]),
+    ("OwnTerms", "learn"): lambda g: (_own_terms(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
+    ("OwnTerms", "decide"): lambda g: (
+        _own_terms(g).decide,
+        [
+            _free_rule(g), np.arange(g.n), g.normal(g.n, g.dim), True, g.pairs, np.array([[0, 1], [3, 12]]),
+            g.normal(2, g.dim), np.ones(2), g.words, 5,
+        ],
+    ),
+    ("OwnTerms", "look"): lambda g: (
+        _own_terms(g).look, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
+    ),
+    ("OwnTerms", "arrays"): lambda g: (_own_terms(g).arrays, []),
     ("State", "arrays"): lambda g: (g.state().arrays, []),
     ("Truth", "__init__"): lambda g: (native.Truth, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),
     ("Truth", "vote_chance"): lambda g: (
@@ -208,7 +244,8 @@ METHODS = {
     ("Runs", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
 }  # fmt: skip
 PROPERTIES = {
-    "Rule": ("local", "draws"),
+    "Rule": ("local", "draws", "takes_own_terms"),
+    "OwnTerms": ("dim", "votes", "theta"),
     "State": ("dim", "n_layers", "rounds"),
     "Player": ("state", "dim", "rounds", "learned", "most_layers"),
 }
@@ -240,7 +277,7 @@ def _after(call, given):
 
 def unborn(rng):
     """An object whose constructor never ran."""
-    kind = (native.Player, native.State, native.Rule, native.Runs, native.Truth)[rng.integers(5)]
+    kind = (native.Player, native.State, native.Rule, native.Runs, native.Truth, native.OwnTerms)[rng.integers(6)]
     names = [name for name in dir(kind) if not name.startswith("__")]
     if names:
         getattr(kind.__new__(kind), names[rng.integers(len(names))])()

@@ -34,7 +34,19 @@ def honest():
                 if round_number % 7:
                     policy.tell(duel, float(rng.integers(2)))
             found.append((kind, json.dumps(policy.snapshot())))
-    return found
+    return found + [(type(policy), json.dumps(policy.snapshot())) for policy in _with_own_terms()]
+
+
+def _with_own_terms():
+    """Policies that know arms by who they are, with and without features, some of their duels out."""
+    for kind, dim in [(dl.LocalPairUCB, 0), (dl.BestArmPair, 2), (dl.UniformPair, 1)]:
+        rng = np.random.default_rng(dim)
+        policy, features = kind(estimator="online", random_state=dim), rng.normal(size=(9, dim))
+        for round_number in range(25):
+            duel = policy.ask(dl.FreeArms(9, features if dim else None))
+            if round_number % 7:
+                policy.tell(duel, float(rng.integers(2)))
+        yield policy
 
 
 def resealed(snapshot):
@@ -79,12 +91,13 @@ def damaged(rng, snapshot):
     snapshot = json.loads(snapshot)
     for _ in range(rng.choice([1, 1, 2, 3])):
         where = rng.random()
-        if where < 0.6 and isinstance(snapshot.get("state"), dict) and snapshot["state"]:
-            name = sorted(snapshot["state"])[rng.integers(len(snapshot["state"]))]
+        state = snapshot.get("own_terms" if "own_terms" in snapshot else "state")
+        if where < 0.6 and isinstance(state, dict) and state:
+            name = sorted(state)[rng.integers(len(state))]
             if rng.random() < 0.05:
-                del snapshot["state"][name]
-            elif isinstance(snapshot["state"][name], dict):
-                snapshot["state"][name] = _damage_array(rng, snapshot["state"][name])
+                del state[name]
+            elif isinstance(state[name], dict):
+                state[name] = _damage_array(rng, state[name])
         elif where < 0.8 and isinstance(snapshot.get("pending"), list) and snapshot["pending"]:
             duel = snapshot["pending"][rng.integers(len(snapshot["pending"]))]
             if isinstance(duel, list) and duel:
@@ -126,6 +139,26 @@ def use(policy, rng):
             continue
 
 
+def use_free(policy, rng):
+    """The same with a policy that knows arms by who they are."""
+    n, dim = int(rng.choice([1, 2, 5, 12, 300])), policy.dim_
+    arms = dl.FreeArms(rng.permutation(2 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
+    pair = arms[[0, n - 1]]
+    for step in (
+        lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
+        lambda: policy.consider(arms, [(pair, 0, 1.0)], seed=1),
+        lambda: [policy.tell(policy.ask(arms, distinct=bool(k)), 0.5) for k in range(2)],
+        lambda: policy.learn(pair, 1.0),
+        lambda: (policy.theta_, policy.look(arms, [0])),
+        lambda: rng.random() < 0.2 and recommended(policy, arms[np.arange(min(n, 5))]),
+        lambda: type(policy).restore(policy.snapshot()).ask(arms),
+    ):
+        try:
+            step()
+        except REFUSALS:
+            continue
+
+
 def play(rng):
     kind, snapshot = honest()[rng.integers(len(honest()))]
     bad = json.loads(json.dumps(damaged(rng, snapshot), default=str))  # as it comes out of a file
@@ -135,5 +168,5 @@ def play(rng):
         policy = kind.restore(bad)
     except REFUSALS:
         return "snapshots refused"
-    use(policy, rng)
+    (use_free if "own_terms" in bad else use)(policy, rng)
     return "snapshots played"

@@ -161,6 +161,15 @@ def test_every_flipped_bit_of_an_archive_is_noticed_or_harmless(tmp_path: Path) 
     assert refused > 50
 
 
+def test_a_directory_before_the_beginning_of_the_file(tmp_path: Path) -> None:
+    path = filled("one").archive(tmp_path / "one.duelist")
+    body = bytearray(path.read_bytes())
+    body[-3] ^= 1 << 7  # the highest byte of where the zip's directory is said to begin
+    path.write_bytes(body)
+    with pytest.raises(InvalidArchive, match="damaged or no archive"):
+        restore_study(path, "memory")
+
+
 def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidArchive, match="there is no file"):
         restore_study(tmp_path / "none", "memory")

@@ -158,7 +158,8 @@ def test_arms_from_csv(tmp_path):
     [
         ("a.jsonl", "", "has no arms"),
         ("a.jsonl", "{", "line 1 is not JSON"),
-        ("a.jsonl", '{"id": 1}', "no list of features"),
+        ("a.jsonl", '{"features": [1]}', "has no id"),
+        ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list"),
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "feature is 'x'"),
         ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
         ("a.csv", "name,x\na,1\n", "no column 'id'"),

@@ -235,7 +235,7 @@ def test_history_warms_the_policy(tmp_path):
 def test_too_many_arms_for_a_feature_each(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("left,right,winner\n" + "".join(f"a{k},b{k},left\n" for k in range(1001)))
-    study = empty()
+    study = dl.create_study("layered", "memory", policy="VACDB")
     with pytest.raises(dl.InvalidInput, match="2002 arms"):
         study.import_votes("csv", path)
     assert study.arms() == []

@@ -57,6 +57,12 @@ def create(
     random_share: Annotated[
         float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")
     ] = 0.0,
+    own_terms: Annotated[
+        bool,
+        typer.Option(
+            "--own-terms", help="Arms with features have a term of their own, too, for what features do not say."
+        ),
+    ] = False,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
 ) -> None:
     """Make a study."""
@@ -74,6 +80,7 @@ def create(
             lease_seconds=lease_seconds,
             raters_per_duel=raters_per_duel,
             random_share=random_share,
+            **({"own_terms": True} if own_terms else {}),
         )
         say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
 
@@ -98,7 +105,10 @@ def list_(
 def add_arms(
     name: Name,
     file: Annotated[
-        Path, typer.Argument(help="JSON lines (id, features, payload, context, prompt), or a table: .csv, .tsv, .xlsx.")
+        Path,
+        typer.Argument(
+            help="JSON lines (id, and, if there are any, features, payload, context, prompt), or a table: .csv, .tsv, .xlsx."
+        ),
     ],
     column: Columns = None,
     storage: Url = STORAGE,
@@ -110,7 +120,7 @@ def add_arms(
         arms = read_arms(file, columns=_pairs("--column", column))
         added = _study(name, storage).add_arms(*arms)
         there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
-        say(f"{added} arms with {arms.features.shape[1]} features added to {name!r}{there}")
+        say(f"{added} arms with {arms.features.shape[1] or 'no'} features added to {name!r}{there}")
 
 
 @app.command()

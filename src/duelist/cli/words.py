@@ -13,6 +13,7 @@ _COMMANDS: Final = (
 _SPOKEN: Final = (
     (r"`limit\((\w+)=\.\.\.\)`", lambda m: f"`duelist study limit NAME --{m[1].replace('_', '-')} ...`"),
     (r"raise `limit\((\w+)=\.\.\.\)`", lambda m: f"raise `duelist study limit NAME --{m[1].replace('_', '-')}`"),
+    (r"own_terms is True", lambda _: "--own-terms is given"),
     (r"None lifts it", lambda _: "none lifts it"),
     (r"`load_study\(\.\.\.\)\.change\(\.\.\.\)`", lambda _: "`duelist study change NAME KEY=VALUE`"),
     (r"revise=True \(`--revise`\)", lambda _: "--revise"),

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from duelist import native
 from duelist.domain import Duel
+from duelist.engine.beginning import Batch, Beginning
 from duelist.engine.layered_policy import LayeredPolicy
-from duelist.engine.native_policy import Batch, Beginning, LocalCurvature, NativePolicy
+from duelist.engine.native_policy import LocalCurvature, NativePolicy
 from duelist.engine.radius_policy import RadiusPolicy, common_size
 from duelist.engine.seeds import seed_words
 from duelist.engine.snapshots import is_older_snapshot

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,52 +29,18 @@ from duelist.arrays import (
 )
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine import snapshots
+from duelist.engine.beginning import Batch, Beginning
+from duelist.engine.own_terms import Look, OwnTerms
 from duelist.engine.seeds import check_random_state, seed_words
 from duelist.errors import InvalidInput, UnknownDuel
+from duelist.free_arms import FreeArms
 from duelist.links import get_link
-from duelist.policy import Choice, Policy
+from duelist.policy import Arms, Choice, Policy
 
 if TYPE_CHECKING:
     from duelist.identification import Recommendation
 
 ESTIMATORS: Final = ("exact", "online")
-
-
-class Beginning(NamedTuple):
-    """What a state starts from, learned from the first arms."""
-
-    ridge: float
-    """Of the estimate, in multiples of `sizes`."""
-    prior: float
-    """Precision before the first duel, in the same multiples."""
-    kappa: float = 1.0
-    """Smallest slope of the link."""
-    units: float = 1.0
-    """Squared size of a feature."""
-    bound: float = np.inf
-    """What |theta| is kept within by the one-pass estimator."""
-    sizes: Floats | None = None
-    """Squared size of each feature, 0 where the first arms do not tell; it follows what is learned. None: 1 for good."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Duels in contexts, as pairs (context, duel).
-
-    `contexts` are positions in the arms that were given: all in order, or the k chosen ones, the first
-    chosen first. `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it where k was
-    given, on its own otherwise; 0 where the policy would learn nothing.
-    """
-
-    contexts: Ints
-    duels: list[Duel]
-    information: Floats
-
-    def __iter__(self) -> Iterator[tuple[int, Duel]]:
-        return iter(zip(self.contexts.tolist(), self.duels, strict=True))
-
-    def __len__(self) -> int:
-        return len(self.duels)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,7 +56,8 @@ class NativePolicy(Policy):
     ridge
         Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
         times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
-        arms of later duels turn out to be of another size, the ridge follows (`native/sizes.hpp` has the rule).
+        arms of later duels turn out to be of another size, the ridge follows (`native/sizes.hpp` has the rule). With `FreeArms`
+        it is the inverse of the variance of an arm's own term, by default 1.
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a
         round costs the same however long the run; with changing arms the cost and the memory of a
@@ -113,6 +80,7 @@ class NativePolicy(Policy):
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
+    _own: OwnTerms | None = field(init=False, default=None)
     _words: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -168,13 +136,13 @@ class NativePolicy(Policy):
 
     # -- the contract --------------------------------------------------------------------
 
-    def ask(self, arms: ArrayLike, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
+    def ask(self, arms: Arms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
         """Two arms to compare, by their position in `arms` (n_arms, dim).
 
         Parameters
         ----------
         arms
-            What is on the table: a row of features an arm.
+            What is on the table: a row of features an arm; or `FreeArms`, who is on the table, in every round.
         distinct
             True (default): two different arms, which people can compare. Arms with the same features count as
             different; a single arm can only meet itself. False: the published rule, under which an arm may meet
@@ -186,6 +154,8 @@ class NativePolicy(Policy):
             duel = self._player.ask(arms, distinct)
             if duel is not None:
                 return duel
+        if self._by_who_they_are(arms):
+            return self._own_terms(arms).ask(arms, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self.begin(shown)
@@ -196,9 +166,13 @@ class NativePolicy(Policy):
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
-        if not self._player.tell(duel, outcome, weight):
-            value, times = check_outcome(outcome), check_weight(weight)
-            self._player.tell(self._number(duel), value, times)
+        if self._player.tell(duel, outcome, weight):
+            return
+        if self._own is not None:
+            self._own.tell(duel, outcome, weight)
+            return
+        value, times = check_outcome(outcome), check_weight(weight)
+        self._player.tell(self._number(duel), value, times)
 
     def ask_batch(
         self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True
@@ -226,6 +200,8 @@ class NativePolicy(Policy):
         >>> for context, duel in batch:
         ...     policy.tell(duel, 1)
         """
+        if self._by_who_they_are(arms):
+            raise InvalidInput("a batch is of arms with features alone; ask for the contexts one after the other")
         shown = check_contexts(arms, self.dim_)
         n = len(shown)
         if k is not None and not (is_whole(k) and 1 <= k <= n):
@@ -240,7 +216,10 @@ class NativePolicy(Policy):
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""
-        self._player.forget(self._number(duel))
+        if self._own is not None:
+            self._own.forget(duel)
+        else:
+            self._player.forget(self._number(duel))
 
     def _number(self, duel: Any) -> int:
         """The number of a pending duel, or an error that says what is wrong with it."""
@@ -259,16 +238,19 @@ class NativePolicy(Policy):
 
     # -- a log in the place of pending duels ---------------------------------------------
 
-    def begin(self, arms: ArrayLike) -> None:
+    def begin(self, arms: Arms) -> None:
         """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
+        if self._by_who_they_are(arms):
+            self._own_terms(arms)
+            return
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self._player.begin(self.first_state(self._words, shown))
 
     def consider(
         self,
-        arms: ArrayLike,
-        pending: Sequence[tuple[ArrayLike, int, float]] = (),
+        arms: Arms,
+        pending: Sequence[tuple[Arms, int, float]] = (),
         *,
         seed: int | None = None,
         rounds: int | None = None,
@@ -284,8 +266,8 @@ class NativePolicy(Policy):
         arms
             (n_arms, dim), as for `ask`.
         pending
-            (difference, layer, share) of duels that are out with somebody else. They count in the precision as
-            if they were answered, so that the next duel is about something else.
+            (difference, layer, share) of duels that are out with somebody else; with `FreeArms`, the table of the two in the place of
+            a difference. They count in the precision as if they were answered, so that the next duel is about something else.
         seed
             Of the random numbers of this decision; None: those that `ask` would use.
         rounds
@@ -302,6 +284,8 @@ class NativePolicy(Policy):
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
                 check_whole(name, value, 0, "a whole number of at least 0, or None")
+        if self._by_who_they_are(arms):
+            return self._own_terms(arms).consider(arms, pending, seed, rounds, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         self.begin(shown)
         differences, layers, shares = self._checked_pending(pending)
@@ -317,7 +301,7 @@ class NativePolicy(Policy):
 
     def learn(
         self,
-        seen: ArrayLike,
+        seen: Arms,
         outcome: float,
         weight: float = 1.0,
         *,
@@ -326,10 +310,13 @@ class NativePolicy(Policy):
     ) -> None:
         """One outcome of a duel, asked by whomever.
 
-        `seen` is the features of the two arms (2, dim), or their difference, first minus second. `layer` and `share` are those
+        `seen` is the features of the two arms (2, dim), their difference, first minus second, or `FreeArms`. `layer` and `share` are those
         of the `Choice`; without a layer, `place` finds them. What the policy knows
         afterwards is a function of the outcomes it has learned, in their order, to the bit.
         """
+        if self._by_who_they_are(seen):
+            self._own_terms(seen).learn(seen, outcome, weight, layer, share)
+            return
         value, weight = check_outcome(outcome), check_weight(weight)
         if np.ndim(seen) == 2:
             rows = check_arms(seen, self._fitted().dim)
@@ -343,8 +330,10 @@ class NativePolicy(Policy):
             layer, share = self.place(z)
         self._player.learn(z, value, weight, *self._checked_place(layer, share))
 
-    def place(self, difference: ArrayLike) -> tuple[int, float]:
+    def place(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
+        if self._by_who_they_are(difference):
+            return 0, 1.0
         return self._player.place(check_difference(difference, self._fitted().dim))
 
     def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
@@ -369,7 +358,7 @@ class NativePolicy(Policy):
     @property
     def dim_(self) -> int | None:
         """Number of features, learned from the first arms; None before."""
-        return self._player.dim or None
+        return self._own.known.dim if self._own is not None else self._player.dim or None
 
     @property
     def online_(self) -> bool:
@@ -379,16 +368,18 @@ class NativePolicy(Policy):
     @property
     def rounds_(self) -> int:
         """Duels asked so far."""
-        return int(self._player.next_id)
+        return int((self._own or self._player).next_id)
 
     @property
     def pending_(self) -> list[int]:
         """Ids of duels asked and not yet told."""
-        return list(self._player.pending_ids())
+        return list(self._own.pending) if self._own is not None else list(self._player.pending_ids())
 
     @property
     def theta_(self) -> Floats:
         """The estimate of theta; see `main_layer_` for policies with several."""
+        if self._own is not None:
+            return np.asarray(self._own.known.theta)
         return self.estimate(self.main_layer_)
 
     @property
@@ -419,9 +410,13 @@ class NativePolicy(Policy):
         arrays = self._fitted().state.arrays()
         return np.asarray(arrays["ridge"][0] * arrays["sizes"])
 
+    def look(self, arms: FreeArms, chosen: Sequence[int] = ()) -> Look:
+        """What is known of `FreeArms`: utilities, variances, and covariances of those at the chosen positions with all."""
+        return self._own_terms(arms).look(arms, chosen)
+
     def recommend(
         self,
-        arms: ArrayLike,
+        arms: Arms,
         delta: float = 0.05,
         *,
         tolerance: float = 0.0,
@@ -455,6 +450,10 @@ class NativePolicy(Policy):
         >>> policy.recommend(arms).best
         0
         """
+        if self._by_who_they_are(arms):
+            from duelist.identification import utility_tolerance
+
+            return self._own_terms(arms).recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
         from duelist.engine.announcing import announce
 
@@ -475,7 +474,32 @@ class NativePolicy(Policy):
             raise InvalidInput(f"layer is {layer}; this policy has layers 0 to {layers - 1}")
         return int(layer) % layers
 
+    @property
+    def takes_free_arms(self) -> bool:
+        """Whether it can be asked with `FreeArms`: one of the rules that can, learning in one pass."""
+        return bool(self.online_ and self.make_rule().takes_own_terms)
+
+    def _by_who_they_are(self, arms: Any) -> bool:
+        """Whether these arms, or those before them, have terms of their own."""
+        return isinstance(arms, FreeArms) or self._own is not None
+
+    def _own_terms(self, arms: Any) -> OwnTerms:
+        """What is known of arms with terms of their own, of which these may be the first."""
+        if self._own is None:
+            if self._player.dim:
+                raise InvalidInput(
+                    f"this {type(self).__name__} has learned of arms by their features; give (n_arms, dim), or start a new policy"
+                )
+            if not isinstance(arms, FreeArms):
+                raise InvalidInput(f"arms are {type(arms).__name__}; give FreeArms(numbers, features)")
+            self._own = OwnTerms.begun(self, arms, self._words)
+        return self._own
+
     def _fitted(self) -> Any:
+        if self._own is not None:
+            raise InvalidInput(
+                f"this {type(self).__name__} knows arms by terms of their own, not by theta alone; `look(arms)` says what it knows"
+            )
         if self._player.dim == 0:
             raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
         return self._player

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from duelist.arrays import Floats, check_positive, check_probability, is_number
-from duelist.engine.native_policy import Beginning, NativePolicy
+from duelist.engine.beginning import Beginning
+from duelist.engine.native_policy import NativePolicy
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 

@@ -7,6 +7,9 @@ Format (version 3), every value plain JSON:
      "pending": [[id, first, second, layer, share, array]],
      "checksum": crc32 of all the rest}
 
+and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in "pending"
+[id, first, second, the arm's number, that of the other, array].
+
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
 back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
 it. Snapshots of version 2, whose arithmetic had other last bits, are read too (`older_snapshots`).
@@ -24,9 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist import native
-from duelist.arrays import Floats
+from duelist.arrays import Floats, check_whole
 from duelist.engine.older_snapshots import OLDER_VERSION, converted
+from duelist.engine.own_terms import OwnTerms, Waiting, check_support
 from duelist.errors import DuelistError, InvalidSnapshot
+from duelist.free_arms import MOST_ARMS
 
 if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
@@ -39,19 +44,40 @@ P = TypeVar("P", bound="NativePolicy")
 
 def pack(policy: NativePolicy) -> dict[str, Any]:
     """The snapshot of a policy."""
-    player = policy._player
-    arrays = None if player.dim == 0 else player.state.arrays()
     body: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "policy": type(policy).__name__,
         "params": {name: _plain(value) for name, value in policy.params.items()},
-        "next_id": player.next_id,
         "words": encode(policy._words),
-        "state": None if arrays is None else {name: encode(array) for name, array in arrays.items()},
-        "pending": [[*duel, encode(difference)] for *duel, difference in player.pending()],
+        **(_of_player(policy._player) if policy._own is None else _of_own_terms(policy._own)),
     }
     return {**body, "checksum": _checksum(body)}
+
+
+def _of_player(player: Any) -> dict[str, Any]:
+    arrays = None if player.dim == 0 else player.state.arrays()
+    return {
+        "next_id": player.next_id,
+        "state": None if arrays is None else _encoded(arrays),
+        "pending": [[*duel, encode(difference)] for *duel, difference in player.pending()],
+    }
+
+
+def _of_own_terms(own: OwnTerms) -> dict[str, Any]:
+    return {
+        "next_id": own.next_id,
+        "rounds": own.rounds,
+        "own_terms": _encoded(own.known.arrays()),
+        "pending": [
+            [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
+            for number, duel in own.pending.items()
+        ],
+    }
+
+
+def _encoded(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: encode(array) for name, array in arrays.items()}
 
 
 def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
@@ -60,6 +86,9 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     try:
         policy = policy_class(**_known_params(policy_class, snapshot))
         policy._words = _checked_words(decode(snapshot["words"]))
+        if "own_terms" in snapshot:
+            policy._own = _own_terms(policy, snapshot)
+            return policy
         player = policy._player
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
@@ -80,6 +109,26 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
     return policy
+
+
+def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
+    """What is known of arms with terms of their own, and the duels that are out."""
+    check_support(policy)
+    arrays = {name: decode(entry) for name, entry in snapshot["own_terms"].items()}
+    own = OwnTerms(policy, native.restore_own_terms(policy.link, arrays))
+    own.next_id, own.rounds = (check_whole(name, snapshot[name], 0) for name in ("next_id", "rounds"))
+    for number, first, second, one, other, difference in snapshot["pending"]:
+        z = _checked_floats(decode(difference))
+        who = tuple(check_whole("an arm", arm, 0) for arm in (one, other))
+        if (
+            z.shape != (own.known.dim,)
+            or not np.isfinite(z).all()
+            or max(who) >= MOST_ARMS
+            or not 0 <= number < own.next_id
+        ):
+            raise ValueError(f"pending duel {number} does not fit the state")
+        own.pending[int(number)] = Waiting(int(first), int(second), (who[0], who[1]), z)
+    return own
 
 
 def is_older_snapshot(snapshot: Any) -> bool:

@@ -5,8 +5,9 @@ lines of `vacdb.py`. To be compared with: the tests play each fast policy agains
 To be played: each is a `Policy` with the settings of the fast one, for `simulate` or live, only far slower.
 
 How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
-known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random
-numbers, `policy` has ask and tell. Names that end in _ are learned from the arms or the votes.
+known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random numbers,
+`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those. Names that end in _ are learned
+from the arms or the votes.
 
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
 clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be

@@ -233,7 +233,7 @@ class Online(Estimator):
         def excess(a: float) -> float:
             return a - row.mass * (row.outcome - float(link_mean(self.link, v + a * q)))
 
-        a = _root(excess, 0.0, -excess(0.0))
+        a = root_between(excess, 0.0, -excess(0.0))
         self._theta = self._theta + a * along
         self._curvature = self._curvature + row.mass * link_slope(self.link, v + a * q) * np.outer(z, z)
         if np.linalg.norm(self._theta) > self.bound:
@@ -270,11 +270,11 @@ def projected(theta: Floats, h: Floats, bound: float) -> Floats:
     def at(s: float) -> Floats:
         return np.asarray(np.linalg.solve(h + s * identity, target), np.float64)
 
-    s = _root(lambda s: float(np.linalg.norm(at(s))) - bound, 0.0, float(np.linalg.norm(target)) / bound)
+    s = root_between(lambda s: float(np.linalg.norm(at(s))) - bound, 0.0, float(np.linalg.norm(target)) / bound)
     return at(s) * (bound / np.linalg.norm(at(s)))
 
 
-def _root(function: Any, one_end: float, other_end: float) -> float:
+def root_between(function: Any, one_end: float, other_end: float) -> float:
     """The root between two ends, to rounding."""
     return float(optimize.brentq(function, one_end, other_end, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
 

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
+from duelist.free_arms import FreeArms
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 
 Features = NDArray[np.floating[Any]]
+Shown = Features | FreeArms
+"""Arms as a policy is shown them: by their features, or by who they are."""
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
 _MOST_PROMPTS: Final = 256
@@ -25,10 +28,12 @@ Precision = type[np.floating[Any]]
 class KnownArms:
     """Arms by number, with every version of their features.
 
-    A row of features is never changed or moved: an arm points at its newest row, a duel at the two rows it showed.
+    A row of features is never changed or moved: an arm points at its newest row, a duel at the two rows it showed. Arms without
+    features have empty rows. With `own_terms` policies know arms by who they are, features or not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own_terms: bool = False) -> None:
+        self.own_terms = own_terms
         self.revision = 0
         self.n_rows = 0
         self._rows: list[ArmRow] = []
@@ -40,12 +45,12 @@ class KnownArms:
         self._groups: dict[str | None, Ints] | None = None
         self._askable: dict[str | None, int] | None = None
         self._group_of: Ints | None = None
-        self._ready: tuple[str | None, Features] | None = None
+        self._ready: tuple[str | None, Shown] | None = None
         self._prompts: dict[str, Any] = {}
 
     def forget(self) -> None:
         """Drop everything; the next `follow` finds it again."""
-        self.__init__()  # type: ignore[misc]
+        self.__init__(self.own_terms)  # type: ignore[misc]
 
     def follow(self, tx: Transaction) -> None:
         """Take in what has changed in the storage."""
@@ -230,19 +235,37 @@ class KnownArms:
         """How many features an arm has."""
         return int(self._features.shape[1])
 
+    @property
+    def by_who_they_are(self) -> bool:
+        """Whether policies are shown who the arms are, and not their features alone."""
+        return self.own_terms or self.dim == 0
+
     def matrix(self, numbers: Ints, precision: Precision = np.float64) -> Features:
         """The newest features of arms; in double precision, as policies want them, unless told otherwise."""
         return self._features[self._newest[numbers]].astype(precision, copy=False)
 
-    def group_matrix(self, context: str | None, precision: Precision = np.float64) -> Features:
-        """The features of a whole group, kept until the arms change: it is what is asked for most."""
+    def table(self, numbers: Ints, precision: Precision = np.float64) -> Shown:
+        """Arms as a policy is shown them."""
+        if self.by_who_they_are:
+            return FreeArms.trusted(numbers, np.asarray(self.matrix(numbers), np.float64))
+        return self.matrix(numbers, precision)
+
+    def group_table(self, context: str | None, precision: Precision = np.float64) -> Shown:
+        """A whole group, kept until the arms change: it is what is asked for most."""
         if self._ready is None or self._ready[0] != context:
-            self._ready = context, self.matrix(self.groups()[context], precision)
+            self._ready = context, self.table(self.groups()[context], precision)
         return self._ready[1]
 
-    def difference(self, first_row: int, second_row: int) -> Floats:
-        """Features of the first minus features of the second, in double precision."""
-        return self._features[first_row].astype(np.float64) - self._features[second_row].astype(np.float64)
+    def seen(self, first_row: int, second_row: int) -> Shown:
+        """The two arms of a duel as it showed them, in double precision."""
+        rows = np.array([first_row, second_row])
+        vectors = self._features[rows].astype(np.float64)
+        return FreeArms.trusted(self.owners(rows), vectors) if self.by_who_they_are else vectors
+
+    def compared(self, first_row: int, second_row: int) -> Floats | FreeArms:
+        """Features of the first minus features of the second, in double precision; or who the two are."""
+        pair = self.seen(first_row, second_row)
+        return pair if isinstance(pair, FreeArms) else pair[0] - pair[1]
 
 
 def chunked(first_row: int, arms: Ints, vectors: NDArray[np.float32], most: int = 1 << 22) -> list[FeatureChunk]:

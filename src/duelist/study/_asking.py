@@ -19,7 +19,7 @@ import numpy as np
 from duelist.arrays import Ints
 from duelist.errors import NothingLeft, NothingToAsk
 from duelist.policies import Policy
-from duelist.study._arms import Features, KnownArms
+from duelist.study._arms import KnownArms, Shown
 from duelist.study._choosing import Chooser, Chosen, most_considered, placed
 from duelist.study._fold import Fold
 from duelist.study._histories import Histories, History, Sides
@@ -38,7 +38,7 @@ class Known:
 
     def __init__(self, settings: StudySettings, arms: KnownArms | None = None) -> None:
         self.settings = settings
-        self.arms = KnownArms() if arms is None else arms
+        self.arms = KnownArms(settings.own_terms) if arms is None else arms
         self.fold = Fold(settings)
         self.histories = Histories()
         self.sides = Sides()
@@ -207,7 +207,7 @@ def _chosen(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[
     if not count_free(len(numbers), taken):
         raise _nothing_left(asking, len(numbers), len(taken), len(among(answered, numbers, len(arms))))
     pending = [
-        (arms.difference(duel.first_row, duel.second_row), duel.layer, duel.share)
+        (arms.compared(duel.first_row, duel.second_row), duel.layer, duel.share)
         for _, duel in asking.out
         if duel.share > 0.0 and duel.kind is DuelKind.NORMAL
     ]
@@ -232,7 +232,7 @@ def _repeated(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tupl
     if not fits.any():
         return None
     numbers = np.array(split(known[fits][[int(rng.integers(fits.sum()))]]), np.int64).ravel()
-    layer, part = placed(policy, arms.matrix(numbers), 0, 1)
+    layer, part = placed(policy, arms.table(numbers), 0, 1)
     return numbers, Chosen(0, 1, layer, part, ChosenBy.RANDOM, share / int(fits.sum()))
 
 
@@ -244,15 +244,15 @@ def _swapped(asking: _Asking, first: int, second: int, rng: np.random.Generator)
     return lean > 0 if lean else by_chance
 
 
-def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[Ints, Features]:
-    """The numbers and the features of the candidates: at least two, all in the game."""
+def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[Ints, Shown]:
+    """The numbers of the candidates, and what a policy is shown of them: at least two, all in the game."""
     numbers = arms.groups()[context] if wanted.candidates is None else wanted.candidates
     if len(numbers) < 2:
         raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
     # Of very many only some are looked at: to convert all of them would take longer than to choose.
-    precision = np.float64 if len(numbers) <= most_considered(arms.dim) else np.float32
+    precision = np.float64 if len(numbers) <= most_considered(max(arms.dim, 1)) else np.float32
     return numbers, (
-        arms.group_matrix(context, precision) if wanted.candidates is None else arms.matrix(numbers, precision)
+        arms.group_table(context, precision) if wanted.candidates is None else arms.table(numbers, precision)
     )
 
 

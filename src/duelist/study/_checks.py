@@ -46,8 +46,12 @@ def checked_ids(ids: Sequence[str]) -> list[str]:
     return listed
 
 
-def checked_vectors(features: ArrayLike, count: int, dim: int | None) -> NDArray[np.float32]:
-    """Finite feature vectors (count, dim) in single precision."""
+def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> NDArray[np.float32]:
+    """Finite feature vectors (count, dim) in single precision; empty ones where arms have no features."""
+    if features is None or np.shape(features) == (count, 0):
+        if dim:
+            raise InvalidInput(f"the arms of this study have {dim} features each, and these have none; give them")
+        return np.empty((count, 0), np.float32)
     try:
         vectors = np.ascontiguousarray(features, np.float32)
     except (TypeError, ValueError) as error:
@@ -55,6 +59,10 @@ def checked_vectors(features: ArrayLike, count: int, dim: int | None) -> NDArray
     if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
         raise InvalidInput(
             f"features have shape {np.shape(features)}; give one vector for each of the {count} arms: ({count}, dim)"
+        )
+    if dim == 0:
+        raise InvalidInput(
+            f"features have {vectors.shape[1]} entries, the arms of this study have none; leave them out"
         )
     if dim is not None and vectors.shape[1] != dim:
         raise InvalidInput(f"features have {vectors.shape[1]} entries, the arms of this study have {dim}; give as many")

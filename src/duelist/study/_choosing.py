@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from duelist.arrays import Floats, Ints
+from duelist.free_arms import FreeArms
 from duelist.policies import Policy
-from duelist.study._arms import Features
+from duelist.study._arms import Shown
 from duelist.study._pairs import among, count_free, random_free, split
 from duelist.study.records import ChosenBy
 
-Pending = list[tuple[Floats, int, float]]
+Pending = list[tuple[Floats | FreeArms, int, float]]
 
 _WORK: Final = 1 << 32
 """n candidates are looked at together if n^2 dim is at most this. Where features are long and nothing is ruled out, a policy
@@ -41,14 +42,14 @@ class Chosen(NamedTuple):
 
 
 class Chooser(NamedTuple):
-    """One decision: candidates (n, dim), the pairs of them that may not be asked, and everything the policy wants to know.
+    """One decision: candidates (n, dim), or who they are, the pairs of them that may not be asked, and everything the policy wants to know.
 
     `taken` are pairs of positions, as numbers of `_pairs`, in order; one pair at least is not among them. `groups` is the number of
     groups that the candidates were drawn from.
     """
 
     policy: Policy
-    candidates: Features
+    candidates: Shown
     taken: Ints
     pending: Pending
     rounds: int
@@ -65,7 +66,8 @@ class Chooser(NamedTuple):
         taken = self.taken if every else among(self.taken, kept, len(self.candidates))
         if not count_free(len(kept), taken):
             return self._by_chance(1.0)  # of very many candidates, none that the policy looked at
-        arms = np.asarray(self.candidates if every else self.candidates[kept], np.float64)
+        shown = self.candidates if every else self.candidates[kept]
+        arms = shown if isinstance(shown, FreeArms) else np.asarray(shown, np.float64)
         exclude = np.stack(split(taken), axis=1)
         choice = self.policy.consider(
             arms, pending=self.pending, seed=seed, rounds=self.rounds, distinct=True, exclude=exclude
@@ -82,8 +84,10 @@ class Chooser(NamedTuple):
 
     def _shortlist(self) -> Ints:
         """Positions of the candidates that the policy looks at: all; or, of very many, those that seem best to it for one half
-        and others by chance for the other half, so that none is forgotten.
+        and others by chance for the other half, so that none is forgotten. Who the arms are is looked at one by one, not in pairs.
         """
+        if isinstance(self.candidates, FreeArms):
+            return np.arange(len(self.candidates))
         n, dim = self.candidates.shape
         most = most_considered(dim)
         if n <= most:
@@ -102,8 +106,11 @@ class Chooser(NamedTuple):
         return placed(self.policy, self.candidates, first, second)
 
 
-def placed(policy: Policy, candidates: Features, first: int, second: int) -> tuple[int, float]:
+def placed(policy: Policy, candidates: Shown, first: int, second: int) -> tuple[int, float]:
     """Layer and share of a pair that the policy did not ask for."""
+    if isinstance(candidates, FreeArms):
+        layer, share = policy.place(candidates[[first, second]])
+        return int(layer), float(share)
     one, other = (candidates[k].astype(np.float64) for k in (first, second))
     layer, share = policy.place(one - other)
     return int(layer), float(share)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from duelist.study._arms import KnownArms
 from duelist.study._checks import checked_payloads, checked_text
+from duelist.study._fold import new_policy
 from duelist.study._identity import Logged, Scan, everything, log_between, stretches, unseen
 from duelist.study._importing import Described, FileArms, Imported, settled, wanted
 from duelist.study._side import Side
@@ -92,8 +93,8 @@ class Filing(Staging):
     def import_votes(self, name: str, path: str | Path, *, again: bool = False, **options: Any) -> Imported:
         """Take the votes of a file into the log, all or none. The policy learns them like any others.
 
-        Arms must be in the study, unless it has none yet: then those of the file are added, with a feature each (at most
-        2,000 of them; with more, add them first with features of your own). Prompts, answers and columns of the file's own are
+        Arms must be in the study, unless it has none yet: then those of the file are added, without features. (A policy that wants
+        features gets one for each, of at most 2,000 arms.) Prompts, answers and columns of the file's own are
         kept, and come out again with an export; a time that the file does not say stays unknown.
 
         A vote that is in the log already is not counted twice: one of the same sides, outcome, rater, context, criterion and
@@ -112,7 +113,7 @@ class Filing(Staging):
         """
         with self._reading():
             adopting = not len(self._reader.known.arms)
-        scan, arms = Scan(), FileArms()
+        scan, arms = Scan(), FileArms(free=new_policy(self._reader.known.settings).takes_free_arms)
         for row in self._rows_of(name, path, options):
             scan.take(row)
             if adopting:

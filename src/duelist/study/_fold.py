@@ -43,6 +43,15 @@ def new_policy(settings: StudySettings) -> Policy:
     return policy
 
 
+def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
+    """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
+    if not policy.takes_free_arms:
+        raise InvalidInput(
+            f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone; {way_out}create the "
+            'study with BestArmPair, LocalPairUCB or UniformPair, and not with estimator="exact" or radius="theory"'
+        )
+
+
 class Fold:
     """A policy and the row of the log it has come to."""
 
@@ -66,7 +75,7 @@ class Fold:
         if not groups:
             raise NothingToAsk("this study has no arms in the game; add some with `add_arms`, or `restore` some")
         policy = new_policy(self._settings)
-        policy.begin(arms.matrix(np.sort(np.concatenate(groups))))
+        policy.begin(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
     def follow(self, tx: Transaction, arms: KnownArms) -> Policy:
@@ -185,8 +194,9 @@ def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
 def learn(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
     """One vote into a policy; a skip teaches nothing."""
     if lesson.outcome in WINS:
-        seen = arms.vectors(np.array([lesson.first_row, lesson.second_row])).astype(np.float64)
-        policy.learn(seen, WINS[lesson.outcome], layer=lesson.layer, share=lesson.share)
+        policy.learn(
+            arms.seen(lesson.first_row, lesson.second_row), WINS[lesson.outcome], layer=lesson.layer, share=lesson.share
+        )
 
 
 def _packed(policy: Policy) -> bytes:

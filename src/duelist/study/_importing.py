@@ -25,7 +25,7 @@ from duelist.study.records import ChosenBy
 from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
 
 MOST_ONE_HOT: Final = 2000
-"""Arms that a file may bring into an empty study without features: they get a feature each."""
+"""Arms that a file may bring into an empty study whose policy wants features: they get a feature each."""
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
@@ -72,8 +72,9 @@ def settled(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
 
 @dataclass
 class FileArms:
-    """The arms of a file, for a study that has none."""
+    """The arms of a file, for a study that has none; `free` ones need no features."""
 
+    free: bool = False
     payloads: dict[str, Any] = field(default_factory=dict)
     varied: set[str] = field(default_factory=set)
     """Arms that were shown as different things, like a model by its answers."""
@@ -86,24 +87,29 @@ class FileArms:
         for arm, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
             if self.contexts.setdefault(checked_text("arm", arm), row.context) != row.context:
                 self.alone = False
-            if payload is None or arm in self.varied or len(self.contexts) > MOST_ONE_HOT:
+            if payload is None or arm in self.varied or self._too_many:
                 continue
             if self.payloads.setdefault(arm, payload) != payload:
                 self.varied.add(arm)
                 del self.payloads[arm]
 
     def described(self) -> tuple[list[Described], NDArray[np.float32]]:
-        """Id, payload and context of each, and a feature each.
+        """Id, payload and context of each, and their features: none, or, for a policy that wants some, one each.
 
         An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
         """
-        if len(self.contexts) > MOST_ONE_HOT:
+        if self._too_many:
             raise InvalidInput(
-                f"the file compares {len(self.contexts)} arms, too many for a feature each; "
-                "add them first, with features: `add_arms` or `duelist study add-arms`"
+                f"the file compares {len(self.contexts)} arms, too many for a feature each, which the policy of this study wants; "
+                "add them first, with features: `add_arms` or `duelist study add-arms`; or take a policy that does without"
             )
         described = [(arm, self.payloads.get(arm), c if self.alone else None) for arm, c in self.contexts.items()]
-        return described, np.eye(len(described), dtype=np.float32)
+        n = len(described)
+        return described, np.empty((n, 0), np.float32) if self.free else np.eye(n, dtype=np.float32)
+
+    @property
+    def _too_many(self) -> bool:
+        return not self.free and len(self.contexts) > MOST_ONE_HOT
 
 
 def _changed() -> InvalidInput:
@@ -172,7 +178,7 @@ def _rows(
     """The duel and the row of the log of one vote."""
     arms = known.arms
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
-    layer, share = policy.place(arms.difference(first, second))
+    layer, share = policy.place(arms.compared(first, second))
     time = None if vote.told_at is None else microseconds(vote.told_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,

@@ -54,7 +54,7 @@ class _Seen(NamedTuple):
 
     log: reading.Log
     arms: list[str]
-    features: NDArray[np.float64] | None
+    features: NDArray[np.float64] | reading.WithOwnTerms | None
     among: list[str] | None
     contexts: list[str | None]
     left_out: frozenset[str]
@@ -186,7 +186,7 @@ class Readings(ABC):
             kept.log.follow(lambda: self._storage.viewing(self._id))
             if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
                 scope = scope._replace(criterion=self.settings.main_criterion)
-            return _look(kept.log, scope)
+            return _look(kept.log, scope, self.settings.own_terms)
 
     def _fit(self, scope: _Scope, options: dict[str, Any]) -> reading.Fitted:
         """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
@@ -254,7 +254,7 @@ def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
     return scope.without | (frozenset() if scope.everyone else seen.left_out)
 
 
-def _look(known: VoteLog, scope: _Scope) -> _Seen:
+def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
     """What a reading looks at, out of everything that is known."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
@@ -264,7 +264,7 @@ def _look(known: VoteLog, scope: _Scope) -> _Seen:
     seen = _Seen(
         log=log,
         arms=[arm.id for arm in chosen],
-        features=_features(known, [arm.number for arm in chosen]),
+        features=_features(known, [arm.number for arm in chosen], own_terms),
         among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
         contexts=[arm.context for arm in chosen],
         left_out=known.left_out,
@@ -299,14 +299,18 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
     return (of_votes == 0) | (of_votes == number)
 
 
-def _features(known: VoteLog, numbers: Sequence[int]) -> NDArray[np.float64] | None:
-    """The newest features of arms; None where each arm has one of its own, for which there is a faster way."""
-    if not numbers:
+def _features(
+    known: VoteLog, numbers: Sequence[int], own_terms: bool
+) -> NDArray[np.float64] | reading.WithOwnTerms | None:
+    """The newest features of arms; None where there are none, or each arm has one of its own, for which there is a faster way."""
+    if not numbers or not known.arms.dim:
         return None
     features = np.asarray(known.arms.matrix(np.array(numbers)), np.float64)
     ones = features == 1.0
     own = (ones.sum(axis=1) == 1).all() and (ones.sum(axis=0) <= 1).all() and np.count_nonzero(features) == len(numbers)
-    return None if own or not features.shape[1] else features
+    if own:
+        return None
+    return reading.WithOwnTerms(features) if own_terms else features
 
 
 def _in_game(arms: Sequence[Arm]) -> list[str]:

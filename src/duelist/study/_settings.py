@@ -10,13 +10,13 @@ from typing import Any, Final
 from duelist.errors import InvalidInput
 from duelist.policies import Policy, policy_name, read_policy
 from duelist.study._checks import checked_text
-from duelist.study._fold import new_policy
+from duelist.study._fold import check_takes_free_arms, new_policy
 from duelist.study.goals import find_goal
 from duelist.study.records import StudySettings
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
 """Settings that `create_study` takes; gold pairs name arms, so they come later."""
-FIXED: Final = ("policy", "policy_settings", "seed")
+FIXED: Final = ("policy", "policy_settings", "seed", "own_terms")
 """What the state of the policy, which is a function of the log, begins with."""
 
 
@@ -77,6 +77,10 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
     policy = new_policy(settings)  # refuses what the policy does not take
+    if not isinstance(settings.own_terms, bool):
+        raise InvalidInput(f"own_terms is {settings.own_terms!r}; give True or False")
+    if settings.own_terms:
+        check_takes_free_arms(policy, "own_terms is True")
     return replace(settings, policy=policy_name(type(policy)))
 
 

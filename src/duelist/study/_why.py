@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.arrays import Ints
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 from duelist.study._arms import KnownArms
@@ -77,7 +78,8 @@ class Why:
 
 def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     """See `Study.why`."""
-    silent = [name for name in ("theta_", "precision_", "link") if not hasattr(policy, name)]
+    wanted = ("look", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
+    silent = [name for name in wanted if not hasattr(policy, name)]
     if silent:
         raise InvalidInput(
             f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can tell why it asked; "
@@ -87,17 +89,10 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     group = arms.groups().get(duel.context, np.empty(0, np.int64))
     if not len(group):  # candidates that were named one by one, or retired since
         group = np.array(sorted(set(pair)), np.int64)
-    rows = np.array([duel.first_row, duel.second_row])
-    features = np.concatenate([arms.vectors(rows).astype(np.float64), arms.matrix(group)])
-    utilities = features @ policy.theta_
-    utilities = utilities - utilities[2:].mean()
-    whitened = np.linalg.solve(np.linalg.cholesky(policy.precision_), features.T).T
-    better = int(utilities[1] > utilities[0])
-    widths = np.linalg.norm(whitened[2:] - whitened[better], axis=1)
-    width = float(np.linalg.norm(whitened[0] - whitened[1]))
-    order = np.argsort(-utilities[2:], kind="stable")[:SHOWN]
-    considered = tuple(Considered(arms.id_of(int(group[k])), float(utilities[2 + k]), float(widths[k])) for k in order)
-    gap = float(utilities[0] - utilities[1])
+    seen = (_known_by_name if arms.by_who_they_are else _known_by_features)(duel, arms, policy, group)
+    considered = tuple(
+        Considered(arms.id_of(int(group[k])), float(seen.utilities[k]), float(seen.widths[k])) for k in seen.order
+    )
     return Why(
         duel=duel.number,
         first=arms.id_of(pair[0]),
@@ -106,18 +101,66 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
         chosen_by=duel.chosen_by,
         chance=duel.chance,
         policy=type(policy).__name__,
-        utility_first=float(utilities[0]),
-        utility_second=float(utilities[1]),
-        width=width,
-        wider_pairs=_share_wider(whitened[2:][order], width),
-        chance_first=float(get_link(policy.link).mean(gap)),
+        utility_first=seen.first,
+        utility_second=seen.second,
+        width=seen.width,
+        wider_pairs=seen.wider_pairs,
+        chance_first=float(get_link(policy.link).mean(seen.first - seen.second)),
         candidates=len(group),
         considered=considered,
     )
 
 
-def _share_wider(whitened: NDArray[np.float64], width: float) -> float:
-    first, second = np.triu_indices(len(whitened), 1)
-    if not len(first):
-        return 0.0
-    return float((np.linalg.norm(whitened[first] - whitened[second], axis=1) > width * (1.0 + 1e-9)).mean())
+class _Seen(NamedTuple):
+    """Utilities relative to the mean of a group: of the two arms, and of the group with widths against the better of the two."""
+
+    first: float
+    second: float
+    width: float
+    utilities: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    wider_pairs: float
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        return _best_of(self.utilities)
+
+
+def _best_of(utilities: NDArray[np.float64]) -> NDArray[np.intp]:
+    return np.argsort(-utilities, kind="stable")[:SHOWN]
+
+
+def _known_by_features(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
+    rows = np.array([duel.first_row, duel.second_row])
+    features = np.concatenate([arms.vectors(rows).astype(np.float64), arms.matrix(group)])
+    utilities = features @ policy.theta_
+    utilities = utilities - utilities[2:].mean()
+    whitened = np.linalg.solve(np.linalg.cholesky(policy.precision_), features.T).T
+    widths = np.linalg.norm(whitened[2:] - whitened[int(utilities[1] > utilities[0])], axis=1)
+    width = float(np.linalg.norm(whitened[0] - whitened[1]))
+    best = whitened[2:][_best_of(utilities[2:])]
+    squares = np.square(best[:, None] - best).sum(axis=2)
+    return _Seen(float(utilities[0]), float(utilities[1]), width, utilities[2:], widths, _share_wider(squares, width))
+
+
+def _known_by_name(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
+    """What the policy knows of arms with terms of their own, with the features they have now."""
+    everyone = np.union1d(group, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
+    first, second, *_ = np.searchsorted(everyone, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
+    place = np.searchsorted(everyone, group)
+    table = arms.table(everyone)
+    utilities = policy.look(table).utilities
+    utilities = utilities - utilities[place].mean()
+    best = place[_best_of(utilities[place])]
+    _, variances, rows = policy.look(table, [first, second, *best])
+    squares = np.maximum(variances + variances[[first, second, *best], None] - 2.0 * rows, 0.0)
+    width = float(np.sqrt(squares[0, second]))
+    widths = np.sqrt(squares[int(utilities[second] > utilities[first])][place])
+    wider = _share_wider(squares[2:][:, best], width)
+    return _Seen(float(utilities[first]), float(utilities[second]), width, utilities[place], widths, wider)
+
+
+def _share_wider(squares: NDArray[np.float64], width: float) -> float:
+    """The share of pairs with a larger squared width."""
+    pairs = squares[np.triu_indices(len(squares), 1)]
+    return float((np.sqrt(pairs) > width * (1.0 + 1e-9)).mean()) if len(pairs) else 0.0

@@ -12,6 +12,7 @@ not grow with the votes.
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
 import zipfile
@@ -321,8 +322,18 @@ def _understood(path: Path) -> Iterator[None]:
     """What cannot be understood inside the block was damaged, or never an archive."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, DuelistError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        OSError,
+    ) as error:
+        # A damaged directory may lie before the file's beginning, where nobody can look; other errors of the disk are the disk's.
+        if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
             raise
         raise InvalidArchive(
             f"{str(path)!r} is damaged or no archive of a study ({error}); give a file that `archive` wrote, whole"

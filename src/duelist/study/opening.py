@@ -65,6 +65,8 @@ def create_study(
         raters_per_duel: how many raters each duel is asked of; default 1.
         random_share: the share of duels drawn uniformly at random, for evaluation off-line; default 0.
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
+        own_terms: whether arms with features also have a term of their own, for what features do not explain; default False. Arms
+        without features always have one.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
@@ -72,7 +74,7 @@ def create_study(
         alike (such duels are of kind "repeat" and teach nothing about the arms).
 
     >>> study = create_study("colours", storage="memory")
-    >>> study.add_arms(["red", "green", "blue"], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> study.add_arms(["red", "green", "blue"])
     3
     >>> duel = study.ask(rater="ana")
     >>> vote = study.tell(duel.id, "first", rater="ana")

@@ -92,6 +92,7 @@ class StudySettings:
     most_votes_per_rater: int | None = None
     gold: tuple[GoldPair, ...] = ()
     gold_share: float = 0.1
+    own_terms: bool = False
 
     def __post_init__(self) -> None:
         # JSON, which storages keep settings in, knows no tuples.

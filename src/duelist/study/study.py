@@ -1,7 +1,7 @@
 """A study: arms, raters, and the votes they give, kept so that nothing that was acknowledged is ever lost.
 
     study = create_study("captions", storage="sqlite:///captions.db")
-    study.add_arms(ids, features)
+    study.add_arms(ids, features)                 # features are optional
     duel = study.ask(rater="ana")                 # the same duel, until it is told or its lease ends
     study.tell(duel.id, "first", rater="ana")     # again: no-op; another outcome: refused without revise=True
 
@@ -37,6 +37,7 @@ from duelist.study._checks import (
     one_of,
 )
 from duelist.study._filing import Filing
+from duelist.study._fold import check_takes_free_arms, new_policy
 from duelist.study._goals import Deciding
 from duelist.study._gold import gold_duel
 from duelist.study._importing import Described
@@ -85,7 +86,7 @@ class Study(Owning, Filing, Deciding, Plotting):
     def add_arms(
         self,
         ids: Sequence[str],
-        features: ArrayLike,
+        features: ArrayLike | None = None,
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
         context_payloads: Mapping[str, Any] | None = None,
@@ -100,7 +101,8 @@ class Study(Owning, Filing, Deciding, Plotting):
         ids
             A name for each.
         features
-            (n_arms, dim), kept in single precision.
+            (n_arms, dim), kept in single precision; or None, for all arms of the study: then each is known by its votes alone. With
+            the study's setting `own_terms` both count, what features say and what they do not. More arms may join at any time.
         payloads
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
@@ -115,6 +117,8 @@ class Study(Owning, Filing, Deciding, Plotting):
         )
         with self._changing() as tx:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            if not vectors.shape[1]:
+                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
             new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])

@@ -30,10 +30,10 @@ class ArmFile(NamedTuple):
 def read_arms(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> ArmFile:
     """Arms of a file.
 
-    JSON: an object an arm, with `id`, `features` (a list of numbers) and, if you like, `payload`, `context`, and `prompt`: what
+    JSON: an object an arm, with `id` and, if you like, `features` (a list of numbers), `payload`, `context`, and `prompt`: what
     the context is. A table (.csv, .tsv, .tab, .xlsx): a column `id`, columns `payload`, `context` and `prompt` if you like;
-    every other column is a feature. `columns` says what a table calls these, as in `{"id": "name"}`, and `encoding` how it is
-    written, if not as UTF-8.
+    every other column is a feature. All arms have features, or none has. `columns` says what a table calls these, as in
+    `{"id": "name"}`, and `encoding` how it is written, if not as UTF-8.
     """
     if is_table(path):
         rows = list(map(_of_table, _checked(path, read_table(path, ("id",), columns, encoding))))
@@ -47,7 +47,7 @@ def read_arms(path: Path, *, columns: Mapping[str, str] | None = None, encoding:
     contexts = [optional_name(row, "context") for row, _ in rows]
     return ArmFile(
         ids=[str(row.fields["id"]) for row, _ in rows],
-        features=np.array([features for _, features in rows], np.float32),
+        features=np.array([features for _, features in rows], np.float32).reshape(len(rows), max(sizes)),
         payloads=[row.fields.get("payload") for row, _ in rows],
         contexts=contexts,
         context_payloads=_prompts(row for row, _ in rows),
@@ -64,9 +64,12 @@ def _checked(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _of_json(row: Row) -> tuple[Row, list[float]]:
-    if "id" not in row.fields or not isinstance(row.fields.get("features"), list):
-        raise InvalidInput(f'{row.where} has no id or no list of features; write {{"id": ..., "features": [...]}}')
-    return row, [_number(row, None, value) for value in row.fields["features"]]
+    features = row.fields.get("features")
+    if "id" not in row.fields or not isinstance(features, list | None):
+        raise InvalidInput(
+            f'{row.where} has no id, or features that are no list; write {{"id": ..., "features": [...]}}, or {{"id": ...}}'
+        )
+    return row, [_number(row, None, value) for value in features or ()]
 
 
 def _of_table(row: Row) -> tuple[Row, list[float]]:

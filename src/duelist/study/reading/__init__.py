@@ -6,6 +6,7 @@ there are any. Those that end in `_of` take a fit that is there already (`fitted
 
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log, as_log
+from duelist.study.reading._own_terms import WithOwnTerms
 from duelist.study.reading.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from duelist.study.reading.calibration import Bin, Calibration, calibration
 from duelist.study.reading.figures import (
@@ -41,6 +42,7 @@ __all__ = [
     "Standing",
     "WinChances",
     "WinMatrix",
+    "WithOwnTerms",
     "as_log",
     "board_of",
     "calibration",

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._log import Pairs
+from duelist.study.reading._own_terms import Features, SharedPart, WithOwnTerms
 from duelist.study.reading._posterior import Posterior, outcome_chances
 
 DENSE: Final = 4000
@@ -44,7 +45,7 @@ _PRIOR_VOTES: Final = 1.0
 
 def fit_utilities(
     pairs: Pairs,
-    features: ArrayLike | None = None,
+    features: Features = None,
     ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
@@ -53,25 +54,28 @@ def fit_utilities(
     """The u that minimise ridge/2 |theta|^2 + sum_votes [log(e^(s/2) + e^(-s/2) + nu) - (share - 1/2) s] - ties log(nu).
 
     Here s = u_first - u_second, and share is 1, 0, or 1/2 for a tie. With features u = X theta; without, theta = u, one number an
-    arm. Features are centred and scaled, so that each has an equal part in a utility's prior variance 1/ridge, whatever units they
-    came in. nu is there only where there are ties, and has a vote of its own, half a tie between two equal arms (Jeffreys' prior for
-    the share of ties among equals), so that it is finite. The covariance is that of the inverse of the second derivative
-    at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of the origin of
-    utilities: theirs is the mean over all arms. The way to the minimum is shorter from a `start` near by; it ends where a step
-    would lower the loss by less than its share `precision`.
+    arm; `WithOwnTerms` is both, see there. Features are centred and scaled, so that each has an equal part in a utility's prior
+    variance 1/ridge, whatever units they came in. nu is there only where there are ties, and has a vote of its own, half a tie between
+    two equal arms (Jeffreys' prior for the share of ties among equals), so that it is finite. The covariance is that of the inverse of
+    the second derivative at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of
+    the origin of utilities: theirs is the mean over all arms. The way to the minimum is shorter from a `start` near by; it ends
+    where a step would lower the loss by less than its share `precision`.
 
     With ridge="auto" the ridge is found, too: the one that makes the votes most likely, held near 1 by a prior that is worth three
     parameters. docs/intervals.md says when that is better.
     """
-    x = None if features is None else _check_features(features, pairs.n_arms)
+    own = isinstance(features, WithOwnTerms)
+    given = features.features if isinstance(features, WithOwnTerms) else features
+    x = None if given is None else _check_features(given, pairs.n_arms)
     centred = None if x is None else _standardised(x)
+    linear = SharedPart(centred) if own and centred is not None else None
     value = _check_ridge(ridge)
     if pairs.n_arms == 0:
         return Posterior(np.zeros(0), covariance=np.zeros((0, 0)), ridge=value or 1.0)
     if value is not None:
-        model = _Model(pairs, centred, value)
+        model = _Model(pairs, None if own else centred, value, linear)
         return _posterior(model, *_newton(model, start, precision), seed)
-    return _fit_ridge(pairs, centred, seed, start, precision)
+    return _fit_ridge(pairs, None if own else centred, linear, seed, start, precision)
 
 
 def _standardised(x: Floats) -> Floats:
@@ -87,15 +91,17 @@ def _standardised(x: Floats) -> Floats:
     return np.asarray(centred * np.where(varies, np.sqrt(share) / np.where(varies, size, 1.0), 0.0))
 
 
-def _fit_ridge(pairs: Pairs, x: Floats | None, seed: int, start: Posterior | None, precision: float) -> Posterior:
+def _fit_ridge(
+    pairs: Pairs, x: Floats | None, linear: SharedPart | None, seed: int, start: Posterior | None, precision: float
+) -> Posterior:
     """The ridge that explains the votes best, by expectation and maximisation; `_PRIOR_PARAMETERS` of variance 1 hold it."""
     posterior, ridge = start, 1.0 if start is None else start.ridge
     for _ in range(_ROUNDS):
-        model = _Model(pairs, x, ridge)
+        model = _Model(pairs, x, ridge, linear)
         posterior = _posterior(model, *_newton(model, posterior, precision), seed)
         theta = posterior.mean if x is None or posterior.theta is None else posterior.theta
         free = len(theta) - (x is None)  # without features, the sum of utilities says nothing
-        spread = float(theta @ theta) + posterior.doubt
+        spread = float(theta @ model.pulled(theta)) + posterior.doubt
         better = (free + _PRIOR_PARAMETERS) / (spread + _PRIOR_PARAMETERS)
         if abs(np.log(better / ridge)) < _SAME:
             break
@@ -135,8 +141,8 @@ class _Slopes(NamedTuple):
 class _Model:
     """The loss and its derivatives, by parameters theta and the logarithm of nu (None: no ties)."""
 
-    def __init__(self, pairs: Pairs, x: Floats | None, ridge: float) -> None:
-        self.pairs, self.x, self.ridge = pairs, x, ridge
+    def __init__(self, pairs: Pairs, x: Floats | None, ridge: float, linear: SharedPart | None = None) -> None:
+        self.pairs, self.x, self.ridge, self.linear = pairs, x, ridge, linear
         self.n_parameters = pairs.n_arms if x is None else x.shape[1]
         self.votes = float(pairs.total.sum())
 
@@ -147,17 +153,21 @@ class _Model:
         u = self.utilities(theta)
         return np.asarray(u[self.pairs.low] - u[self.pairs.high])
 
+    def pulled(self, theta: Floats) -> Floats:
+        """The prior's precision, divided by the ridge, times theta."""
+        return theta if self.linear is None else theta - self.linear.explained(theta)
+
     def loss(self, theta: Floats, gap: Floats, tie: float | None) -> float:
         size = np.abs(gap)
         rest = np.exp(-size)
         linear = (self.pairs.wins - 0.5 * self.pairs.total) @ gap
         if tie is None:
             body = self.pairs.total @ (0.5 * size + np.log1p(rest))
-            return float(0.5 * self.ridge * (theta @ theta) + body - linear)
+            return float(0.5 * self.ridge * (theta @ self.pulled(theta)) + body - linear)
         nu = np.exp(tie)
         body = self.pairs.total @ (0.5 * size + np.log1p(rest + nu * np.exp(-0.5 * size)))
         prior = _PRIOR_VOTES * np.log(2.0 + nu) - _PRIOR_TIES * tie
-        return float(0.5 * self.ridge * (theta @ theta) + body - linear - self.pairs.ties * tie + prior)
+        return float(0.5 * self.ridge * (theta @ self.pulled(theta)) + body - linear - self.pairs.ties * tie + prior)
 
     def slopes(self, gap: Floats, tie: float | None) -> _Slopes:
         pairs, nu = self.pairs, 0.0 if tie is None else float(np.exp(tie))
@@ -186,6 +196,8 @@ class _Model:
         else:
             whole = self.x.T @ (laplacian @ self.x)
         whole[np.diag_indices_from(whole)] += self.ridge
+        if self.linear is not None:
+            whole -= self.ridge * self.linear.explained(np.eye(len(whole)))
         return np.asarray(whole)
 
     def laplacian(self, weight: Floats) -> Floats | csr_array:
@@ -203,7 +215,7 @@ class _Model:
         """Solves with the second derivative: whole, or by conjugate gradients for many arms, of whom most pairs never met."""
         if self.x is None and self.n_parameters > FEW:
             laplacian = self.laplacian(weight)
-            return lambda right: _solve_sparse(laplacian, self.ridge, right)
+            return lambda right: _solve_sparse(laplacian, self.ridge, right, self.pulled)
         factor = cho_factor(self.curvature(weight), overwrite_a=True)
         return lambda right: np.asarray(cho_solve(factor, right))
 
@@ -244,7 +256,7 @@ def _beginning(model: _Model, start: Posterior | None) -> tuple[Floats, float | 
 def _step(model: _Model, theta: Floats, gap: Floats, tie: float | None) -> tuple[Floats, float, float]:
     """Newton's step in theta and in the tie's parameter, and the slope along it."""
     slopes = model.slopes(gap, tie)
-    gradient = model.ridge * theta + model.gathered(slopes.gap)
+    gradient = model.ridge * model.pulled(theta) + model.gathered(slopes.gap)
     solve = model.solver(slopes.gap_twice)
     if tie is None:
         step = solve(gradient[:, None])[:, 0]
@@ -276,11 +288,14 @@ def _posterior(model: _Model, theta: Floats, tie: float | None, seed: int) -> Po
         covariance = _inverse(model.curvature(slopes.gap_twice))
         covariance -= 1.0 / (n * model.ridge)  # the origin: 1 is an eigenvector of the curvature, with value ridge
         covariance += np.outer(coupling, coupling)
-        doubt = float(np.trace(covariance))
+        doubt = float(np.trace(model.pulled(covariance)))
     else:
         factor = np.column_stack([_draws(model, slopes.gap_twice, seed) / np.sqrt(SKETCH), coupling])
-        doubt = float(np.square(factor).sum())
-    return Posterior(utilities - utilities.mean(), covariance, factor, tie, model.ridge, model.x, theta, doubt)
+        doubt = float((factor * model.pulled(factor)).sum())
+    linear = model.linear
+    features = model.x if linear is None else linear.scaled
+    mean = utilities - utilities.mean()
+    return Posterior(mean, covariance, factor, tie, model.ridge, features, theta, doubt, own_terms=linear is not None)
 
 
 def _inverse(matrix: Floats) -> Floats:
@@ -293,8 +308,13 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(inverse + np.tril(inverse, -1).T)
 
 
-def _solve_sparse(laplacian: Floats | csr_array, ridge: float, right: Floats) -> Floats:
-    """(laplacian + ridge I) x = right for several right sides at once, by conjugate gradients scaled by the diagonal."""
+def _solve_sparse(
+    laplacian: Floats | csr_array, ridge: float, right: Floats, pulled: Callable[[Floats], Floats]
+) -> Floats:
+    """(laplacian + prior) x = right for several right sides at once, by conjugate gradients scaled by the diagonal.
+
+    `pulled` is the prior's precision divided by the ridge, I without features.
+    """
     diagonal = laplacian.diagonal()[:, None] + ridge
     x = np.zeros_like(right)
     residual = right.copy()
@@ -305,7 +325,7 @@ def _solve_sparse(laplacian: Floats | csr_array, ridge: float, right: Floats) ->
     for _ in range(10 * len(right)):
         if (power <= goal).all():
             break
-        image = laplacian @ direction + ridge * direction
+        image = laplacian @ direction + ridge * pulled(direction)
         moving = power > goal
         size = np.where(moving, power, 0.0) / np.maximum((direction * image).sum(axis=0), 1e-300)
         x += size * direction
@@ -321,9 +341,11 @@ def _draws(model: _Model, weight: Floats, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     pairs = model.pairs
     noise = np.sqrt(model.ridge) * rng.standard_normal((pairs.n_arms, SKETCH))
+    if model.linear is not None:
+        noise = model.linear.half_pulled(noise)
     every, size = np.arange(len(weight)), np.sqrt(weight)
     ends = (np.concatenate([pairs.low, pairs.high]), np.concatenate([every, every]))
     incidence = csr_array((np.concatenate([size, -size]), ends), shape=(pairs.n_arms, len(weight)))
     noise += incidence @ rng.standard_normal((len(weight), SKETCH))
-    x = _solve_sparse(model.laplacian(weight), model.ridge, noise)
+    x = _solve_sparse(model.laplacian(weight), model.ridge, noise, model.pulled)
     return np.asarray(x - x.mean(axis=0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -15,6 +15,7 @@ from duelist.arrays import Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._posterior import Posterior
 from duelist.study.records import Vote
 
@@ -102,7 +103,7 @@ class Fitted:
 def fitted(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     among: Sequence[str] | None = None,
     ridge: float | str = 1.0,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import FIRST, NORMAL, Log, Pairs, numbered
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._posterior import Posterior
 
 Judges = dict[int, Posterior]
@@ -22,7 +23,7 @@ _PRECISION: Final = 1e-9
 def chances_without_own(
     log: Log,
     wanted: Ints,
-    features: ArrayLike | None,
+    features: Features,
     left_out: NDArray[np.bool_],
     ridge: float | str,
     seed: int,

@@ -33,6 +33,8 @@ class Posterior:
     """What was fitted, for the next fit to begin with."""
     doubt: float = 0.0
     """Sum of the variances of what was fitted."""
+    own_terms: bool = False
+    """Whether arms have terms of their own beside their features."""
 
     @property
     def variance(self) -> Floats:
@@ -56,9 +58,10 @@ class Posterior:
 
     def prior_variance(self, first: Ints, second: Ints) -> Floats:
         """The same before any vote: |x_first - x_second|^2 / ridge, a feature for each arm where there are none."""
+        own = np.where(first == second, 0.0, 2.0) / self.ridge
         if self.features is None:
-            return np.where(first == second, 0.0, 2.0) / self.ridge
-        return _squares(self.features, first, second) / self.ridge
+            return own
+        return _squares(self.features, first, second) / self.ridge + (own if self.own_terms else 0.0)
 
     def root(self, chosen: Ints) -> Floats:
         """A matrix R such that R e, e standard normal, has the covariance of some utilities but for a shift of them all.
@@ -82,7 +85,8 @@ class Posterior:
             covariance = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
         features = None if self.features is None else self.features[chosen]
         mean = self.mean[chosen]
-        return Posterior(mean - mean.mean(), covariance, factor, self.tie, self.ridge, features)
+        mean = mean - mean.mean()
+        return Posterior(mean, covariance, factor, self.tie, self.ridge, features, own_terms=self.own_terms)
 
     # -- chances of outcomes -------------------------------------------------------------
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.records import Vote
 from duelist.study.words import binomial_interval, check_level, percent
@@ -74,7 +74,7 @@ class Calibration(Shown):
 def calibration(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     bins: int = 10,
     folds: int = 5,
@@ -106,9 +106,7 @@ def calibration(
     return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
 
 
-def _predicted(
-    log: Log, features: ArrayLike | None, folds: int, ridge: float | str, seed: int
-) -> tuple[Floats, Floats]:
+def _predicted(log: Log, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
     """The chances that the first wins and of a tie, for each vote from a fit that has not seen it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))

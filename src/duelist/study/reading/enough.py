@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from duelist.identification import check_delta
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading.progress import verdict_of
 from duelist.study.stopping import still_possible
 from duelist.study.words import percent, two_sided
@@ -93,7 +94,7 @@ def _open_pairs(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64]
     )[:-1]
 
 
-def learned_enough(log: Log, features: ArrayLike | None, seed: int = 0) -> CanStop:
+def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:
     """Whether half of the votes would have predicted the others as well as all of them did.
 
     Every decided vote is predicted by a fit to votes of other folds, and by one to half of those. The difference of the two shares

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.study.reading._fitted import fitted
 from duelist.study.reading._log import Log, as_log
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table
 from duelist.study.reading.leaderboard import chances_of_best
@@ -58,7 +59,7 @@ class History(Shown):
 def history(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     among: Sequence[str] | None = None,
     points: int = 40,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, NotConnected
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.records import Vote
@@ -100,7 +100,7 @@ class Leaderboard(Shown):
 def leaderboard(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     among: Sequence[str] | None = None,
     ridge: float | str = 1.0,

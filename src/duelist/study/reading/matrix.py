@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._table import Shown, Table
 from duelist.study.records import Vote
 
@@ -121,7 +121,7 @@ def matrix_of(log: Log, arms: Sequence[str], among: Ints | None = None) -> WinMa
 def win_chances(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     among: Sequence[str] | None = None,
     ridge: float | str = 1.0,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from duelist.errors import InvalidInput
 from duelist.identification import check_delta, lead_interval, utility_tolerance, votes_still_needed
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._table import Shown, Table
 from duelist.study.reading.leaderboard import behind, chances_of_best, warn_if_apart
 from duelist.study.records import Vote
@@ -63,7 +63,7 @@ class Progress(Shown):
 def progress(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     among: Sequence[str] | None = None,
     delta: float = 0.05,

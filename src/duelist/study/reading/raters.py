@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._coins import clearly_above, tails
 from duelist.study.reading._judging import Judges, chances_without_own
 from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._table import Shown, Table, columns_of
 from duelist.study.reading._units import Units
 from duelist.study.records import Vote
@@ -133,7 +134,7 @@ def _shown(row: RaterStatistics) -> dict[str, str]:
 def rater_statistics(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     ridge: float | str = 1.0,
     level: float = 0.95,
@@ -166,7 +167,7 @@ class _Judged:
     """Everything counted at once, over all raters."""
 
     def __init__(
-        self, log: Log, features: ArrayLike | None, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
+        self, log: Log, features: Features, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
         seed: int, judges: Judges | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level

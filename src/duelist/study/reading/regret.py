@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import CHOSEN_CODES, Log, as_log, counted
+from duelist.study.reading._own_terms import Features
 from duelist.study.reading._posterior import Posterior
 from duelist.study.reading._table import Shown, Table
 from duelist.study.records import Vote
@@ -71,7 +71,7 @@ class RegretEstimate(Shown):
 def estimated_regret(
     votes: Sequence[Vote] | Log,
     arms: Sequence[str],
-    features: ArrayLike | None = None,
+    features: Features = None,
     *,
     groups: Sequence[str | None] | None = None,
     ridge: float | str = 1.0,

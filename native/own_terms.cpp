@@ -1,0 +1,225 @@
+#include "own_terms.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tracking.hpp"
+
+namespace duelist {
+
+namespace {
+
+constexpr i64 FIRST_SLOTS = 16;
+
+}  // namespace
+
+OwnTerms::OwnTerms(Link link, std::vector<double> variance, double own, i64 block)
+    : dim(static_cast<i64>(variance.size())), link(link), own_variance(own), theta(variance.size()),
+      theta_variance(std::move(variance)), block_(block) {
+    grow(std::min(FIRST_SLOTS, block_));
+    for (i64 k = 0; k < dim; k++) covariance_[k * stride_ + k] = theta_variance[k];
+}
+
+double OwnTerms::variance_of(i64 arm) const {
+    if (!known(arm)) return own_variance;
+    const Term& term = terms_[arm];
+    return term.slot < 0 ? term.variance : line_of_slot(term.slot)[dim + term.slot];
+}
+
+// Room for so many arms in the block.
+void OwnTerms::grow(i64 slots) {
+    i64 stride = padded(dim + slots);
+    if (stride <= stride_) return;
+    Numbers larger(stride * stride);
+    if (stride_ > 0)
+        for (i64 k = 0; k < size(); k++) std::copy(line(k), line(k) + size(), larger.data() + k * stride);
+    covariance_ = std::move(larger);
+    stride_ = stride;
+    reach_.fit(stride);
+}
+
+// The slot of an arm that comes into the block: a new one, or that of the arm that was voted on the longest ago, which goes
+// on with the variance it has and is independent of the others from now on.
+i64 OwnTerms::place_for(i64 arm, i64 partner) {
+    if (slots() < block_) {
+        i64 slot = slots();
+        if (dim + slot + 1 > stride_) grow(std::min(2 * (slot + 1), block_));
+        arm_in_.push_back(arm);
+        last_.push_back(0);
+        return slot;
+    }
+    i64 slot = -1;
+    for (i64 s = 0; s < block_; s++)
+        if (arm_in_[s] != partner && (slot < 0 || last_[s] < last_[slot])) slot = s;
+    Term& leaving = terms_[arm_in_[slot]];
+    leaving.variance = line_of_slot(slot)[dim + slot];
+    leaving.slot = -1;
+    arm_in_[slot] = arm;
+    return slot;
+}
+
+void OwnTerms::bring_in(i64 arm, i64 partner) {
+    if (!known(arm)) terms_.resize(static_cast<std::size_t>(arm) + 1, {0.0, own_variance, -1});
+    if (terms_[arm].slot < 0) {
+        i64 slot = place_for(arm, partner), at = dim + slot;
+        for (i64 k = 0; k < size(); k++) covariance_[at * stride_ + k] = covariance_[k * stride_ + at] = 0.0;
+        covariance_[at * stride_ + at] = terms_[arm].variance;
+        terms_[arm].slot = slot;
+    }
+    last_[terms_[arm].slot] = ++uses_;
+}
+
+// reach_ = C z, where z has the difference of the features, 1 for the first and -1 for the second arm; z . C z.
+double OwnTerms::follow(const Compared& seen) {
+    i64 first = terms_[seen.first].slot, second = terms_[seen.second].slot, n = size();
+    const double *plus = line_of_slot(first), *minus = line_of_slot(second);
+    double* reach = reach_.data();
+    for (i64 k = 0; k < n; k++) reach[k] = plus[k] - minus[k];
+    for (i64 f = 0; f < dim; f++) {
+        const double* from = line(f);
+        double z = seen.difference[f];
+        if (z == 0.0) continue;
+        for (i64 k = 0; k < n; k++) reach[k] += z * from[k];
+    }
+    double total = reach[dim + first] - reach[dim + second];
+    for (i64 f = 0; f < dim; f++) total += seen.difference[f] * reach[f];
+    return std::max(total, 0.0);
+}
+
+// C -= factor (C z)(C z)'. The factor's root goes into both sides, so that C stays symmetric to the bit.
+void OwnTerms::shrink(double factor) {
+    i64 n = size();
+    double *reach = reach_.data(), root = std::sqrt(factor);
+    for (i64 k = 0; k < n; k++) reach[k] *= root;
+    for (i64 i = 0; i < n; i++) {
+        double part = reach[i], *at = covariance_.data() + i * stride_;
+        if (part == 0.0) continue;  // an arm that no vote connects with these two
+        for (i64 k = 0; k < n; k++) at[k] -= part * reach[k];
+    }
+}
+
+bool OwnTerms::learn(Compared seen, double outcome, double mass) {
+    if (seen.first == seen.second) return false;
+    std::vector<double> turned;
+    if (seen.first > seen.second) {  // a vote told the other way round leaves the same bits
+        for (i64 f = 0; f < dim; f++) turned.push_back(0.0 - seen.difference[f]);
+        seen = {seen.second, seen.first, turned.data()};
+        outcome = 1.0 - outcome;
+    }
+    bring_in(seen.first, seen.second);
+    bring_in(seen.second, seen.first);
+    double square = follow(seen), margin = terms_[seen.first].mean - terms_[seen.second].mean;
+    for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
+    double step = implicit_step(link, margin, square, mass, mass * outcome, TO_ROUNDING);
+    for (i64 f = 0; f < dim; f++) theta[f] += step * reach_[f];
+    for (i64 s = 0; s < slots(); s++) terms_[arm_in_[s]].mean += step * reach_[dim + s];
+    double curvature = mass * slope(link, margin + step * square);
+    shrink(curvature / (1.0 + curvature * square));
+    return true;
+}
+
+void OwnTerms::expect(const Compared& seen, double mass) {
+    if (seen.first == seen.second) return;
+    bring_in(seen.first, seen.second);
+    bring_in(seen.second, seen.first);
+    double square = follow(seen), margin = terms_[seen.first].mean - terms_[seen.second].mean;
+    for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
+    double curvature = mass * slope(link, margin);
+    shrink(curvature / (1.0 + curvature * square));
+}
+
+void OwnTerms::restore(std::vector<Term> terms, std::vector<i64> arms_in_block, std::vector<i64> last_uses, i64 uses,
+                       const std::vector<double>& lower_half) {
+    terms_ = std::move(terms);
+    arm_in_ = std::move(arms_in_block);
+    last_ = std::move(last_uses);
+    uses_ = uses;
+    i64 n = size(), stride = padded(n), at = 0;
+    stride_ = stride;
+    covariance_ = Numbers(stride * stride);
+    reach_.fit(stride);
+    for (i64 i = 0; i < n; i++)
+        for (i64 k = 0; k <= i; k++) covariance_[i * stride + k] = covariance_[k * stride + i] = lower_half[at++];
+}
+
+// -- looking -------------------------------------------------------------------------------
+
+OwnView::OwnView(const OwnTerms& known, const FreeTable& table) : known_(known), table_(table) {
+    i64 dim = known.dim;
+    slot_.resize(static_cast<std::size_t>(table.n));
+    utility_.fit(padded(table.n));
+    variance_.fit(padded(table.n));
+    lifted_.fit(padded(known.size()));
+    for (i64 a = 0; a < table.n; a++) {
+        i64 arm = table.numbers[a], slot = known.slot_of(arm);
+        const double* x = table.features_of(a);
+        slot_[a] = slot;
+        utility_[a] = known.mean_of(arm) + kernels->dot(x, known.theta.data(), dim);
+        double total = known.variance_of(arm);
+        for (i64 f = 0; f < dim; f++) total += x[f] * kernels->dot(x, known.line(f), dim);
+        if (slot >= 0) total += 2.0 * kernels->dot(x, known.line_of_slot(slot), dim);
+        variance_[a] = total;
+    }
+}
+
+void OwnView::covariances(i64 arm, const i64* listed, i64 count, double* out) {
+    i64 dim = known_.dim, size = known_.size();
+    const double *x = table_.features_of(arm), *line = nullptr;
+    if (slot_[arm] >= 0) line = known_.line_of_slot(slot_[arm]);
+    if (dim > 0) {
+        double* lifted = lifted_.data();
+        if (line)
+            std::copy(line, line + size, lifted);
+        else
+            std::fill(lifted, lifted + size, 0.0);
+        for (i64 f = 0; f < dim; f++) {
+            const double* from = known_.line(f);
+            for (i64 k = 0; k < size; k++) lifted[k] += x[f] * from[k];
+        }
+        line = lifted;
+    }
+    for (i64 k = 0; k < count; k++) {
+        i64 other = listed ? listed[k] : k;
+        if (other == arm) {
+            out[k] = variance_[arm];
+            continue;
+        }
+        double total = line && slot_[other] >= 0 ? line[dim + slot_[other]] : 0.0;
+        if (dim > 0) total += kernels->dot(table_.features_of(other), line, dim);
+        out[k] = total;
+    }
+}
+
+void OwnView::squares(i64 arm, const i64* listed, i64 count, double* out) {
+    covariances(arm, listed, count, out);
+    for (i64 k = 0; k < count; k++) {
+        i64 other = listed ? listed[k] : k;
+        out[k] = other == arm ? 0.0 : std::max(variance_[arm] + variance_[other] - 2.0 * out[k], 0.0);
+    }
+}
+
+std::vector<i64> OwnView::largest(const double* scores, i64 n, i64 count) {
+    std::vector<i64> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    if (count >= n) return order;
+    std::vector<double> sorted(scores, scores + n);
+    for (double& score : sorted)
+        if (!(score == score)) score = -INF;  // what is not a number has no place in an order
+    std::nth_element(order.begin(), order.begin() + count, order.end(), [&](i64 a, i64 b) {
+        return sorted[a] != sorted[b] ? sorted[a] > sorted[b] : a < b;
+    });
+    order.resize(static_cast<std::size_t>(count));
+    std::sort(order.begin(), order.end());
+    return order;
+}
+
+i64 OwnView::leader(const Limits& limits) const {
+    i64 n = table_.n, best = -1;
+    for (i64 a = 0; a < n; a++) {
+        if (best >= 0 && !(utility_[a] > utility_[best])) continue;
+        if (limits.allows(a, a) || table_.positions().has_other_partner(a)) best = a;
+    }
+    return best;
+}
+
+}  // namespace duelist

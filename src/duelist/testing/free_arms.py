@@ -1,0 +1,180 @@
+"""What policies promise that take arms by who they are: subclass it in your tests, fill in `make`, run pytest."""
+
+# ruff: noqa: S101 - these are tests; pytest shows the values of a failed assert
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from duelist.domain import Duel
+from duelist.errors import InvalidInput, UnknownDuel
+from duelist.free_arms import FreeArms
+from duelist.policies import Policy
+
+N_ARMS: Final = 12
+DIMS: Final = (0, 2)
+
+
+def draw_table(dim: int, n: int = N_ARMS, seed: int = 0) -> FreeArms:
+    """Arms with numbers that are not in order, and features, if dim is not 0."""
+    rng = np.random.default_rng([seed, dim])
+    return FreeArms(rng.permutation(3 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
+
+
+def draw_outcome(table: FreeArms, duel: Any, luck: float) -> float:
+    """The larger number is the better arm, and wins if luck allows."""
+    first, second = (float(table.numbers[k]) for k in duel)
+    return float(luck < 1.0 / (1.0 + math.exp(0.2 * (second - first))))
+
+
+def play_free(policy: Policy, table: FreeArms, rounds: int, seed: int = 0) -> list[tuple[int, int]]:
+    """Ask and tell; the duels played."""
+    luck = np.random.default_rng(seed).random(rounds)
+    played = []
+    for chance in luck:
+        duel = policy.ask(table)
+        policy.tell(duel, draw_outcome(table, duel, float(chance)))
+        played.append((duel.first, duel.second))
+    return played
+
+
+@pytest.mark.parametrize("dim", DIMS)
+class FreeArmsContract(ABC):
+    """What every policy promises that says `takes_free_arms`."""
+
+    @abstractmethod
+    def make(self, random_state: int) -> Any:
+        """A policy that has seen nothing."""
+
+    def test_it_asks_two_different_arms_that_may_be_asked(self, dim: int) -> None:
+        """Pairs that are excluded are not asked; when all are, that is said, and nothing has changed."""
+        policy, table = self.make(0), draw_table(dim, 4)
+        pairs = [(i, j) for i in range(4) for j in range(i)]
+        for left in pairs * 3:
+            duel = policy.ask(table, exclude=[pair for pair in pairs if pair != left])
+            assert {duel.first, duel.second} == set(left)
+            policy.tell(duel, 1.0)
+        before = policy.snapshot()
+        with pytest.raises(InvalidInput, match="no pair is left"):
+            policy.ask(table, exclude=pairs)
+        assert policy.snapshot() == before
+
+    def test_a_restored_copy_goes_on_to_the_bit(self, dim: int) -> None:
+        """With duels out, and told in another order."""
+        policy, table = self.make(3), draw_table(dim)
+        play_free(policy, table, 40)
+        out = [policy.ask(table) for _ in range(3)]
+        copy = type(policy).restore(json.loads(json.dumps(policy.snapshot())))
+        for each in (policy, copy):
+            for duel in reversed(out):
+                each.tell(duel, 0.5, weight=2.0)
+        assert copy.snapshot() == policy.snapshot()
+        assert play_free(copy, table, 20, seed=1) == play_free(policy, table, 20, seed=1)
+
+    def test_it_is_a_function_of_its_log(self, dim: int) -> None:
+        """What is learned from a log is what is learned by telling, and looking and considering leave no trace."""
+        asked, folded, table = self.make(5), self.make(5), draw_table(dim)
+        folded.begin(table)
+        for luck in np.random.default_rng(5).random(30):
+            duel = asked.ask(table)
+            outcome = draw_outcome(table, duel, float(luck))
+            asked.tell(duel, outcome)
+            folded.consider(table, [(table[[0, 1]], 0, 1.0)], seed=7, rounds=3)
+            folded.look(table)
+            folded.learn(table[[duel.first, duel.second]], outcome, layer=0, share=1.0)
+        one, other = asked.snapshot()["own_terms"], folded.snapshot()["own_terms"]
+        assert {k: v for k, v in one.items() if k != "words"} == {k: v for k, v in other.items() if k != "words"}
+
+    def test_considering_depends_on_the_seed_alone(self, dim: int) -> None:
+        """The same seed, the same choice; what is out counts."""
+        policy, table = self.make(1), draw_table(dim)
+        play_free(policy, table, 25)
+        choices = [policy.consider(table, seed=9, rounds=25) for _ in range(2)]
+        copy = type(policy).restore(policy.snapshot())
+        assert choices[0] == choices[1] == copy.consider(table, seed=9, rounds=25)
+        assert choices[0].first != choices[0].second
+
+    def test_what_is_out_is_not_asked_again_and_again(self, dim: int) -> None:
+        """Twelve first asks without an answer are about several pairs: those that are out count as if they were answered."""
+        policy, table = self.make(8), draw_table(dim)
+        out = [policy.ask(table) for _ in range(12)]
+        assert len({frozenset((duel.first, duel.second)) for duel in out}) >= 4
+
+    def test_who_won_rises_and_a_vote_turned_round_is_the_same(self, dim: int) -> None:
+        """Positions on the table and the order of a pair do not matter."""
+        table = draw_table(dim)
+        straight, turned = self.make(0), self.make(0)
+        for policy in (straight, turned):
+            policy.begin(table)
+        before = straight.look(table)
+        straight.learn(table[[2, 5]], 1.0)
+        turned.learn(table[[5, 2]], 0.0)
+        assert straight.snapshot() == turned.snapshot()
+        after = straight.look(table, [2])
+        assert after.utilities[2] - after.utilities[5] > before.utilities[2] - before.utilities[5]
+        assert after.variances[2] < before.variances[2]
+        mixed = np.random.default_rng(0).permutation(N_ARMS)
+        np.testing.assert_array_equal(straight.look(table[mixed]).utilities, after.utilities[mixed])
+
+    def test_arms_come_late_and_leave(self, dim: int) -> None:
+        """An arm that joins is asked about sooner or later, and what was learned before it came stays."""
+        policy, table = self.make(2), draw_table(dim, 8)
+        play_free(policy, table[np.arange(4)], 30)
+        before = policy.look(table)
+        joined = play_free(policy, table, 120, seed=2)
+        assert {k for duel in joined for k in duel} >= {4, 5, 6, 7}
+        if not dim:
+            assert (before.utilities[4:] == 0.0).all()
+            assert np.ptp(before.variances[4:]) == 0.0
+        duel = policy.ask(table[[6, 7]])
+        assert {duel.first, duel.second} == {0, 1}
+
+    def test_the_best_arm_is_found(self, dim: int) -> None:
+        """With votes enough, the best arm has the largest utility; `recommend` names it, and says how sure that is."""
+        policy, table = self.make(4), draw_table(dim, 6)
+        play_free(policy, table, 500)
+        best = int(np.argmax(table.numbers))
+        found = policy.recommend(table)
+        assert best in found.candidates
+        assert int(np.argmax(policy.look(table).utilities)) == found.best
+        assert 0.0 < found.probability <= 1.0
+
+    def test_units_of_features_do_not_matter(self, dim: int) -> None:
+        """Each feature may be in another unit, and have another origin."""
+        table = draw_table(dim)
+        other = FreeArms(table.numbers, table.features * 2.0 ** np.arange(3, 3 + dim) + 1.0 if dim else None)
+        assert play_free(self.make(6), table, 40) == play_free(self.make(6), other, 40)
+
+    def test_what_does_not_fit_is_refused(self, dim: int) -> None:
+        """Errors name the value and the way out, and change nothing."""
+        policy, table = self.make(0), draw_table(dim)
+        duel = policy.ask(table)
+        before = policy.snapshot()
+        cases: list[tuple[Callable[[], Any], str]] = [
+            (lambda: policy.ask(np.eye(3)), "FreeArms"),
+            (lambda: policy.ask(FreeArms(3, np.eye(3))), "3 features"),
+            (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
+            (lambda: policy.learn(table[[0, 1, 2]], 1.0), "give the two"),
+            (lambda: policy.consider(table, [(np.ones(3), 0, 1.0)]), "FreeArms"),
+            (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
+            (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
+            (lambda: policy.precision_, "look"),
+        ]
+        for wrong, match in cases:
+            with pytest.raises(InvalidInput, match=match):
+                wrong()
+        with pytest.raises(UnknownDuel, match="never asked"):
+            policy.tell(17, 1.0)
+        with pytest.raises(UnknownDuel, match="in the order asked"):
+            policy.tell(Duel(duel.second, duel.first, duel.id), 1.0)
+        assert policy.snapshot() == before
+        policy.tell(duel, 1.0)
+        with pytest.raises(UnknownDuel, match="told or forgotten already"):
+            policy.forget(duel)
