@@ -19,6 +19,11 @@ $(VENV)/.installed: pyproject.toml $(NATIVE) $(VENV)/.tools
 	scripts/build $(VENV)
 	touch $@
 
+# What experiments need on top: results in Parquet files.
+$(VENV)/.experimented: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet "pyarrow>=18"
+	touch $@
+
 demo: install
 	$(BIN)/duelist demo --out out/demo
 
@@ -64,10 +69,10 @@ lint: $(VENV)/.linted
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-figures: install
+figures: $(VENV)/.experimented
 	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
 
-frontier: install
+frontier: $(VENV)/.experimented
 	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
 	cp out/frontier/frontier/relative.png docs/frontier.png
 

@@ -20,7 +20,7 @@ def html_report(outcomes: Sequence[Outcome], opening: str) -> str:
         opening=opening,
         links=links,
         claims=_claims(c for o in outcomes for c in o.claims),
-        sections="\n".join(_section(o) for o in outcomes),
+        sections="\n".join(section_html(o) for o in outcomes),
     )
 
 
@@ -34,7 +34,8 @@ def _claims(claims: Iterable[Claim]) -> str:
     return f'<div class="scroll"><table>{head}{rows}</table></div>'
 
 
-def _section(outcome: Outcome) -> str:
+def section_html(outcome: Outcome) -> str:
+    """One experiment: its figures, and the tables behind them."""
     figures = "".join(
         f'<figure><img src="{outcome.name}/{name}.svg" alt="{escape(outcome.captions[name])}">'
         f"<figcaption>{escape(outcome.captions[name])}</figcaption></figure>"
@@ -55,13 +56,15 @@ def _plain(value: Any) -> str:
 
 
 def _table(folder: str, name: str, table: Table) -> str:
+    link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
+    return f"<details><summary>{escape(table.title)}</summary>{link}{table_html(table)}</details>"
+
+
+def table_html(table: Table) -> str:
+    """The columns and rows of a table."""
     head = "".join(f"<th>{escape(c)}</th>" for c in table.columns)
     body = "".join("<tr>" + "".join(_cell(v) for v in row) + "</tr>" for row in table.rows)
-    link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
-    return (
-        f"<details><summary>{escape(table.title)}</summary>{link}"
-        f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div></details>'
-    )
+    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _cell(value: Any) -> str:
