@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -62,6 +62,18 @@ test-consumers: $(VENV)/.consumed
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres
 	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
+
+# How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 150: some three minutes.
+off-policy: $(VENV)/.tested
+	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/test_off_policy.py -rP
+
+# 2,000 cells on a Dask cluster whose workers and scheduler are killed; what engines cost; some ten minutes.
+cluster-evidence: $(VENV)/.tested
+	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
+
+# How fast one PostgreSQL takes votes, and what grows with what.
+bench-scale: $(VENV)/.tested postgres
+	$(BIN)/python -m benchmarks.scale --page docs/benchmarks-scale.md
 
 lint: $(VENV)/.linted
 	$(BIN)/ruff check .

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, stdtrit
 
-from duelist.arrays import Floats, Ints, check_choice, check_probability, check_whole
+from duelist.arrays import Floats, Ints, check_choice, check_whole, is_number
 from duelist.errors import InvalidInput
 from duelist.policies import Policy
 from duelist.study.reading._fit import fit_utilities
@@ -252,7 +252,8 @@ class _Given(NamedTuple):
 
 
 def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share: float) -> _Given:
-    check_probability("random_share", random_share)
+    if not (is_number(random_share) and 0.0 < random_share <= 1.0):
+        raise InvalidInput(f"random_share is {random_share!r}; give a share above 0 and at most 1")
     if not isinstance(votes, Log):
         votes = votes_that_count(standing(list(votes)))
     log = as_log(votes, arms).on_arms
@@ -311,14 +312,14 @@ def _asked(
     if not isinstance(target, Policy):
         return _declared(target, arms, tables)
     shown = _features(features, len(arms))
-    found: dict[tuple[int, int], float] = {}
+    found: dict[tuple[int, int], int] = {}
     for number, table in enumerate(tables):
         for draw in range(draws):
             choice = target.consider(shown[table], seed=seed + number * draws + draw)
             pair = int(table[choice.first]), int(table[choice.second])
-            found[pair] = found.get(pair, 0.0) + 1.0 / (draws * len(tables))
+            found[pair] = found.get(pair, 0) + 1
     first, second = np.array(list(found)).T
-    return _Asked(first, second, np.array(list(found.values())))
+    return _Asked(first, second, np.array(list(found.values())) / (draws * len(tables)))
 
 
 def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tables: list[Ints]) -> _Asked:
