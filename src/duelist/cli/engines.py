@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -46,6 +47,8 @@ def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> En
 @contextmanager
 def begun_engine(engine: str, workers: int | None, scheduler: str | None) -> Iterator[Engine]:
     """The engine that the options name; where it is another than this process, it says where."""
+    # What Dask logs of lost connections, with tracebacks, we say in a line where it matters.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with chosen_engine(engine, workers, scheduler) as begun:
         if engine != "process" or scheduler is not None:
             err.print(f"playing on {begun.about}", highlight=False, markup=False, soft_wrap=True)
