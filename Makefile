@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -51,6 +51,10 @@ test: $(VENV)/.tested postgres
 test-torch: $(VENV)/.torched
 	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/gpu src/duelist/gpu
 
+# A Dask cluster whose processes are killed; `make cluster-evidence` is its long form.
+test-cluster: $(VENV)/.tested
+	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/experiments/test_cluster.py
+
 $(VENV)/.consumed: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group consumers
 	touch $@
@@ -63,7 +67,7 @@ test-consumers: $(VENV)/.consumed
 crash: $(VENV)/.tested postgres
 	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
 
-# How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 150: some three minutes.
+# How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 60: some three minutes.
 off-policy: $(VENV)/.tested
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/test_off_policy.py -rP
 

@@ -168,8 +168,8 @@ scheduler died were not touched.
 {chr(10).join(grid_lines)}
 
 What an engine costs: wall time of one worker that is not spent in cells, as a share of the time that is, over {LONG_CELLS - 1} cells of a
-second of processor time and a hundred runs each. At most {MOST_OVERHEAD:.0%} is allowed. The load was {os.getloadavg()[0]:.0f} when this ended, on {os.cpu_count()}
-cores: above that, others had the cores as well, and cells took longer than a second.
+second of processor time and a hundred runs each. At most {MOST_OVERHEAD:.0%} is allowed. The load was {os.getloadavg()[0]:.0f} when this
+ended, on {os.cpu_count()} cores: above that, others had the cores as well, and cells took longer than a second.
 
 | engine | a cell | overhead |
 |---|---|---|

@@ -207,3 +207,15 @@ def test_curves_have_a_value_for_every_run_and_round():
     kept = part(keep="curves").kept("a")
     assert isinstance(kept, Curves)
     assert {getattr(kept, name).shape for name in SUMS} == {(3, 20)}
+
+
+@pytest.mark.parametrize("keep", ["duels", "curves"])
+def test_runs_are_tidy_frames(keep):
+    runs = dl.simulate(policies(), WORLDS["fixed"], 30, range(2, 5), keep=keep, points=4)
+    pandas, polars = runs.to_pandas(), runs.to_polars()
+    assert list(pandas.columns) == polars.columns == ["policy", "run", "round", "average", "weak", "strong"]
+    assert len(pandas) == len(polars) == 3 * 3 * (30 if keep == "duels" else 4)
+    for label in runs.labels:
+        mine = pandas[(pandas["policy"] == label) & (pandas["run"] == 4) & (pandas["round"] == 30)]
+        assert float(mine["weak"].iloc[0]) == runs.final(label, "weak")[2]
+    np.testing.assert_array_equal(pandas["average"].to_numpy(), polars["average"].to_numpy())

@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
 from duelist.files import replacing
+from duelist.frames import to_pandas, to_polars
 from duelist.recording import Curves, Log
-from duelist.regret import check_kind, regret
+from duelist.regret import KINDS, check_kind, regret
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -347,6 +350,25 @@ class Runs:
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False)
         return ax
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A tidy pandas data frame: a row for every policy, run and round at which regret is known."""
+        return to_pandas(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a polars data frame."""
+        return to_polars(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        """Policy, run, round, and the three regrets, cumulative."""
+        size, points = self.runs * len(self.rounds), len(self.rounds)
+        numbers = np.arange(self.first_run, self.first_run + self.runs)
+        return {
+            "policy": np.repeat(np.array(self.labels, object), size),
+            "run": np.tile(np.repeat(numbers, points), len(self.labels)),
+            "round": np.tile(self.rounds, self.runs * len(self.labels)),
+            **{kind: np.concatenate([self.regret(lab, kind).ravel() for lab in self.labels]) for kind in KINDS},
+        }
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one .npz file, all or nothing."""

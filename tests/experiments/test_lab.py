@@ -5,6 +5,7 @@ import pytest
 
 import duelist as dl
 from duelist.environments import Hypercube, Noiseless
+from duelist.experiments import LocalProcesses
 from duelist.experiments.lab import Cell, Lab
 from duelist.experiments.store import Store
 
@@ -96,3 +97,11 @@ def test_a_cell_that_fails_is_named_with_its_error(tmp_path):
 
     with pytest.raises(dl.InvalidInput, match=r"Broken.*no idea"):
         Lab(tmp_path).run("x", [cell(policy=Broken())])
+
+
+def test_a_lab_plays_on_any_engine(tmp_path):
+    with LocalProcesses(1) as engine:
+        (there,) = Lab(tmp_path / "there", engine=engine).run("x", [cell()])
+    (here,) = Lab(tmp_path / "here").run("x", [cell()])
+    assert (there.final == here.final).all()
+    assert (there.mean == here.mean).all()

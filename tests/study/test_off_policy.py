@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.study.reading.off_policy import off_policy, replay
 from study.random_logs import World
 
-LOGS = int(os.environ.get("DUELIST_LOGS", "150"))
+LOGS = int(os.environ.get("DUELIST_LOGS", "60"))
 """`make off-policy` looks at 1,000."""
 LEVEL = 0.9
 WORLD = World()

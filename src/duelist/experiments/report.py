@@ -34,14 +34,14 @@ def _claims(claims: Iterable[Claim]) -> str:
     return f'<div class="scroll"><table>{head}{rows}</table></div>'
 
 
-def section_html(outcome: Outcome) -> str:
-    """One experiment: its figures, and the tables behind them."""
+def section_html(outcome: Outcome, *, unfolded: bool = False) -> str:
+    """One experiment: its figures, and the tables behind them, folded unless `unfolded`."""
     figures = "".join(
         f'<figure><img src="{outcome.name}/{name}.svg" alt="{escape(outcome.captions[name])}">'
         f"<figcaption>{escape(outcome.captions[name])}</figcaption></figure>"
         for name in outcome.figures
     )
-    tables = "".join(_table(outcome.name, name, table) for name, table in outcome.tables.items())
+    tables = "".join(_table(outcome.name, name, table, unfolded) for name, table in outcome.tables.items())
     settings = "; ".join(f"{key}: {_plain(value)}" for key, value in outcome.settings.items())
     return (
         f'<h2 id="{outcome.name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>'
@@ -55,9 +55,10 @@ def _plain(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _table(folder: str, name: str, table: Table) -> str:
+def _table(folder: str, name: str, table: Table, unfolded: bool) -> str:
     link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
-    return f"<details><summary>{escape(table.title)}</summary>{link}{table_html(table)}</details>"
+    opened = " open" if unfolded else ""
+    return f"<details{opened}><summary>{escape(table.title)}</summary>{link}{table_html(table)}</details>"
 
 
 def table_html(table: Table) -> str:

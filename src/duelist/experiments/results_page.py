@@ -53,7 +53,7 @@ def _html(results: Results, sections: list[Outcome], kind: str) -> str:
         environments=len(plan.environments),
         runs=plan.runs,
         horizon=plan.horizon,
-        seeds=len(plan.seeds),
+        seeds="one seed" if len(plan.seeds) == 1 else f"each of {len(plan.seeds)} seeds",
     )
     links = "".join(f'<a href="#{s.name}">{escape(s.title)}</a>' for s in sections)
     best = Table("best settings", _BEST, tuple(_best_row(found) for found in results.best(kind)))
@@ -68,7 +68,7 @@ def _html(results: Results, sections: list[Outcome], kind: str) -> str:
         links=links,
         about_best=escape(_WORDS("best", kind=kind)),
         best=table_html(best),
-        sections="\n".join(section_html(s) for s in sections),
+        sections="\n".join(section_html(s, unfolded=True) for s in sections),
         made=escape(made),
     )
 

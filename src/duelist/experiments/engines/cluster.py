@@ -24,6 +24,8 @@ from duelist.experiments.engines.base import Engine, Finished, check_sendable
 _OUT: Final = 1000
 """So many cells are with the scheduler at most: results that wait to be fetched fill the memory of workers."""
 _LOOK_SECONDS: Final = 0.02
+_FIRST_SECONDS: Final = 10.0
+"""So long we wait for a scheduler that has not answered yet: an address may be mistyped."""
 
 
 class Cluster(Engine):
@@ -38,8 +40,7 @@ class Cluster(Engine):
     workers
         How many processes a cluster on this machine gets; None: one for each core.
     patience
-        So many seconds we wait for a scheduler to answer, and, if it goes away, to come back; cells that are not finished
-        are then played again.
+        So many seconds we wait for a scheduler that goes away to come back; cells that are not finished are then played again.
     """
 
     def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = 60.0) -> None:
@@ -60,7 +61,7 @@ class Cluster(Engine):
                 dashboard_address=":0",
                 silence_logs=logging.ERROR,
             )
-        self._connect()
+        self._connect(min(self._patience, _FIRST_SECONDS))
 
     def end(self) -> None:
         """Leave the scheduler, and end it if it was started here."""
@@ -142,26 +143,31 @@ class Cluster(Engine):
             )
         self._disconnect()
         try:
-            self._connect()
+            self._connect(self._patience)
         except EngineLost as error:
             raise EngineLost(
                 f"the scheduler went away and did not come back within {self._patience:g} s; {unfinished} cells are not "
                 "finished, the others are kept: start it again, and run the same"
             ) from error
 
-    def _connect(self) -> None:
+    def _connect(self, patience: float) -> None:
         distributed = _distributed()
         target = self._own if self._own is not None else self._scheduler
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + patience
         while True:
             left = max(deadline - time.monotonic(), 0.5)
             try:
                 self._client = _client(distributed, target, left)
                 return
-            except (OSError, ValueError) as error:
-                if time.monotonic() + 0.5 >= deadline or isinstance(error, ValueError):
+            except ValueError as error:
+                raise EngineLost(
+                    f"{target!r} is no address of a Dask scheduler ({error}); write tcp://HOST:PORT"
+                ) from error
+            except OSError as error:
+                if time.monotonic() + 0.5 >= deadline:
                     raise EngineLost(
-                        f"no Dask scheduler answers at {target} ({error}); start one with `dask scheduler`, or give its address"
+                        f"no Dask scheduler answers at {target} within {patience:g} s; start one with `dask scheduler`, or give its "
+                        "address"
                     ) from error
                 time.sleep(0.2)
 
