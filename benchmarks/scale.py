@@ -121,10 +121,10 @@ FILL = {
             (study_id, number, first_row, second_row, chosen_by, swapped, layer, share, asked_at, free, kind)
         SELECT :study, k, k % 1000, (k + 1) % 1000, 'policy', false, 1, 1.0, k, 0, 'normal' FROM generate_series(1, :rows) k""",
     "duelist_leases": """INSERT INTO duelist_leases (study_id, duel, rater, state, asked_at, deadline)
-        SELECT :study, k, 'rater ' || (k * 7919 % 10000), 1, k, k + 600 FROM generate_series(1, :rows) k""",
+        SELECT :study, k, 'rater ' || (k::bigint * 7919 % 10000), 1, k, k + 600 FROM generate_series(1, :rows) k""",
     "duelist_votes": """INSERT INTO duelist_votes
             (study_id, sequence, duel, rater, outcome, told_at, source, response_seconds, late, root, criterion)
-        SELECT :study, k, k, 'rater ' || (k * 7919 % 10000), 'first', k, 'human', 1.5, false, k, '' FROM generate_series(1, :rows) k""",
+        SELECT :study, k, k, 'rater ' || (k::bigint * 7919 % 10000), 'first', k, 'human', 1.5, false, k, '' FROM generate_series(1, :rows) k""",
 }
 
 

@@ -88,6 +88,8 @@ def test_a_dry_run_shows_the_plan_and_the_time_and_plays_nothing(folder):
     assert "0 of 18 cells are finished, 18 are to be played" in text
     assert "under a second on this process" in text
     assert "VACDB(scale=0.5)" in text
+    told = flat(run("run", "small.toml", "--dry-run", "--engine", "dask", "--workers", 3).output)
+    assert "on a Dask cluster of 3 workers on this machine" in told
     assert not Path("results").exists()
     run("run", "small.toml")
     assert "18 of 18 cells are finished, 0 are to be played" in flat(run("run", "small.toml", "--dry-run").output)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -13,7 +14,7 @@ from duelist.cli.defaults import ENGINE
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
 
 if TYPE_CHECKING:
-    from duelist.experiments import Results
+    from duelist.experiments import Engine, Results
     from duelist.experiments.timing import Forecast
 
 
@@ -42,7 +43,9 @@ def run(
         declared = Experiment.from_toml(experiment)
         folder = folder or Path("results") / declared.name
         if dry_run:
-            _show_plan(forecast(declared, folder, recompute), chosen_engine(engine, workers, scheduler))
+            _show_plan(
+                forecast(declared, folder, recompute), chosen_engine(engine, workers, scheduler), scheduler is not None
+            )
             return
         with begun_engine(engine, workers, scheduler) as begun, bars() as report:
             results = run_experiment(declared, folder, begun, recompute=recompute, progress=report)
@@ -51,7 +54,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _show_plan(expected: Forecast, engine: Any) -> None:
+def _show_plan(expected: Forecast, engine: Engine, remote: bool) -> None:
     table = Table("environment", "policy", "cells", "finished", title="What would be played", title_justify="left")
     for line in expected.lines:
         table.add_row(line.environment, line.policy, str(line.cells), str(line.finished))
@@ -59,8 +62,11 @@ def _show_plan(expected: Forecast, engine: Any) -> None:
     say(
         f"{expected.finished} of {expected.cells} cells are finished, {expected.cells - expected.finished} are to be played"
     )
-    with engine as begun:
-        say(expected.told(begun))
+    if expected.finished == expected.cells:
+        return
+    # Only a scheduler that is there already has to be asked how many workers it has.
+    with engine if remote else nullcontext():
+        say(expected.told(engine))
 
 
 def _show_end(results: Results) -> None:

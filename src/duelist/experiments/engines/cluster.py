@@ -20,6 +20,7 @@ from duelist.arrays import check_whole
 from duelist.errors import EngineLost, MissingExtra
 from duelist.experiments.cells import Cell, Failure, Played, failure, play_packed
 from duelist.experiments.engines.base import Engine, Finished, check_sendable
+from duelist.simulation import usable_cores
 
 _OUT: Final = 1000
 """So many cells are with the scheduler at most: results that wait to be fetched fill the memory of workers."""
@@ -54,14 +55,23 @@ class Cluster(Engine):
         """Find the scheduler, or start one here."""
         distributed = _distributed()
         if self._scheduler is None:
-            self._own = distributed.LocalCluster(
+            self._own = self._started(distributed)
+        self._connect(min(self._patience, _FIRST_SECONDS))
+
+    def _started(self, distributed: Any) -> Any:
+        try:
+            return distributed.LocalCluster(
                 n_workers=self._asked,
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.ERROR,
             )
-        self._connect(min(self._patience, _FIRST_SECONDS))
+        except RuntimeError as error:
+            raise EngineLost(
+                f"no cluster could be started on this machine ({error}); a program that starts processes does so under "
+                "`if __name__ == '__main__':`"
+            ) from error
 
     def end(self) -> None:
         """Leave the scheduler, and end it if it was started here."""
@@ -82,12 +92,16 @@ class Cluster(Engine):
 
     @property
     def workers(self) -> int:
-        """Threads of all workers, now."""
+        """Threads of all workers, now; before a cluster is started here, as many as it will have."""
+        if self._client is None:
+            return self._asked or usable_cores()
         return sum(self._client.nthreads().values())
 
     @property
     def about(self) -> str:
         """The scheduler, its workers and where to watch them."""
+        if self._client is None:
+            return f"a Dask cluster of {self.workers} workers on this machine"
         workers = len(self._client.nthreads())
         so_far = f"{workers} worker{'' if workers == 1 else 's'} so far, more may join"
         return f"Dask at {self._client.scheduler.address}, {so_far}; dashboard: {self._client.dashboard_link}"

@@ -68,7 +68,10 @@ class LocalProcesses(Engine):
                     return pool.submit(play_packed, cell.pack()).result()
                 except BrokenProcessPool:
                     continue
-        told = f"the process that played it died, {_ATTEMPTS} times of {_ATTEMPTS} alone: out of memory, or killed"
+        told = (
+            f"the process that played it died, {_ATTEMPTS} times of {_ATTEMPTS} alone: out of memory, killed, or started by a program "
+            "that has no `if __name__ == '__main__':` around what it does"
+        )
         return Failure(told, told, "a process on this machine")
 
     @property
