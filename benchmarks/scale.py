@@ -124,7 +124,8 @@ FILL = {
         SELECT :study, k, 'rater ' || (k::bigint * 7919 % 10000), 1, k, k + 600 FROM generate_series(1, :rows) k""",
     "duelist_votes": """INSERT INTO duelist_votes
             (study_id, sequence, duel, rater, outcome, told_at, source, response_seconds, late, root, criterion)
-        SELECT :study, k, k, 'rater ' || (k::bigint * 7919 % 10000), 'first', k, 'human', 1.5, false, k, '' FROM generate_series(1, :rows) k""",
+        SELECT :study, k, k, 'rater ' || (k::bigint * 7919 % 10000), 'first', k, 'human', 1.5, false, k, ''
+        FROM generate_series(1, :rows) k""",
 }
 
 

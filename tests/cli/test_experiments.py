@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
+from duelist.cli.batch import Lines
 from duelist.experiments import Results
 
 TOML = """
@@ -93,6 +94,17 @@ def test_a_dry_run_shows_the_plan_and_the_time_and_plays_nothing(folder):
     assert not Path("results").exists()
     run("run", "small.toml")
     assert "18 of 18 cells are finished, 0 are to be played" in flat(run("run", "small.toml", "--dry-run").output)
+
+
+def test_where_nobody_watches_lines_say_how_far_it_is(folder, capsys):
+    assert "cells: 0 of 18 cells: 18 of 18" in flat(run("run", "small.toml").output)
+    lines = Lines(every=0.0)
+    for done in (4, 5, 7):
+        time.sleep(0.1)
+        lines("cells", done, 7)
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert (first, third) == ("cells: 4 of 7", "cells: 7 of 7")
+    assert re.fullmatch(r"cells: 5 of 7, 0:00:0\d left", second)
 
 
 def test_local_processes_from_the_shell(folder):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from duelist.cli.console import bars, err, kind_errors, out, say
+from duelist.cli.batch import bars_or_lines
+from duelist.cli.console import err, kind_errors, out, say
 from duelist.cli.defaults import ENGINE
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
 
@@ -47,7 +48,7 @@ def run(
                 forecast(declared, folder, recompute), chosen_engine(engine, workers, scheduler), scheduler is not None
             )
             return
-        with begun_engine(engine, workers, scheduler) as begun, bars() as report:
+        with begun_engine(engine, workers, scheduler) as begun, bars_or_lines() as report:
             results = run_experiment(declared, folder, begun, recompute=recompute, progress=report)
         _show_end(results)
     if results.failures:
