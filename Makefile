@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -17,6 +17,11 @@ $(VENV)/.tools: scripts/compiler
 
 $(VENV)/.installed: pyproject.toml $(NATIVE) $(VENV)/.tools
 	scripts/build $(VENV)
+	touch $@
+
+# What experiments need on top: results in Parquet files.
+$(VENV)/.experimented: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet "pyarrow>=18"
 	touch $@
 
 demo: install
@@ -46,6 +51,10 @@ test: $(VENV)/.tested postgres
 test-torch: $(VENV)/.torched
 	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/gpu src/duelist/gpu
 
+# A Dask cluster whose processes are killed; `make cluster-evidence` is its long form.
+test-cluster: $(VENV)/.tested
+	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/experiments/test_cluster.py
+
 $(VENV)/.consumed: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group consumers
 	touch $@
@@ -58,16 +67,28 @@ test-consumers: $(VENV)/.consumed
 crash: $(VENV)/.tested postgres
 	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
 
+# How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 60: some three minutes.
+off-policy: $(VENV)/.tested
+	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/test_off_policy.py -rP
+
+# 2,000 cells on a Dask cluster whose workers and scheduler are killed; what engines cost; some ten minutes.
+cluster-evidence: $(VENV)/.tested
+	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
+
+# How fast one PostgreSQL takes votes, and what grows with what.
+bench-scale: $(VENV)/.tested postgres
+	$(BIN)/python -m benchmarks.scale --page docs/benchmarks-scale.md
+
 lint: $(VENV)/.linted
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-figures: install
+figures: $(VENV)/.experimented
 	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
 
-frontier: install
+frontier: $(VENV)/.experimented
 	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
 	cp out/frontier/frontier/relative.png docs/frontier.png
 

@@ -50,7 +50,21 @@ def test_study_commands_run_in_order(tmp_path, monkeypatch):
         assert result.exit_code == 0, f"{line}: {result.output}"
 
 
-@pytest.mark.parametrize("line", [line for line in commands() if not of_studies(line)])
+def of_experiments(line: str) -> bool:
+    return words_of(line)[0] in ("run", "report")
+
+
+def test_experiments_run_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(Path(__file__).parents[1] / "examples")
+    lines = [line for line in commands() if of_experiments(line)]
+    assert len(lines) == 3
+    for line in lines:
+        result = CliRunner().invoke(app, words_of(line))
+        assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+@pytest.mark.parametrize("line", [line for line in commands() if not of_studies(line) and not of_experiments(line)])
 def test_shell_commands_run(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))

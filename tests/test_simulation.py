@@ -8,7 +8,7 @@ import duelist as dl
 from duelist import simulation
 from duelist.environments import FixedArms, Hypercube, Noiseless, PreferenceMatrix, RandomArms
 from duelist.policies import POLICIES
-from duelist.runs import Log
+from duelist.recording import Log
 from looking import pending
 
 WORLDS = {

@@ -117,3 +117,11 @@ class StorageWarning(UserWarning):
 
 class NotConnected(UserWarning):
     """Arms are ranked that no chain of votes connects: nothing but the prior says which is better."""
+
+
+class EngineLost(DuelistError):
+    """Where cells of an experiment were to be played cannot be reached, or went away. Finished cells are kept."""
+
+
+class InvalidResults(DuelistError, ValueError):
+    """A results folder of another version, of other code, or somebody else's. Nothing in it was changed."""

@@ -4,7 +4,8 @@ Random numbers. A simulation has one seed; run r has streams of its own for the 
 arms, the outcomes and the policy, made from (seed, r) alone. So a run does not depend on how
 many others there are, in how many threads they are played, or which other policies take part; and
 in round t of run r every policy meets the same arms and the same uniform number that
-decides the outcome.
+decides the outcome. A simulation can therefore be cut by policies and by runs, played anywhere, and joined again
+(`Runs.join`): the result is the same to the bit.
 
 Native policies are advanced together, all runs a stretch of rounds at a time, in threads that do not wait for one
 another; a policy in plain Python is asked and told run by run.
@@ -18,7 +19,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from duelist.engine import NativePolicy, seed_words
 from duelist.environments import Environment, Rounds, Truth, Worlds
 from duelist.errors import InvalidInput
 from duelist.policies import Policy
-from duelist.runs import Log, Runs, blank_log
+from duelist.recording import CURVE_POINTS, CurveRecorder, Curves, Log, blank_log, what_to_keep
+from duelist.runs import Runs
 
 Progress = Callable[[str, int, int], None]
 
@@ -52,10 +54,12 @@ def simulate(
     policies: Policy | Iterable[Policy] | Mapping[str, Policy],
     environment: Environment,
     horizon: int,
-    runs: int = 128,
+    runs: int | range = 128,
     seed: int = 0,
     *,
     distinct: bool = False,
+    keep: str | None = None,
+    points: int = CURVE_POINTS,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Runs:
@@ -69,10 +73,16 @@ def simulate(
     environment
         Where the worlds come from; the same ones for every policy.
     horizon, runs, seed
-        The size of the simulation and its seed. The horizon a policy believes in is its own.
+        The size of the simulation and its seed. The horizon a policy believes in is its own. A range of runs, such as
+        range(64, 128), is a part of a larger simulation, to be joined with the others by `Runs.join`.
     distinct
         False (default): the published rules, under which an arm may meet itself and then costs only its own regret. True: two
         different arms in every round, as people are asked. A policy whose `ask` takes no `distinct` does as it pleases.
+    keep
+        "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, however long they
+        are. None (default): duels, unless those of a policy would take more than 1 GiB.
+    points
+        At how many rounds curves are kept, evenly apart, the last among them.
     threads
         How many to use; None: all cores. The results do not depend on it.
     progress
@@ -84,19 +94,20 @@ def simulate(
     (3, 10)
     """
     check_whole("horizon", horizon)
-    check_whole("runs", runs)
+    numbers = _run_numbers(runs)
     check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
     if not isinstance(environment, Environment):
         raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
     templates = label_policies(policies)
-    logs = {}
+    game = _Game(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
-        player = _player(template, [policy_seed(seed, r) for r in range(runs)], threads, distinct)
-        logs[label] = _play_policy(player, environment, horizon, runs, seed, shown)
+        player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct)
+        kept[label] = _play_policy(player, game, shown)
     described = {label: repr(policy) for label, policy in templates.items()}
-    return Runs(logs, environment.describe(), int(seed), described)
+    return Runs(kept, environment.describe(), int(seed), described, first_run=numbers.start)
 
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
@@ -133,34 +144,78 @@ def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinc
     return _Plain(template, seeds, distinct)
 
 
-def _play_policy(
-    player: _Native | _Plain,
-    environment: Environment,
-    horizon: int,
-    runs: int,
-    seed: int,
-    shown: Callable[[int, int], None],
-) -> Log:
+class _Game(NamedTuple):
+    """What every policy plays, and what is kept of it."""
+
+    environment: Environment
+    horizon: int
+    runs: range
+    seed: int
+    keep: str
+    points: int
+
+
+def _run_numbers(runs: int | range) -> range:
+    if not isinstance(runs, range):
+        return range(check_whole("runs", runs))
+    if not len(runs) or runs.step != 1 or runs.start < 0:
+        raise InvalidInput(f"runs is {runs!r}; give how many, or which, as in range(64, 128)")
+    return runs
+
+
+def _play_policy(player: _Native | _Plain, game: _Game, shown: Callable[[int, int], None]) -> Log | Curves:
+    environment, horizon, runs, seed, _, _ = game
     worlds = Worlds(
         environment,
-        [stream(seed, r, _WORLD) for r in range(runs)],
-        [stream(seed, r, _ARMS) for r in range(runs)],
+        [stream(seed, r, _WORLD) for r in runs],
+        [stream(seed, r, _ARMS) for r in runs],
     )
-    luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in range(runs)]
-    log = blank_log(runs, horizon)
+    luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in runs]
+    keeper = _EveryDuel(worlds.truth, game) if game.keep == "duels" else _SomeRounds(worlds.truth, game)
     done, a_round = 0, 0
     try:
         while done < horizon:
             length = min(horizon - done, _stretch(a_round))
             rounds = worlds.next_rounds(length)
             uniforms = np.stack([g.random(length) for g in luck])
-            player.play(worlds.truth, rounds, uniforms, log, done)
+            keeper.play(player, rounds, uniforms, done)
             done += length
             a_round = rounds.arms.nbytes // rounds.arms.shape[1]
             shown(done, horizon)
     finally:
         player.close()
-    return log
+    return keeper.kept()
+
+
+class _EveryDuel:
+    """Keeps every duel, in one log for the whole horizon."""
+
+    def __init__(self, truth: Truth, game: _Game) -> None:
+        self._truth = truth
+        self._log = blank_log(len(game.runs), game.horizon)
+
+    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+        player.play(self._truth, rounds, luck, self._log, done, done)
+
+    def kept(self) -> Log:
+        return self._log
+
+
+class _SomeRounds:
+    """Keeps curves: every stretch is written to a log of its own, which is summed up and forgotten."""
+
+    def __init__(self, truth: Truth, game: _Game) -> None:
+        self._truth = truth
+        self._runs = len(game.runs)
+        self._recorder = CurveRecorder(game.environment, self._runs, game.horizon, game.points)
+
+    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+        log = blank_log(self._runs, luck.shape[1])
+        player.play(self._truth, rounds, luck, log, 0, done)
+        self._recorder.take(log)
+
+    def kept(self) -> Curves:
+        return self._recorder.curves()
 
 
 def _stretch(bytes_a_round: int) -> int:
@@ -170,7 +225,7 @@ def _stretch(bytes_a_round: int) -> int:
     return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
 
 
-def _cores() -> int:
+def usable_cores() -> int:
     """Cores this process may use, where the system says."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -183,7 +238,7 @@ class _Native:
     def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         self._template = template
         self._words = [seed_words(s) for s in seeds]
-        self._threads = threads or _cores()
+        self._threads = threads or usable_cores()
         self._pool = ThreadPoolExecutor(self._threads)
         self._distinct = distinct
         self._runs: Any = None
@@ -192,8 +247,8 @@ class _Native:
         """Let the threads go."""
         self._pool.shutdown(cancel_futures=True)
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int) -> None:
-        """Advance every run through the rounds from `start` on."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
+        """Advance every run through the next rounds, and write them down from column `start` on; states count what is `done`."""
         if self._runs is None:
             self._runs = native.Runs(self._template.make_rule(), self._first_states(rounds))
         chances = native.Truth(*truth)
@@ -204,8 +259,8 @@ class _Native:
             stop = min(first + size, runs)
             self._runs.play(first, stop, chances, *rounds, luck, self._distinct, start, *log)
 
-        for done in [self._pool.submit(task, first) for first in range(0, runs, size)]:
-            done.result()
+        for piece in [self._pool.submit(task, first) for first in range(0, runs, size)]:
+            piece.result()
 
     def _first_states(self, rounds: Rounds) -> list[Any]:
         """Each run starts from the arms of its own first round."""
@@ -226,8 +281,8 @@ class _Plain:
     def close(self) -> None:
         """Nothing to let go."""
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int) -> None:
-        """Advance every run through the rounds from `start` on."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
+        """Advance every run through the rounds after those that are `done`, and write them down from column `start` on."""
         chances = native.Truth(*truth)
         for run, policy in enumerate(self._copies):
             world = run if len(rounds.arms) > 1 else 0
@@ -239,7 +294,7 @@ class _Plain:
                 arms.flags.writeable = False  # the world is shared by all runs
                 duel = policy.ask(arms, **self._how)
                 first, second = _check_duel(policy, duel, len(arms))
-                outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, start + t + 1))
+                outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, done + t + 1))
                 policy.tell(duel, outcome)
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]

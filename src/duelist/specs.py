@@ -10,6 +10,7 @@ Case, dashes and underscores in names do not matter.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from duelist.environments import ENVIRONMENTS, Environment, FlippedVotes, Noiseless, PreferenceMatrix
@@ -23,20 +24,34 @@ def parse_environment(spec: str) -> Environment:
     >>> parse_environment("hypercube:dim=3,scale=2").scale
     2.0
     """
+    return make_environment(spec)
+
+
+def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> Environment:
+    """The environment of a spec, with further settings of its own.
+
+    >>> make_environment("Hypercube:dim=3", {"scale": 4.0}).scale
+    4.0
+    """
     name, _, rest = spec.partition(":")
     known = {squeezed(n): cls for n, cls in ENVIRONMENTS.items()}
     if squeezed(name) not in known:
         raise InvalidInput(f"environment is {name!r}; choose one of {', '.join(ENVIRONMENTS)}")
     cls = known[squeezed(name)]
+    given = {**_own_settings(cls, spec, rest), **(settings or {})}
+    if cls is PreferenceMatrix and "path" in given:
+        return PreferenceMatrix.from_csv(str(given.pop("path")), **given)
+    return _made(cls, spec, given)
+
+
+def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any]:
+    """What stands behind the name: settings, and for some an environment inside."""
     if cls is Noiseless:
-        return Noiseless(parse_environment(rest or "Hypercube"))
+        return {"environment": parse_environment(rest or "Hypercube")}
     if cls is FlippedVotes:
         own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
-        return _made(cls, spec, {"environment": parse_environment(inner or "Hypercube"), **read_settings(spec, own)})
-    settings = read_settings(spec, rest)
-    if cls is PreferenceMatrix and "path" in settings:
-        return PreferenceMatrix.from_csv(str(settings.pop("path")), **settings)
-    return _made(cls, spec, settings)
+        return {"environment": parse_environment(inner or "Hypercube"), **read_settings(spec, own)}
+    return read_settings(spec, rest)
 
 
 def _made(cls: type[Environment], spec: str, settings: dict[str, Any]) -> Environment:

@@ -10,13 +10,26 @@ import pytest
 from duelist import demo
 from duelist.cli import defaults
 from duelist.experiments import tuning
+from duelist.experiments.engines import ENGINES
 from duelist.paper import CATALOG
 from duelist.study import GOALS
 from duelist.study.formats import FORMATS
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
 
-HEAVY = ("alembic", "matplotlib", "numba", "numpy", "scipy", "sqlalchemy", "torch")
+HEAVY = (
+    "alembic",
+    "distributed",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scipy",
+    "sqlalchemy",
+    "torch",
+)
 LOADED = """
 import importlib.machinery, importlib.util, json, sys
 # The package without its __init__: what the shell loads by itself.
@@ -35,6 +48,8 @@ HELPS = [
     ["simulate"],
     ["tune"],
     ["reproduce"],
+    ["run"],
+    ["report"],
     ["demo"],
     ["study"],
     ["study", "create"],
@@ -64,6 +79,8 @@ def test_what_help_says_of_the_library_is_so():
         "SOURCE": Source.HUMAN.value,
         "FORMATS": ", ".join(FORMATS),
         "EXPERIMENTS": ", ".join(CATALOG),
+        "ENGINES": ", ".join(ENGINES),
+        "ENGINE": next(iter(ENGINES)),
         "TUNING_RUNS": tuning.FIRST_RUNS,
         "TUNING_SEED": tuning.TUNING_SEED,
         "DEMO_HORIZON": demo_defaults["horizon"].default,

@@ -1,11 +1,13 @@
-"""Cells are cached by everything their numbers depend on, and interrupted work goes on."""
+"""What a lab gives back is what the simulation says; interrupted work goes on."""
 
 import numpy as np
 import pytest
 
 import duelist as dl
 from duelist.environments import Hypercube, Noiseless
+from duelist.experiments import LocalProcesses
 from duelist.experiments.lab import Cell, Lab
+from duelist.experiments.store import Store
 
 
 def cell(**changes):
@@ -59,32 +61,9 @@ def test_a_stored_cell_is_not_played_again(tmp_path):
     assert (a.final == b.final).all()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"policy": dl.MaxInP(horizon=40, scale=2.0)},
-        {"policy": dl.MaxPairUCB(horizon=40)},
-        {"environment": Hypercube(dim=3, scale=2.0)},
-        {"environment": Hypercube(dim=3, theta=[1.0, 0.0, 0.0])},
-        {"environment": Noiseless(Hypercube(dim=3))},
-        {"horizon": 41},
-        {"runs": 5},
-        {"seed": 2},
-    ],
-)
-def test_every_setting_is_part_of_the_key(changes):
-    assert cell(**changes).key != cell().key
-
-
-def test_the_code_is_part_of_the_key(monkeypatch):
-    before = cell().key
-    monkeypatch.setattr("duelist.experiments.lab.code_stamp", lambda: (("native", 1),))
-    assert cell().key != before
-
-
 def test_a_damaged_file_is_made_again(tmp_path):
     Lab(tmp_path).run("x", [cell()])
-    path = tmp_path / f"{cell().key}.npz"
+    path = Store(tmp_path).path(cell().key)
     path.write_bytes(path.read_bytes()[:100])
     again = Lab(tmp_path)
     again.run("x", [cell()])
@@ -105,4 +84,24 @@ def test_an_interruption_keeps_what_was_finished(tmp_path):
     again = Lab(tmp_path)
     again.run("x", cells)
     assert (again.played, again.reused) == (1, 2)
-    assert not list(tmp_path.glob("*.part")) + list(tmp_path.glob(".*.part"))
+    assert not list(tmp_path.rglob("*.part")) + list(tmp_path.rglob(".*.part"))
+
+
+def test_a_cell_that_fails_is_named_with_its_error(tmp_path):
+    class Broken(dl.Policy):
+        def ask(self, arms):
+            raise RuntimeError("no idea")
+
+        def tell(self, duel, outcome, weight=1.0):
+            pass
+
+    with pytest.raises(dl.InvalidInput, match=r"Broken.*no idea"):
+        Lab(tmp_path).run("x", [cell(policy=Broken())])
+
+
+def test_a_lab_plays_on_any_engine(tmp_path):
+    with LocalProcesses(1) as engine:
+        (there,) = Lab(tmp_path / "there", engine=engine).run("x", [cell()])
+    (here,) = Lab(tmp_path / "here").run("x", [cell()])
+    assert (there.final == here.final).all()
+    assert (there.mean == here.mean).all()

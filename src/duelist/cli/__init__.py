@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import demo, list_, reproduce, simulate, storage, study, study_owner, study_readings, tune
+from duelist.cli import demo, list_, report, reproduce, run, simulate, storage, study, study_owner, study_readings, tune
 from duelist.cli.console import say
 
 __all__ = ["app"]
@@ -50,6 +50,8 @@ def main(
 app.command("list")(list_.list_)
 app.command()(simulate.simulate)
 app.command()(tune.tune)
+app.command()(run.run)
+app.command()(report.report)
 app.command()(reproduce.reproduce)
 app.command()(demo.demo)
 study_owner.add_to(study.app)

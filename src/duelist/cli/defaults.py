@@ -17,3 +17,5 @@ TUNING_RUNS: Final = 16
 TUNING_SEED: Final = 1_000_003
 DEMO_HORIZON: Final = 4000
 DEMO_RUNS: Final = 128
+ENGINES: Final = "process, processes, dask"
+ENGINE: Final = "process"

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from duelist.cli.console import bars, kind_errors, out, say_written
-from duelist.cli.defaults import EXPERIMENTS
+from duelist.cli.defaults import ENGINE, EXPERIMENTS
+from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
 
 if TYPE_CHECKING:
     from duelist.experiments.outcome import Outcome
@@ -20,6 +21,9 @@ def reproduce(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Where figures, tables and the report go.")] = Path(
         "out/figures"
     ),
+    engine: EngineOption = ENGINE,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
     """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
@@ -28,8 +32,8 @@ def reproduce(
     from duelist.paper.reproduce import reproduce as run
 
     with kind_errors():
-        with bars() as report:
-            outcomes = run(experiments, folder, report)
+        with begun_engine(engine, workers, scheduler) as begun, bars() as report:
+            outcomes = run(experiments, folder, report, begun)
         out.print(_verdicts(outcomes))
         if docs is not None:
             write_text(docs, markdown_report(outcomes))

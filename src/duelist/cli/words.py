@@ -11,6 +11,7 @@ _COMMANDS: Final = (
 )  # fmt: skip
 
 _SPOKEN: Final = (
+    (r"or `recompute` everything", lambda _: "or compute everything again with --recompute"),
     (r"`limit\((\w+)=\.\.\.\)`", lambda m: f"`duelist study limit NAME --{m[1].replace('_', '-')} ...`"),
     (r"raise `limit\((\w+)=\.\.\.\)`", lambda m: f"raise `duelist study limit NAME --{m[1].replace('_', '-')}`"),
     (r"own_terms is True", lambda _: "--own-terms is given"),

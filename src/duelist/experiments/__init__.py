@@ -1,10 +1,33 @@
-"""The machinery that runs any experiment: cells in a lab, tuning, comparing, and a report of what was found.
+"""Experiments: grids that are declared, cells that are kept for good, engines that play them, reports of what was found.
 
-An experiment is a function that takes a `Lab` and returns an `Outcome`; `duelist.paper` declares the paper's.
+`Experiment` declares a grid, `run_experiment` plays what is not there yet, `Results` reads it at any moment. An experiment that looks
+at results before it knows what to play next is a function that takes a `Lab` and returns an `Outcome`; `duelist.paper`
+has the paper's. Both are played in the same way.
 """
 
-from duelist.experiments.lab import Cell, Lab, Result
+from duelist.experiments.cells import Cell
+from duelist.experiments.declared import Experiment, sweep
+from duelist.experiments.engines import Cluster, Engine, LocalProcesses, ThisProcess
+from duelist.experiments.lab import Lab, Result
 from duelist.experiments.outcome import Claim, Outcome
+from duelist.experiments.results import Results
+from duelist.experiments.running import run_experiment
 from duelist.experiments.tuning import Tuned, tune
 
-__all__ = ["Cell", "Claim", "Lab", "Outcome", "Result", "Tuned", "tune"]
+__all__ = [
+    "Cell",
+    "Claim",
+    "Cluster",
+    "Engine",
+    "Experiment",
+    "Lab",
+    "LocalProcesses",
+    "Outcome",
+    "Result",
+    "Results",
+    "ThisProcess",
+    "Tuned",
+    "run_experiment",
+    "sweep",
+    "tune",
+]

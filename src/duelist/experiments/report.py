@@ -20,7 +20,7 @@ def html_report(outcomes: Sequence[Outcome], opening: str) -> str:
         opening=opening,
         links=links,
         claims=_claims(c for o in outcomes for c in o.claims),
-        sections="\n".join(_section(o) for o in outcomes),
+        sections="\n".join(section_html(o) for o in outcomes),
     )
 
 
@@ -34,13 +34,14 @@ def _claims(claims: Iterable[Claim]) -> str:
     return f'<div class="scroll"><table>{head}{rows}</table></div>'
 
 
-def _section(outcome: Outcome) -> str:
+def section_html(outcome: Outcome, *, unfolded: bool = False) -> str:
+    """One experiment: its figures, and the tables behind them, folded unless `unfolded`."""
     figures = "".join(
         f'<figure><img src="{outcome.name}/{name}.svg" alt="{escape(outcome.captions[name])}">'
         f"<figcaption>{escape(outcome.captions[name])}</figcaption></figure>"
         for name in outcome.figures
     )
-    tables = "".join(_table(outcome.name, name, table) for name, table in outcome.tables.items())
+    tables = "".join(_table(outcome.name, name, table, unfolded) for name, table in outcome.tables.items())
     settings = "; ".join(f"{key}: {_plain(value)}" for key, value in outcome.settings.items())
     return (
         f'<h2 id="{outcome.name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>'
@@ -54,14 +55,17 @@ def _plain(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _table(folder: str, name: str, table: Table) -> str:
+def _table(folder: str, name: str, table: Table, unfolded: bool) -> str:
+    link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
+    opened = " open" if unfolded else ""
+    return f"<details{opened}><summary>{escape(table.title)}</summary>{link}{table_html(table)}</details>"
+
+
+def table_html(table: Table) -> str:
+    """The columns and rows of a table."""
     head = "".join(f"<th>{escape(c)}</th>" for c in table.columns)
     body = "".join("<tr>" + "".join(_cell(v) for v in row) + "</tr>" for row in table.rows)
-    link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
-    return (
-        f"<details><summary>{escape(table.title)}</summary>{link}"
-        f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div></details>'
-    )
+    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _cell(value: Any) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from duelist.experiments.engines import Engine
 from duelist.experiments.lab import Lab, Progress
 from duelist.experiments.outcome import Outcome, Table
 from duelist.files import replacing
@@ -30,12 +31,15 @@ PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
 
 
 def run_experiments(
-    experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None
+    experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None, engine: Engine | None = None
 ) -> list[Outcome]:
-    """Run experiments by name and write each into its own folder inside `folder`; their cells are kept in a cache there."""
+    """Run experiments by name and write each into its own folder inside `folder`; their cells are kept in a cache there.
+
+    `engine` is where cells are played, begun already; this process by default.
+    """
     outcomes = []
     for name, run in experiments.items():
-        lab = Lab(folder / "cache", progress)
+        lab = Lab(folder / "cache", progress, engine)
         started = time.perf_counter()
         outcome = run(lab)
         outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)

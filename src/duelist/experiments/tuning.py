@@ -93,8 +93,8 @@ def tune(
     base = default_ridge(name) * feature_variance
 
     def play(pairs: list[tuple[float, float]], runs: int, stage: str) -> list[Trial]:
-        cells = [
-            Cell(make(name, horizon=horizon, scale=s, ridge=r, **settings), e, horizon, runs, seed)
+        cells = [  # only where they end is looked at
+            Cell(make(name, horizon=horizon, scale=s, ridge=r, **settings), e, horizon, runs, seed, points=2)
             for s, r in pairs
             for e in environments
         ]

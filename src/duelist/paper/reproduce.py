@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from duelist.errors import InvalidInput
+from duelist.experiments.engines import Engine
 from duelist.experiments.lab import Progress
 from duelist.experiments.outcome import Outcome
 from duelist.experiments.runner import run_experiments, write_text
@@ -13,12 +14,17 @@ from duelist.paper import CATALOG, PAPER
 from duelist.paper.report import html_report
 
 
-def reproduce(names: Sequence[str], folder: Path, progress: Progress | None = None) -> list[Outcome]:
-    """Run the named experiments ("all" for those of the paper) and write everything into `folder`."""
+def reproduce(
+    names: Sequence[str], folder: Path, progress: Progress | None = None, engine: Engine | None = None
+) -> list[Outcome]:
+    """Run the named experiments ("all" for those of the paper) and write everything into `folder`.
+
+    `engine` is where their cells are played, begun already; this process by default.
+    """
     asked = [*PAPER, *(n for n in names if n != "all")] if "all" in names else names
     unknown = [name for name in asked if name not in CATALOG]
     if unknown:
         raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all for the paper's")
-    outcomes = run_experiments({name: CATALOG[name] for name in asked}, folder, progress)
+    outcomes = run_experiments({name: CATALOG[name] for name in asked}, folder, progress, engine)
     write_text(folder / "report.html", html_report(outcomes))
     return outcomes
