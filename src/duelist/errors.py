@@ -67,6 +67,13 @@ class UnknownRater(DuelistError, KeyError):
         return str(self.args[0])
 
 
+class UnknownToken(DuelistError, KeyError):
+    """A token that was never made."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class InvalidArchive(DuelistError, ValueError):
     """An archive of a study that is damaged, not whole, or of a version this release cannot read. Nothing was written."""
 

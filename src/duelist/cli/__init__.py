@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import demo, list_, reproduce, simulate, storage, study, study_owner, study_readings, tune
+from duelist.cli import demo, list_, reproduce, serve, simulate, storage, study, study_owner, study_readings, tune
 from duelist.cli.console import say
 
 __all__ = ["app"]
@@ -52,6 +52,8 @@ app.command()(simulate.simulate)
 app.command()(tune.tune)
 app.command()(reproduce.reproduce)
 app.command()(demo.demo)
+app.command()(serve.serve)
+app.add_typer(serve.tokens, name="token")
 study_owner.add_to(study.app)
 study_readings.add_to(study.app)
 app.add_typer(study.app, name="study")

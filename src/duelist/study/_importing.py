@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput, UnknownArm
 from duelist.policies import Policy
+from duelist.study._arms import MOST_OWN
 from duelist.study._asking import Known
 from duelist.study._checks import checked_text
 from duelist.study._fold import learn
@@ -24,8 +25,6 @@ from duelist.study.formats import Comparison, context_id
 from duelist.study.records import ChosenBy
 from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
 
-MOST_ONE_HOT: Final = 2000
-"""Arms that a file may bring into an empty study without features: they get a feature each."""
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
@@ -86,7 +85,7 @@ class FileArms:
         for arm, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
             if self.contexts.setdefault(checked_text("arm", arm), row.context) != row.context:
                 self.alone = False
-            if payload is None or arm in self.varied or len(self.contexts) > MOST_ONE_HOT:
+            if payload is None or arm in self.varied or len(self.contexts) > MOST_OWN:
                 continue
             if self.payloads.setdefault(arm, payload) != payload:
                 self.varied.add(arm)
@@ -97,7 +96,7 @@ class FileArms:
 
         An arm in one context belongs to it (an answer to a prompt); one in many (a model) belongs to none.
         """
-        if len(self.contexts) > MOST_ONE_HOT:
+        if len(self.contexts) > MOST_OWN:
             raise InvalidInput(
                 f"the file compares {len(self.contexts)} arms, too many for a feature each; "
                 "add them first, with features: `add_arms` or `duelist study add-arms`"

@@ -32,6 +32,7 @@ class StudySummary:
     duels: int
     votes: int
     state: StudyState = StudyState.OPEN
+    id: int = 0
 
 
 def create_study(
@@ -67,6 +68,12 @@ def create_study(
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
+        question, guidelines: what raters read above a pair, and before they begin (Markdown); for the study server's pages, like
+        answers: which of "tie", "both_bad" and "skip" are offered, all by default;
+        ask_reason: whether raters may say why; default False;
+        show_as: how payloads that are texts are shown, "text" (default), "markdown" or "code";
+        open_registration: whether anybody who has the address may rate; default False.
+        made_features: how features of arms were made from a file, see `duelist.study.draft`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
         alike (such duels are of kind "repeat" and teach nothing about the arms).
@@ -99,6 +106,15 @@ def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> Study:
     return Study(opened, _found(opened, name))
 
 
+def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
+    """The study of that number, which stays the same when the study is renamed."""
+    opened = open_storage(storage, create=False)
+    row = next((row for row in opened.list_studies() if row.id == study_id), None)
+    if row is None:
+        raise UnknownStudy(f"there is no study with the id {study_id} in this storage; `list_studies` names those there are")
+    return Study(opened, row)
+
+
 def list_studies(storage: str | Storage = DEFAULT_STORAGE, put_away: bool = False) -> list[StudySummary]:
     """Every study in a storage, oldest first; those that were put away only if asked for."""
     rows = open_storage(storage, create=False).list_studies()
@@ -122,7 +138,7 @@ def _found(storage: Storage, name: str) -> StudyRow:
 def _summary(row: StudyRow) -> StudySummary:
     created = datetime.fromtimestamp(row.created_at / 1e6, UTC)
     counters = row.counters
-    return StudySummary(row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state)
+    return StudySummary(row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state, row.id)
 
 
 def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> dict[str, Any]:
