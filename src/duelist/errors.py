@@ -67,6 +67,10 @@ class UnknownRater(DuelistError, KeyError):
         return str(self.args[0])
 
 
+class NotAllowed(DuelistError):
+    """A study server wants another token than the one that was sent."""
+
+
 class UnknownToken(DuelistError, KeyError):
     """A token that was never made."""
 

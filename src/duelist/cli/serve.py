@@ -27,13 +27,16 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
     public_url: Annotated[
-        str | None, typer.Option(envvar="DUELIST_PUBLIC_URL", help="The address that people use, if a proxy stands before.")
+        str | None,
+        typer.Option(envvar="DUELIST_PUBLIC_URL", help="The address that people use, if a proxy stands before."),
     ] = None,
     host_name: Annotated[
-        list[str] | None, typer.Option("--host-name", help="A name that the server may be called by; may be repeated, * for any.")
+        list[str] | None,
+        typer.Option("--host-name", help="A name that the server may be called by; may be repeated, * for any."),
     ] = None,
     media: Annotated[
-        Path | None, typer.Option(help="A folder of images, sounds and films that arms may name.", exists=True, file_okay=False)
+        Path | None,
+        typer.Option(help="A folder of images, sounds and films that arms may name.", exists=True, file_okay=False),
     ] = None,
     rate_limit: Annotated[float, typer.Option(help="Requests a second of one token.")] = 50.0,
     largest_upload: Annotated[int, typer.Option(help="Bytes that a file may have.")] = 256 * 2**20,
@@ -45,7 +48,9 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="DUELIST_ADMIN_TOKEN", hidden=True, help="An admin's token of this run, instead of one that is made up."
+            envvar="DUELIST_ADMIN_TOKEN",
+            hidden=True,
+            help="An admin's token of this run, instead of one that is made up.",
         ),
     ] = None,
 ) -> None:
@@ -57,7 +62,9 @@ def serve(
         from duelist.study import upgrade_storage
 
         if token is not None and len(token) < _SHORTEST_TOKEN:
-            raise InvalidInput(f"DUELIST_ADMIN_TOKEN has {len(token)} characters; give at least {_SHORTEST_TOKEN}, by chance")
+            raise InvalidInput(
+                f"DUELIST_ADMIN_TOKEN has {len(token)} characters; give at least {_SHORTEST_TOKEN}, by chance"
+            )
         if log_level not in ("debug", "info", "warning", "error"):
             raise InvalidInput(f"--log-level is {log_level!r}; choose one of debug, info, warning, error")
         if upgrade:
@@ -71,7 +78,14 @@ def serve(
             largest_upload=largest_upload,
             temporary_token=token,
         )
-        run(options, host, port, log_level, proxies, lambda address, secret: _welcome(address, secret, given=token is not None))
+        run(
+            options,
+            host,
+            port,
+            log_level,
+            proxies,
+            lambda address, secret: _welcome(address, secret, given=token is not None),
+        )
 
 
 def _welcome(address: str, secret: str | None, given: bool) -> None:
@@ -79,7 +93,9 @@ def _welcome(address: str, secret: str | None, given: bool) -> None:
     if secret is None or given:
         say(f"duelist serves {address}; sign in there with a token, Ctrl-C stops it")
     else:
-        say(f"duelist serves {address}; Ctrl-C stops it. Your own link, for as long as it runs:\n  {address}/signin#{secret}")
+        say(
+            f"duelist serves {address}; Ctrl-C stops it. Your own link, for as long as it runs:\n  {address}/signin#{secret}"
+        )
 
 
 tokens = typer.Typer(help="Tokens of the study server: who may do what.", no_args_is_help=True)

@@ -9,6 +9,8 @@ try:
 except ModuleNotFoundError as error:
     if error.name is not None and error.name.partition(".")[0] == "duelist":
         raise
-    raise MissingExtra(f"the study server needs {error.name}; install it with `pip install 'duelist[server]'`") from error
+    raise MissingExtra(
+        f"the study server needs {error.name}; install it with `pip install 'duelist[server]'`"
+    ) from error
 
 __all__ = ["ServerOptions", "make_app", "serve"]

@@ -39,10 +39,14 @@ class Caller(NamedTuple):
         own = self.token.rater
         if own is not None:
             if named is not None and named != own:
-                raise Refused(403, "not_allowed", f"this token is {own!r}'s, not {named!r}'s", "leave `rater` out", "rater")
+                raise Refused(
+                    403, "not_allowed", f"this token is {own!r}'s, not {named!r}'s", "leave `rater` out", "rater"
+                )
             return own
         if named is None:
-            raise Refused(422, "invalid_input", "rater is missing", "an admin's request says for which rater it is", "rater")
+            raise Refused(
+                422, "invalid_input", "rater is missing", "an admin's request says for which rater it is", "rater"
+            )
         return named
 
     @property
@@ -75,7 +79,11 @@ def too_many(wait: float) -> Refused:
     """What is said to who asks too often."""
     seconds = max(1, math.ceil(wait))
     return Refused(
-        429, "too_many_requests", "these are too many requests", f"wait {seconds} s", headers={"Retry-After": str(seconds)}
+        429,
+        "too_many_requests",
+        "these are too many requests",
+        f"wait {seconds} s",
+        headers={"Retry-After": str(seconds)},
     )
 
 
@@ -100,7 +108,12 @@ def may(
         hold_back(desk.by_token, token.id)
         if token.scope not in scopes:
             wanted = " or ".join(scopes)
-            raise Refused(403, "not_allowed", f"this needs the scope {wanted}, and the token has {token.scope}", "use another token")
+            raise Refused(
+                403,
+                "not_allowed",
+                f"this needs the scope {wanted}, and the token has {token.scope}",
+                "use another token",
+            )
         if token.study is not None and not anywhere and (everywhere or str(study) != str(token.study)):
             raise Refused(403, "not_allowed", "this token is for another study", "use a token of this one, or of all")
         return caller

@@ -11,10 +11,10 @@ from typing import Final
 from duelist.errors import UnknownStudy
 from duelist.server.content import Shower
 from duelist.server.counting import Counting
+from duelist.server.errands import Errands
 from duelist.server.events import Changes
 from duelist.server.limits import Buckets
 from duelist.server.options import ServerOptions
-from duelist.server.errands import Errands
 from duelist.study import AsyncStudy, Study, load_study_by_id, open_storage
 from duelist.study.access import Scope, Token, find_token, token_hash
 

@@ -25,7 +25,9 @@ Responses = dict[int | str, dict[str, Any]]
 
 def refusing(*statuses: int) -> Responses:
     """These errors, and those that any route may answer with."""
-    return {status: {"model": Errors, "description": _WHAT[status]} for status in sorted({*statuses, 400, 413, 429, 503})}
+    return {
+        status: {"model": Errors, "description": _WHAT[status]} for status in sorted({*statuses, 400, 413, 429, 503})
+    }
 
 
 PUBLIC: Final = refusing(422)

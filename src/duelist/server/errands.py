@@ -12,9 +12,9 @@ import time
 from typing import Any, Final, NamedTuple
 
 from duelist import errors
+from duelist.server.back_office import Answers
 from duelist.server.counting import Counting
 from duelist.server.logs import say
-from duelist.server.back_office import Answers
 from duelist.server.refusals import Refused
 from duelist.study import Storage
 

@@ -54,12 +54,12 @@ async def keep_parts(parts: list[UploadFile], where: Path) -> list[Path]:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a path, without what a file system or a message would stumble over.
+    r"""The last part of a path, without what a file system or a message would stumble over.
 
-    >>> safe_name("../../etc/pass wd\\n.csv")
+    >>> safe_name("../../etc/pass wd\n.csv")
     'pass wd_.csv'
     """
-    last = re.split(r"[/\\\\]", name)[-1]
+    last = re.split(r"[/\\]", name)[-1]
     cleaned = re.sub(r"[\x00-\x1f\x7f\ud800-\udfff]", "_", last).strip(". ")
     return cleaned.encode()[-200:].decode(errors="ignore") or "file"
 

@@ -1,4 +1,4 @@
-"""What every request passes: the host it names, the size of its body, headers of its answer, a line in the log, the numbers of Prometheus."""
+"""What every request passes: the host it names, the size of its body, headers of its answer, a line in the log, Prometheus."""
 
 from __future__ import annotations
 

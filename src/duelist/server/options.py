@@ -35,7 +35,9 @@ class ServerOptions:
         if self.public_url is not None:
             parts = urlsplit(self.public_url)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-                raise InvalidInput(f"public_url is {self.public_url!r}; give an address such as https://rate.example.org")
+                raise InvalidInput(
+                    f"public_url is {self.public_url!r}; give an address such as https://rate.example.org"
+                )
         if not self.rate_limit > 0:
             raise InvalidInput(f"rate_limit is {self.rate_limit!r}; give a number of requests a second above 0")
 

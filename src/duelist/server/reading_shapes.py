@@ -14,10 +14,13 @@ class CanStop(Said):
     """Whether to stop asking, and why."""
 
     done: bool
-    statement: str
+    statement: str = Field(description="All of it in one sentence.")
+    reason: str = Field(description="Why, without the verdict and the forecast.")
     goal: str
     context: str | None
-    votes_expected: int | None = Field(description="Votes still needed if they go on as so far; null where nobody can say.")
+    votes_expected: int | None = Field(
+        description="Votes still needed if they go on as so far; null where nobody can say."
+    )
 
 
 class RecommendedShown(Said):

@@ -35,7 +35,7 @@ def _leaderboard(study: Study, given: Given) -> Any:
 
 def _can_stop(study: Study, given: Given) -> Any:
     found = study.can_stop(**given)
-    return {**plain(found), "statement": str(found)}
+    return {**plain(found), "statement": str(found), "reason": found.statement}
 
 
 def _recommend(study: Study, given: Given) -> Any:
@@ -56,9 +56,7 @@ def _win_matrix(study: Study, given: Given) -> Any:
     order = np.array([place[arm] for arm in ranked], np.int64)
     wins, ties, both_bad = (table[np.ix_(order, order)] for table in (found.wins, found.ties, found.both_bad))
     one, other = np.nonzero(np.triu(wins + wins.T + ties + both_bad, 1))
-    cells = np.column_stack(
-        [one, other, wins[one, other], wins[other, one], ties[one, other], both_bad[one, other]]
-    )
+    cells = np.column_stack([one, other, wins[one, other], wins[other, one], ties[one, other], both_bad[one, other]])
     return {"arms": ranked, "cells": cells.astype(np.int64).tolist(), "n_arms": len(found.arms)}
 
 
@@ -114,7 +112,9 @@ def _queue(study: Study, given: Given) -> Any:
 
 
 def _out(duel: Any) -> dict[str, Any]:
-    kept = {name: plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")}
+    kept = {
+        name: plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
+    }
     return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **kept}
 
 

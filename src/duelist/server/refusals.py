@@ -71,7 +71,9 @@ def of_validation(found: Sequence[Any]) -> Refused:
         return Refused(400, MALFORMED, f"the body is not JSON: {first['msg']}", "send JSON in UTF-8")
     name = ".".join(place) or "body"
     said = first["msg"][:1].lower() + first["msg"][1:]
-    return Refused(422, "invalid_input", f"{name}: {said}", "docs/api.md and /api/v1/openapi.json say what is taken", name)
+    return Refused(
+        422, "invalid_input", f"{name}: {said}", "docs/api.md and /api/v1/openapi.json say what is taken", name
+    )
 
 
 def code_of(kind: type[errors.DuelistError]) -> str:
@@ -86,7 +88,9 @@ def code_of(kind: type[errors.DuelistError]) -> str:
 def _field(message: str) -> str | None:
     """What a message is about, where it begins with it: "outcome is 'x'"."""
     found = re.match(r"(\w+) (?:is|are) ", message)
-    return found[1] if found and not found[1].isdigit() and found[1] not in ("there", "that", "it", "features") else None
+    return (
+        found[1] if found and not found[1].isdigit() and found[1] not in ("there", "that", "it", "features") else None
+    )
 
 
 _Said = str | Callable[[re.Match[str]], str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import secrets
 import socket
@@ -80,17 +81,16 @@ def serve(
     say("listening", address=address, public=options.public_url)
     if on_start is not None:
         on_start(options.public_url or address, options.temporary_token)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises what it caught again, when all is done
         asyncio.run(server.serve(sockets=[listening]))
-    except KeyboardInterrupt:
-        pass  # uvicorn raises what it caught again, when all is done
-    say("stopped")
 
 
 def _with_token(options: ServerOptions, host: str) -> ServerOptions:
     """Beyond this machine nobody is let in without a token; on it, one is made where there is none."""
     if is_loopback(host):
-        return options if options.temporary_token else replace(options, temporary_token=PREFIX + secrets.token_urlsafe(32))
+        return (
+            options if options.temporary_token else replace(options, temporary_token=PREFIX + secrets.token_urlsafe(32))
+        )
     kept = list_tokens(open_storage(options.storage))
     if not options.temporary_token and not any(token.scope is Scope.ADMIN and token.is_valid() for token in kept):
         raise InvalidInput(

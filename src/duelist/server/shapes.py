@@ -217,7 +217,7 @@ class NewStudy(Asked):
     name: Name
     goal: Literal["best", "rank", "learn", "serve"] | None = None
     policy: Name | None = None
-    settings: Settings = Field(default_factory=Settings)
+    settings: Settings | None = None
     load_if_exists: bool = False
 
 

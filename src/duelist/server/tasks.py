@@ -26,7 +26,7 @@ def _of(study: Study | None) -> Study:
 
 
 def _export(storage: Storage, study: Study | None, given: Given) -> Any:
-    return str(_of(study).export(given["format"], given["path"], **given["options"]))
+    return plain(_of(study).export(given["format"], given["path"], **given["options"]))
 
 
 def _archive(storage: Storage, study: Study | None, given: Given) -> Any:

@@ -31,6 +31,7 @@ from duelist.study.records import (
     counted,
     standing,
 )
+from duelist.study.remote import RemoteStudy
 from duelist.study.storage import Storage, open_storage, upgrade_storage
 from duelist.study.study import Study
 
@@ -49,6 +50,7 @@ __all__ = [
     "Page",
     "Queue",
     "Rater",
+    "RemoteStudy",
     "Source",
     "Stamp",
     "Storage",

@@ -85,7 +85,9 @@ class KnownArms:
             room[: self.n_rows, : self.dim] = self._features[: self.n_rows]
             self._features = room
         rows = np.arange(self.n_rows, needed)
-        self._features[rows, :dim] = chunk.vectors  # features of arms that have one each were fewer when these were added
+        self._features[rows, :dim] = (
+            chunk.vectors
+        )  # features of arms that have one each were fewer when these were added
         self._features[rows, dim:] = 0.0
         newest = np.full(len(self._rows), -1)
         newest[: len(self._newest)] = self._newest
@@ -112,7 +114,10 @@ class KnownArms:
             return False
         there = self._rows[number]
         for what, same in (
-            ("features", np.array_equal(np.trim_zeros(self._features[self._newest[number]], "b"), np.trim_zeros(vector, "b"))),
+            (
+                "features",
+                np.array_equal(np.trim_zeros(self._features[self._newest[number]], "b"), np.trim_zeros(vector, "b")),
+            ),
             ("a payload", there.payload == json.loads(json.dumps(payload))),
             ("a context", there.context == context),
         ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from duelist.study._times import microseconds
 from duelist.study.formats import Comparison, context_id
 from duelist.study.records import ChosenBy
 from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
-
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""

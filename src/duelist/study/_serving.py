@@ -118,7 +118,9 @@ class Serving(ABC):
         rater = checked_rater(rater)
         with self._reading() as tx:
             rows = _standing(tx.seen_by(rater, 0))
-        return Mine(len(rows), [(row.duel, row.outcome) for row in reversed(rows[-LAST_SHOWN:]) if row.outcome is not None])
+        return Mine(
+            len(rows), [(row.duel, row.outcome) for row in reversed(rows[-LAST_SHOWN:]) if row.outcome is not None]
+        )
 
     def knows_rater(self, name: str) -> bool:
         """Whether anybody of that name has been asked, has voted, or was described."""
@@ -213,4 +215,3 @@ def _standing(rows: list[SeenRow]) -> list[SeenRow]:
         roots[row.sequence] = root
         latest[root] = row
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
-

@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:
 
 def from_plain(kind: type[T], value: Any) -> T:
     """The value of that kind; fields that the kind does not have are passed over, so that a newer server can say more."""
-    return cast(T, _read(kind, value))
+    return cast("T", _read(kind, value))
 
 
 def _read(kind: Any, value: Any) -> Any:

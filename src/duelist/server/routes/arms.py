@@ -50,9 +50,13 @@ async def arms(
         "requestBody": {
             "required": True,
             "content": {
-                "application/json": {"schema": shapes.NewArms.model_json_schema(ref_template="#/components/schemas/{model}")},
+                "application/json": {
+                    "schema": shapes.NewArms.model_json_schema(ref_template="#/components/schemas/{model}")
+                },
                 "application/x-ndjson": {"schema": {"type": "string", "description": "An arm a line."}},
-                "text/csv": {"schema": {"type": "string", "description": "A table, as `duelist study add-arms` reads it."}},
+                "text/csv": {
+                    "schema": {"type": "string", "description": "A table, as `duelist study add-arms` reads it."}
+                },
             },
         }
     },
@@ -69,7 +73,12 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
         async with uploaded(request, "arms.csv") as path:
             read = await opened.read(_read_table, str(path))
         return await _add_table(opened, read)
-    raise Refused(415, "unsupported_type", f"arms of the type {kind!r} are not read", "send application/json, application/x-ndjson or text/csv")
+    raise Refused(
+        415,
+        "unsupported_type",
+        f"arms of the type {kind!r} are not read",
+        "send application/json, application/x-ndjson or text/csv",
+    )
 
 
 def _read_table(study: Study, path: str) -> ArmFile:
@@ -87,7 +96,7 @@ def _read(model: Any, body: bytes) -> Any:
 
 
 async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
-    features = [arm.features for arm in given.arms]
+    features: list[Any] = [arm.features for arm in given.arms]
     none = all(each is None for each in features)
     if not none and any(each is None for each in features):
         missing = next(arm.id for arm in given.arms if arm.features is None)
@@ -128,12 +137,16 @@ async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:
             held.append(_read(shapes.NewArm, line))
         except Refused as refused:
             error = refused.body["error"]
-            said = f"line {number}: {error['message']}; {total.added + total.there} arms of the lines before it are added"
-            raise Refused(422, "invalid_input", said, "correct the line, and send all of it again", error["field"]) from refused
+            said = (
+                f"line {number}: {error['message']}; {total.added + total.there} arms of the lines before it are added"
+            )
+            raise Refused(
+                422, "invalid_input", said, "correct the line, and send all of it again", error["field"]
+            ) from refused
         if len(held) == AT_ONCE:
-            total = _sum(total, await _add(opened, shapes.NewArms(arms=held)))
+            total = _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None)))
             held = []
-    return _sum(total, await _add(opened, shapes.NewArms(arms=held))) if held else total
+    return _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None))) if held else total
 
 
 def _sum(one: shapes.Added, other: shapes.Added) -> shapes.Added:
@@ -171,4 +184,3 @@ async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, c
 async def _retired(opened: AsyncStudy) -> shapes.Retired:
     every = await opened.read(Study.arms)
     return shapes.Retired(arms=len(every), retired=sum(arm.retired for arm in every))
-

@@ -27,8 +27,12 @@ def _plan(text: str) -> dict[str, Any]:
         plan = json.loads(text or "{}")
     except ValueError as error:
         raise Refused(422, "invalid_input", f"plan is not JSON: {error}", "send an object", "plan") from error
-    if not isinstance(plan, dict) or not all(isinstance(plan.get(part) or {}, dict) for part in ("settings", "columns", "features")):
-        raise Refused(422, "invalid_input", "plan is not an object of objects", f"it may have {', '.join(_LISTED)}", "plan")
+    if not isinstance(plan, dict) or not all(
+        isinstance(plan.get(part) or {}, dict) for part in ("settings", "columns", "features")
+    ):
+        raise Refused(
+            422, "invalid_input", "plan is not an object of objects", f"it may have {', '.join(_LISTED)}", "plan"
+        )
     wanted = plan.get("settings") or {}
     if "made_features" in wanted or "gold" in wanted:
         raise Refused(422, "invalid_input", "plan.settings has what the server makes itself", "leave it out", "plan")

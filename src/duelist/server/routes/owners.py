@@ -57,7 +57,9 @@ async def describe(study: shapes.StudyId, given: shapes.Described, desk: DeskHer
 async def erase(study: shapes.StudyId, given: shapes.Forgotten, desk: DeskHere, caller: Owner) -> shapes.ErasedRater:
     """Forget who a rater is; their votes stay, their links end. There is no way back."""
     if given.confirm != given.rater:
-        raise Refused(409, "confirm", "erasing a rater cannot be taken back", "send their name as `confirm`, too", "confirm")
+        raise Refused(
+            409, "confirm", "erasing a rater cannot be taken back", "send their name as `confirm`, too", "confirm"
+        )
     opened = await desk.study(study)
     found = await opened.write(Study.erase_rater, given.rater)
     desk.forget_tokens()
@@ -102,9 +104,7 @@ def _shown(token: Token) -> dict[str, object]:
 
 
 async def _made(desk: Desk, study: int | None, given: shapes.NewToken) -> shapes.MadeToken:
-    made = await asyncio.to_thread(
-        create_token, desk.storage, given.scope, study, given.rater, given.label, given.days
-    )
+    made = await asyncio.to_thread(create_token, desk.storage, given.scope, study, given.rater, given.label, given.days)
     return shapes.MadeToken.model_validate({**_shown(made.token), "token": made.secret})
 
 

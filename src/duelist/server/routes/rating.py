@@ -70,7 +70,7 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
     """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
     rater = caller.rater(given.rater)
     opened = await desk.study(study)
-    more = {
+    more: dict[str, Any] = {
         "revise": given.revise,
         "source": given.source,
         "response_seconds": given.response_seconds,
@@ -78,7 +78,11 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
     }
     if (given.outcome is None) == (given.outcomes is None):
         raise Refused(
-            422, "invalid_input", "a vote has an `outcome`, or `outcomes` by criterion", "give one of the two", "outcome"
+            422,
+            "invalid_input",
+            "a vote has an `outcome`, or `outcomes` by criterion",
+            "give one of the two",
+            "outcome",
         )
     if given.outcomes is not None:
         votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -230,7 +231,7 @@ async def export(
     ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
     path = await lasting_folder() / f"votes.{ending}"
     written = await desk.errands.do("export", study, {"format": form, "path": str(path), "options": options})
-    said = {"X-Duelist-Written": str(written).encode("ascii", "replace").decode()}
+    said = {"X-Duelist-Written": json.dumps(written)}
     return sent(path, f"{opened.study.name} {form}.{ending}", "application/octet-stream", said)
 
 
@@ -241,7 +242,9 @@ async def import_votes(
     desk: DeskHere,
     caller: Owner,
     form: Annotated[str | None, Query(alias="format", max_length=50)] = None,
-    filename: Annotated[str, Query(max_length=300, description="What the file is called; its end says what it is.")] = "votes",
+    filename: Annotated[
+        str, Query(max_length=300, description="What the file is called; its end says what it is.")
+    ] = "votes",
     again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
 ) -> shapes.Imported:
     """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""

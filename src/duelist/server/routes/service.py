@@ -53,7 +53,7 @@ def add_pages(app: FastAPI) -> None:
     app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
 
 
-def _page(name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _page(name: str):  # type: ignore[no-untyped-def]
     async def page() -> FileResponse:
         return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
 

@@ -11,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from duelist.server import shapes
 from duelist.server.access import (
+    BEARER,
     OWNER_COOKIE,
     RATER_COOKIE,
     Caller,
@@ -23,7 +24,6 @@ from duelist.server.access import (
     too_many,
     unknown_token,
 )
-from duelist.server.access import BEARER
 from duelist.server.desk import Desk
 from duelist.server.documented import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.server.refusals import Refused

@@ -17,7 +17,7 @@ from duelist.errors import InvalidInput
 from duelist.server import shapes
 from duelist.server.access import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
 from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY, SIGNED_IN, refusing
+from duelist.server.documented import IN_STUDY, SIGNED_IN, Responses, refusing
 from duelist.server.events import MOST, Changes
 from duelist.server.files import lasting_folder, sent, uploaded
 from duelist.server.refusals import Refused
@@ -28,7 +28,7 @@ from duelist.study.formats import FORMATS
 from duelist.study.plain import plain
 
 router = APIRouter(tags=["studies"])
-_FILE = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
+_FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
 
 
 def check_policy(policy: str | None) -> None:
@@ -78,8 +78,9 @@ async def studies(
 async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, caller: OwnerOfAll) -> shapes.Study:
     """Make a study."""
     check_policy(given.policy)
-    settings = given.settings.model_dump(exclude_unset=True, exclude={"goal"})
-    goal = given.goal or given.settings.goal
+    settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
+    other_goal = settings.pop("goal", None)
+    goal = given.goal or other_goal
 
     def make() -> int:
         return create_study(given.name, desk.storage, given.policy, given.load_if_exists, goal, **settings).id
@@ -101,7 +102,7 @@ async def change(
     opened = await desk.study(study)
     if given.settings is not None:
         changes = given.settings.model_dump(exclude_unset=True)
-        await opened.write(Study.change, **changes)
+        await opened.write(lambda known: known.change(**changes))
     if given.name is not None:
         await opened.write(Study.rename, given.name)
     if given.state is not None:
@@ -180,7 +181,9 @@ async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, an
         "goals": [plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),
         "formats": [{"name": f.name, "summary": f.summary, "read": f.read is not None} for f in FORMATS.values()],
-        "features": [plain(kind) | {"available": kind.available, "missing": kind.missing} for kind in KINDS_OF_FEATURES],
+        "features": [
+            plain(kind) | {"available": kind.available, "missing": kind.missing} for kind in KINDS_OF_FEATURES
+        ],
         "settings": {name: defaults[name] for name in kept},
     }
 
@@ -188,15 +191,24 @@ async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, an
 @router.get(
     "/studies/{study}/events",
     response_class=StreamingResponse,
-    responses=IN_STUDY | {200: {"content": {"text/event-stream": {}}, "description": "An event whenever something changes."}},
+    responses=IN_STUDY
+    | {200: {"content": {"text/event-stream": {}}, "description": "An event whenever something changes."}},
 )
 async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> StreamingResponse:
     """What changes, as it changes; server-sent events."""
     changes = await desk.changes(study)
     if len(changes) >= MOST:
-        raise Refused(429, "too_many_requests", "too many listen to this study", "close a dashboard", headers={"Retry-After": "30"})
+        raise Refused(
+            429,
+            "too_many_requests",
+            "too many listen to this study",
+            "close a dashboard",
+            headers={"Retry-After": "30"},
+        )
     return StreamingResponse(
-        _told(desk, changes), media_type="text/event-stream", headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        _told(desk, changes),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
 

@@ -31,6 +31,7 @@ MEDIA_TYPES: Final = {
     "audio": (".mp3", ".wav", ".ogg", ".oga", ".opus", ".m4a", ".flac"),
     "video": (".mp4", ".m4v", ".webm", ".ogv", ".mov"),
 }
+_LONGEST_NAME: Final = 60
 _PLAN: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
 
 
@@ -127,7 +128,9 @@ class Draft:
         if recipe["kind"] == "given":
             vectors: Any = self.given
             if vectors is None:
-                raise InvalidInput("the arms of this study have features, and the file has none; add a list `features` to each arm")
+                raise InvalidInput(
+                    "the arms of this study have features, and the file has none; add a list `features` to each arm"
+                )
         else:
             vectors = applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
         payloads = [arm.payload for arm in self.arms]
@@ -205,17 +208,27 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
     notes = list(sheet.notes)
     contexts, prompts = _contexts(sheet.rows, roles)
     ids = _ids(sheet.rows, roles, contexts, notes)
-    arms = [_arm(row, name, context, roles, media) for row, name, context in zip(sheet.rows, ids, contexts, strict=True)]
+    arms = [
+        _arm(row, name, context, roles, media) for row, name, context in zip(sheet.rows, ids, contexts, strict=True)
+    ]
     kind = wanted.get("kind") or _best_kind(arms, numbers, given)
     if kind == "columns" and not wanted.get("columns"):
         wanted["columns"] = list(numbers)
     features = {**wanted, "kind": kind}
     columns = [
-        Column(c.name, "feature", c.numeric, c.examples) if kind == "columns" and c.name in (wanted.get("columns") or ()) else c
+        Column(c.name, "feature", c.numeric, c.examples)
+        if kind == "columns" and c.name in (wanted.get("columns") or ())
+        else c
         for c in columns
     ]
-    understood = {**plan, "columns": {role: roles.get(role) for role in ("id", "payload", "context", "prompt")}, "features": features}
-    return Draft("table", arms, prompts, columns, numbers, given, understood, sheet.encoding, notes + _advice(len(arms), kind))
+    understood = {
+        **plan,
+        "columns": {role: roles.get(role) for role in ("id", "payload", "context", "prompt")},
+        "features": features,
+    }
+    return Draft(
+        "table", arms, prompts, columns, numbers, given, understood, sheet.encoding, notes + _advice(len(arms), kind)
+    )
 
 
 def _given(sheet: Sheet) -> NDArray[np.float64] | None:
@@ -237,12 +250,20 @@ def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str |
     if "context" not in roles:
         if not any(count > 1 for count in Counter(map(str, prompts)).values()) or prompts[0] in (None, ""):
             return [None] * len(rows), {}
-        named = [None if prompt in (None, "") else context_id(prompt) for prompt in prompts]
+        named = [None if prompt in (None, "") else _named(prompt) for prompt in prompts]
     texts: dict[str, Any] = {}
     for row, context, prompt in zip(rows, named, prompts, strict=True):
         if context is not None and prompt not in (None, "") and texts.setdefault(context, prompt) != prompt:
-            raise InvalidInput(f"{row.where}: context {context!r} has another prompt further up; give a context one prompt")
+            raise InvalidInput(
+                f"{row.where}: context {context!r} has another prompt further up; give a context one prompt"
+            )
     return named, texts
+
+
+def _named(prompt: Any) -> str:
+    """A name for a context: its prompt, or, where that is long, one made from it; the same in every file."""
+    short = isinstance(prompt, str) and len(prompt) <= _LONGEST_NAME and "\n" not in prompt
+    return prompt if short else context_id(prompt)
 
 
 def _ids(rows: Sequence[Row], roles: Mapping[str, str], contexts: Sequence[str | None], notes: list[str]) -> list[str]:
@@ -253,7 +274,9 @@ def _ids(rows: Sequence[Row], roles: Mapping[str, str], contexts: Sequence[str |
     ids = [_name(row.fields.get(roles["id"])) or str(k) for k, row in enumerate(rows, start=1)]
     if len(set(ids)) < len(ids) and any(contexts):
         notes.append(f"The column {roles['id']!r} names several arms alike; the context is added to their ids.")
-        ids = [f"{name} / {context}" if context is not None else name for name, context in zip(ids, contexts, strict=True)]
+        ids = [
+            f"{name} / {context}" if context is not None else name for name, context in zip(ids, contexts, strict=True)
+        ]
     counts = Counter(ids)
     if len(counts) < len(ids):
         twice = next(name for name, count in counts.items() if count > 1)
@@ -280,12 +303,17 @@ def _best_kind(arms: Sequence[DraftArm], numbers: Mapping[str, Any], given: Any)
         return "given"
     if len(arms) <= MANY:
         return "own"
-    if any(arm.text.strip() and arm.text != arm.id for arm in arms) and next(k for k in KINDS_OF_FEATURES if k.kind == "hashed").available:
+    if (
+        any(arm.text.strip() and arm.text != arm.id for arm in arms)
+        and next(k for k in KINDS_OF_FEATURES if k.kind == "hashed").available
+    ):
         return "hashed"
     return "columns" if numbers else "own"
 
 
 def _advice(count: int, kind: str) -> list[str]:
     if kind == "own" and count > MANY:
-        return [f"{count} arms, each learned by itself, need very many votes; features made from texts or numbers need fewer."]
+        return [
+            f"{count} arms, each learned by itself, need very many votes; features made from texts or numbers need fewer."
+        ]
     return []

@@ -72,7 +72,11 @@ def _json(path: Path) -> list[Row]:
     with opened(path) as file:
         whole = file.read()
     try:
-        listed = json.loads(whole) if head.lstrip().startswith("[") else [json.loads(x) for x in whole.splitlines() if x.strip()]
+        listed = (
+            json.loads(whole)
+            if head.lstrip().startswith("[")
+            else [json.loads(x) for x in whole.splitlines() if x.strip()]
+        )
     except ValueError as error:
         raise InvalidInput(f"{path} is not JSON ({error}); correct it, or save it again") from error
     texts = [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in listed]

@@ -75,7 +75,10 @@ def _roles(sheet: Sheet, said: Mapping[str, str | None], numeric: Mapping[str, b
             roles["payload"] = longest
             free.remove(longest)
     if "id" not in said and "id" not in roles:
-        unique = next((name for name in free if not numeric[name] and _may_be("id", sheet, name) and _is_unique(sheet, name)), None)
+        unique = next(
+            (name for name in free if not numeric[name] and _may_be("id", sheet, name) and _is_unique(sheet, name)),
+            None,
+        )
         if unique is not None:
             roles["id"] = unique
     return roles

