@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,7 +15,6 @@ from duelist import __version__
 from duelist.errors import DuelistError
 from duelist.server.desk import Desk
 from duelist.server.gate import Gate
-from duelist.server.logs import say
 from duelist.server.options import ServerOptions
 from duelist.server.refusals import Refused, of_error, of_validation, shape
 from duelist.server.routes import arms, drafts, owners, rating, readings, service, session, studies
@@ -82,8 +80,3 @@ def _explain_errors(app: FastAPI) -> None:
         code = _CODES.get(error.status_code, "malformed")
         way_out = way_out or "docs/api.md names all that there is"
         return JSONResponse(shape(code, message, way_out), error.status_code, headers=error.headers)
-
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> JSONResponse:
-        say("failed", logging.ERROR, exc_info=True, path=request.url.path)
-        return JSONResponse(shape("internal", "the server failed", "its log says more; try again"), 500)

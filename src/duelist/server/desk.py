@@ -37,7 +37,7 @@ class Desk:
         self.errands = Errands(self.storage, url, self.counting)
         self.stopping = asyncio.Event()
         self.by_token = Buckets(options.rate_limit, _BURST * options.rate_limit)
-        self.strangers = Buckets(10.0, 100.0)
+        self.strangers = Buckets(options.rate_limit, _BURST * options.rate_limit)
         self.failed_signing_in = Buckets(1 / 6, 10.0)
         self.registering = Buckets(1.0, 60.0)
         self._studies: OrderedDict[int, AsyncStudy] = OrderedDict()

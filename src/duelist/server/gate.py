@@ -57,12 +57,13 @@ class Gate:
             await self._app(scope, receive, send)
             return
         begun = time.perf_counter()
-        status = 500
+        status, begun_to_answer = 500, False
         headers = dict(scope["headers"])
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, begun_to_answer
             if message["type"] == "http.response.start":
+                begun_to_answer = True
                 status = message["status"]
                 there = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in there)]
@@ -81,6 +82,10 @@ class Gate:
                 )
             else:
                 await self._app(scope, self._counted(scope, headers, receive), answer)
+        except Exception:  # noqa: BLE001  (whatever it is, whoever asked is told in the one shape, and the log has the rest)
+            say("failed", logging.ERROR, exc_info=True, path=scope["path"])
+            if not begun_to_answer:
+                await _refuse(answer, 500, "internal", "the server failed", "its log says more; try again")
         finally:
             self._note(scope, status, time.perf_counter() - begun)
 

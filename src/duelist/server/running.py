@@ -80,7 +80,7 @@ def serve(
     server = _Server(config, app.state.desk.stopping.set)
     say("listening", address=address, public=options.public_url)
     if on_start is not None:
-        on_start(options.public_url or address, options.temporary_token)
+        on_start(address, options.temporary_token)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises what it caught again, when all is done
         asyncio.run(server.serve(sockets=[listening]))
 

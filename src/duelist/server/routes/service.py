@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -53,8 +54,10 @@ def add_pages(app: FastAPI) -> None:
     app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
 
 
-def _page(name: str):  # type: ignore[no-untyped-def]
+def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
     async def page() -> FileResponse:
+        if not (PAGES / name).is_file():
+            raise Refused(404, "not_found", f"the page {name} is not installed", "install duelist whole")
         return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
     return page
