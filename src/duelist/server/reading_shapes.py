@@ -28,7 +28,7 @@ class RecommendedShown(Said):
 
     best: str
     probability: float
-    interval: tuple[float, float]
+    interval: list[float] = Field(min_length=2, max_length=2)
     candidates: list[str]
     delta: float
     decided: bool
@@ -53,7 +53,7 @@ class MatrixShown(Said):
     """Who won against whom: `[i, j, wins of i, wins of j, ties, both bad]` for each pair i < j with any vote."""
 
     arms: list[str]
-    cells: list[tuple[int, int, int, int, int, int]]
+    cells: list[list[int]]
     n_arms: int
 
 
