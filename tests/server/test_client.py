@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         "page": [v.sequence for v in study.log(limit=3, rater="ana").votes],
         "pending": len(study.pending()),
         "board": study.leaderboard(),
-        "chances": study.win_chances().arms,
+        "chances": set(study.win_chances().arms),
         "matrix": {frozenset(study.win_matrix().arms), int(study.win_matrix().wins.sum())},
         "history": study.history().votes.tolist(),
         "calibration": study.calibration(),
@@ -92,7 +93,8 @@ def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, adm
     assert admin.post("/studies", json={"name": "same", "settings": settings}).status_code == 201
     there = dl.load_study("same", storage=server.address, token=server.token)
     assert isinstance(there, RemoteStudy)
-    local, remote = script(here, tmp_path / "here"), script(there, tmp_path / "there")
+    with there:
+        local, remote = script(here, tmp_path / "here"), script(there, tmp_path / "there")
     assert list(local) == list(remote)
     for name, value in local.items():
         assert remote[name] == value, name
@@ -130,7 +132,7 @@ def test_errors_are_the_librarys(server: Running, admin: Any, make: Any, monkeyp
     monkeypatch.setattr("duelist.study._wire._WAITS", 0.001)
     with pytest.raises(ConnectionLost, match="idempotent"):
         dl.load_study("any", storage="http://127.0.0.1:9", token="wrong")
-    two = dl.load_study(f"{server.address}/study/{make(2).rsplit('/', 1)[1]}", token=server.token)
-    two.tell(two.ask("ana"), "first", "ana")
-    with pytest.raises(NothingLeft):
-        two.ask("ana")
+    with closing(dl.load_study(f"{server.address}/study/{make(2).rsplit('/', 1)[1]}", token=server.token)) as two:
+        two.tell(two.ask("ana"), "first", "ana")
+        with pytest.raises(NothingLeft):
+            two.ask("ana")

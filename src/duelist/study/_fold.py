@@ -72,7 +72,7 @@ class Fold:
     def grow(self, tx: Transaction, arms: KnownArms, dim: int) -> None:
         """Begin anew with wider features: the log is learned again, from a first snapshot with room for them.
 
-        Features are only ever added at the end, and those of older arms are zero there; so what was learned stays right.
+        Features are only ever added at the end, and those of older arms are zero there: the votes say what they said.
         """
         if dim <= arms.dim or tx.snapshot_before(1) is None:
             return

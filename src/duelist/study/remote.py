@@ -60,19 +60,28 @@ def connect(address: str, name: str | None = None, token: str | None = None) -> 
     wire = Wire(base, token)
     if name is None and path and path[-1].isdigit():
         return RemoteStudy(wire, int(path[-1]))
+    try:
+        return RemoteStudy(wire, _found(wire, address, name))
+    except BaseException:
+        wire.close()
+        raise
+
+
+def _found(wire: Wire, address: str, name: str | None) -> int:
+    base = wire.address
     if name is None:
         own = wire.call("GET", "/session")["study"]
         if own is None:
             raise InvalidInput(
                 f"{address!r} does not say which study; give its name, or its own address, {base}/study/ID"
             )
-        return RemoteStudy(wire, own)
+        return int(own)
     there = wire.call("GET", "/studies", params={"put_away": True})["studies"]
     found = next((study["id"] for study in there if study["name"] == name), None)
     if found is None:
         names = ", ".join(repr(study["name"]) for study in there[:10]) or "none"
         raise UnknownStudy(f"there is no study {name!r} at {base}; there are: {names}")
-    return RemoteStudy(wire, found)
+    return int(found)
 
 
 class RemoteStudy:
