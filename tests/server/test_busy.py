@@ -40,7 +40,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_no_vote_is_lost_or_doubled_when_a_server_is_killed(url: str) -> None:
-    print(kill(url, KILLS))
+    print(kill(url, KILLS))  # noqa: T201
 
 
 def test_two_servers_on_one_study_behave_as_one(postgres_url: str, tmp_path: Path) -> None:

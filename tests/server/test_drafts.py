@@ -65,6 +65,13 @@ def test_encodings_of_old_are_guessed(tmp_path: Path, encoding: str, words: str)
     assert [arm.payload for arm in read_draft([path], {"encoding": encoding}).arms] == [row[1] for row in rows]
 
 
+def test_a_few_lines_of_a_western_spreadsheet_are_not_taken_for_chinese(tmp_path: Path) -> None:
+    path = tmp_path / "arms.csv"
+    path.write_bytes("id;text\neins;Guten Tag\nzwei;Grüß Gott\ndrei;Servus\n".encode("latin-1"))
+    draft = read_draft([path])
+    assert [arm.payload for arm in draft.arms] == ["Guten Tag", "Grüß Gott", "Servus"]
+
+
 def test_sheets_and_json_and_lines_are_read(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for row in [("name", "text"), *(row[:2] for row in ROWS)]:

@@ -20,16 +20,22 @@ _WHAT: Final = {
     503: "The storage does not answer, or the server stops; try again.",
 }
 
+_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Errors"}}}
+
 Responses = dict[int | str, dict[str, Any]]
 
 
 def refusing(*statuses: int) -> Responses:
-    """These errors, and those that any route may answer with."""
-    return {
-        status: {"model": Errors, "description": _WHAT[status]} for status in sorted({*statuses, 400, 413, 429, 503})
-    }
+    """These errors, and those that any route may answer with.
+
+    They refer to the shape that `SHAPE` describes: to have FastAPI make it anew for each status of each route takes it half a second.
+    """
+    every = sorted({*statuses, 400, 413, 429, 503})
+    return {status: {"description": _WHAT[status], "content": _CONTENT} for status in every}
 
 
+SHAPE: Final[Responses] = {503: {"model": Errors, "description": _WHAT[503]}}
+"""For one route, so that the shape of errors is described."""
 PUBLIC: Final = refusing(422)
 SIGNED_IN: Final = refusing(401, 403, 422)
 IN_STUDY: Final = refusing(401, 403, 404, 409, 422)

@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from duelist import __version__
 from duelist.server import shapes
 from duelist.server.access import DeskHere, LookerAtAll
-from duelist.server.documented import refusing
+from duelist.server.documented import SHAPE, refusing
 from duelist.server.refusals import Refused
 
 PAGES: Final = Path(__file__).parents[1] / "pages"
@@ -22,7 +22,7 @@ router = APIRouter(tags=["server"])
 numbers = APIRouter(tags=["server"])
 
 
-@router.get("/health", responses=refusing())
+@router.get("/health", responses=refusing() | SHAPE)
 async def health(desk: DeskHere) -> shapes.Health:
     """Whether the server and its storage answer."""
     if desk.stopping.is_set():

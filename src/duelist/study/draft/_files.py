@@ -17,6 +17,9 @@ from duelist.study.formats.tables import is_table, read_table
 TEXT: Final = "text"
 _LOOKED_AT: Final = 1 << 20
 """Bytes by which an encoding is guessed."""
+WESTERN: Final = "cp1252"
+_FEW: Final = 0.2
+_SIGNS: Final = "€‚„…†‡‰‹‘’“”•–—™› ¡¢£¥§©«®°±²³´·»¿×÷"
 _MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -106,7 +109,24 @@ def guessed_encoding(path: Path) -> str:
     return "utf-8"
 
 
+def _looks_western(head: bytes) -> bool:
+    """Whether few bytes are no ASCII, and they are letters and signs of western Europe: what its spreadsheets write.
+
+    Guessing by frequencies goes astray on a few lines, which are many people's files.
+    """
+    foreign = bytes(byte for byte in head if byte > 127)
+    if len(foreign) > _FEW * len(head):
+        return False
+    try:
+        signs = foreign.decode(WESTERN)
+    except UnicodeDecodeError:
+        return False
+    return all(sign.isalpha() or sign in _SIGNS for sign in signs)
+
+
 def _looks_like(path: Path, head: bytes) -> str:
+    if _looks_western(head):
+        return WESTERN
     try:
         from charset_normalizer import from_bytes
     except ImportError as error:
