@@ -116,3 +116,24 @@ sanitize: install
 machines: install
 	scripts/check-machines
 	scripts/check-aarch64-python $(BIN)/python
+
+# A study server with a study that lives: real answers to compare, made-up raters who vote. Ctrl-C stops it.
+.PHONY: demo-server test-api crash-server bench-server
+$(VENV)/.served: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group server
+	touch $@
+
+demo-server: $(VENV)/.served
+	$(BIN)/duelist demo-server
+
+# Every endpoint with many made-up requests; `make test` tries a few.
+test-api: $(VENV)/.tested
+	DUELIST_API_EXAMPLES=60 $(BIN)/python -m pytest tests/server/test_openapi.py
+
+# A server that is killed under load, 100 times on each database.
+crash-server: $(VENV)/.tested postgres
+	DUELIST_SERVER_KILLS=100 $(BIN)/python -m pytest tests/server/test_busy.py -v -rP
+
+# How long raters wait for the server, with dashboards open and without; and its memory over an hour's worth of requests. An idle machine, please.
+bench-server: $(VENV)/.tested postgres
+	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/benchmarks-server.md

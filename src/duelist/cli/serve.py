@@ -88,6 +88,19 @@ def serve(
         )
 
 
+def demo_server(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the study here; gone afterwards, if you do not say.")
+    ] = None,
+) -> None:
+    """A study server with a study that lives: real answers to compare, and made-up raters who vote."""
+    with kind_errors():
+        from duelist.demo_server import run_demo
+
+        run_demo(port, folder, say)
+
+
 def _welcome(address: str, secret: str | None, given: bool) -> None:
     """Where to begin; a token that somebody gave us is not told again."""
     if secret is None or given:

@@ -137,7 +137,8 @@ class Errands:
         try:
             await asyncio.wait_for(process.wait(), 2.0)
         except TimeoutError:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it has ended this very moment
+                process.kill()
             await process.wait()
         if self._listener is not None:
             with contextlib.suppress(asyncio.CancelledError):
