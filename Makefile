@@ -118,7 +118,7 @@ machines: install
 	scripts/check-aarch64-python $(BIN)/python
 
 # A study server with a study that lives: real answers to compare, made-up raters who vote. Ctrl-C stops it.
-.PHONY: demo-server test-api crash-server bench-server
+.PHONY: demo-server test-server test-api crash-server bench-server
 $(VENV)/.served: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group server
 	touch $@
@@ -126,13 +126,22 @@ $(VENV)/.served: $(VENV)/.installed
 demo-server: $(VENV)/.served
 	$(BIN)/duelist demo-server
 
-# Every endpoint with many made-up requests; `make test` tries a few.
-test-api: $(VENV)/.tested
-	DUELIST_API_EXAMPLES=60 $(BIN)/python -m pytest tests/server/test_openapi.py
+$(VENV)/.tried: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group api
+	touch $@
+
+# The server as people run it, a process of its own: some two minutes.
+SERVER_TESTS := $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra"
+test-server: $(VENV)/.tried postgres
+	$(SERVER_TESTS) -n 2 --dist loadfile tests/server
+
+# Every endpoint with many made-up requests; `make test-server` tries a few.
+test-api: $(VENV)/.tried
+	DUELIST_API_EXAMPLES=60 $(SERVER_TESTS) tests/server/test_openapi.py
 
 # A server that is killed under load, 100 times on each database.
-crash-server: $(VENV)/.tested postgres
-	DUELIST_SERVER_KILLS=100 $(BIN)/python -m pytest tests/server/test_busy.py -v -rP
+crash-server: $(VENV)/.tried postgres
+	DUELIST_SERVER_KILLS=100 $(SERVER_TESTS) tests/server/test_busy.py -v -rP
 
 # How long raters wait for the server, with dashboards open and without; and its memory over an hour's worth of requests. An idle machine, please.
 bench-server: $(VENV)/.tested postgres

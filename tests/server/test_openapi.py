@@ -1,6 +1,6 @@
 """schemathesis over the OpenAPI description: no 5xx, and no answer that is not described.
 
-`make test-api` does for minutes what `make test` does for seconds.
+`make test-api` does for minutes what `make test-server` does for seconds.
 """
 
 from __future__ import annotations
