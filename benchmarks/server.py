@@ -206,6 +206,29 @@ def measure(which: str, seconds: float, n_arms: int, dim: int, votes: int, say: 
     return lines
 
 
+def restarts(votes: int, times: int, say: Any) -> str:
+    """From the start of the program to its first duel, with so many votes in the log."""
+    with storages("SQLite") as url, tempfile.TemporaryDirectory() as folder:
+        study = filled(url, 1000, 64, votes)
+        (token,) = rater_tokens(study, ["ana"]).values()
+        number = study.id
+        study.close()
+        taken = []
+        for _ in range(times):
+            begun = time.perf_counter()
+            with running(url, Path(folder), "--log-level", "warning") as server:
+                headers = {"Authorization": f"Bearer {token}"}
+                answer = httpx.post(
+                    f"{server.address}/api/v1/studies/{number}/ask", json={}, headers=headers, timeout=60
+                )
+                answer.raise_for_status()
+                taken.append(time.perf_counter() - begun)
+    middle, most = np.median(taken), max(taken)
+    said = f"With {votes:,} votes in the log the first duel is given out {middle:.1f} s after the start (at most {most:.1f}, {times} starts)."
+    say(said)
+    return said
+
+
 def hour(requests: int, say: Any) -> str:
     """Memory over an hour's worth of requests, as fast as they go."""
     with storages("SQLite") as url, tempfile.TemporaryDirectory() as folder:
@@ -244,7 +267,8 @@ def main() -> None:
     for which in given.storage:
         lines += measure(which, given.seconds, 1000, 64, 0, print)
         lines += measure(which, given.seconds, 800, 64, 100_000, print)
-    note = hour(given.requests, print) if given.requests else ""
+    note = restarts(100_000, 5, print)
+    note += " " + hour(given.requests, print) if given.requests else ""
     if given.page:
         given.page.write_text(page(lines, note))
 
