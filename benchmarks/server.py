@@ -224,7 +224,7 @@ def restarts(votes: int, times: int, say: Any) -> str:
                 answer.raise_for_status()
                 taken.append(time.perf_counter() - begun)
     middle, most = np.median(taken), max(taken)
-    said = f"With {votes:,} votes in the log the first duel is given out {middle:.1f} s after the start (at most {most:.1f}, {times} starts)."
+    said = f"With {votes:,} votes in the log the first duel is given out {middle:.1f} s after a start (at most {most:.1f} of {times})."
     say(said)
     return said
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -192,6 +193,9 @@ def _apply_words(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float
 
 @cache
 def _model() -> Any:
+    os.environ.setdefault(
+        "HF_HUB_OFFLINE", "1"
+    )  # the model is in the package; nobody else is to know what is rated here
     return importlib.import_module(_MODEL).load_model(device="cpu")
 
 
