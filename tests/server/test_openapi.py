@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -102,3 +103,12 @@ def test_the_description_says_how_to_sign_in_and_what_errors_look_like(tried: Ru
         if not operation.get("description") or not any(status.startswith("4") for status in operation["responses"])
     ]
     assert undocumented == []
+
+
+def test_every_endpoint_is_in_the_documentation(tried: Running) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    paths = httpx.get(f"{tried.address}/api/v1/openapi.json").json()["paths"]
+    short = {path.removeprefix("/api/v1").replace("{token}", "{id}").replace("{form}", "{format}") for path in paths}
+    assert len(short) > 45
+    missing = [path for path in short if path not in text and path.removeprefix("/studies/{study}") not in text]
+    assert missing == []
