@@ -67,8 +67,11 @@ class Gate:
                 status = message["status"]
                 there = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in there)]
-                if scope["path"].startswith("/api/") and b"cache-control" not in there:
-                    message["headers"].append((b"cache-control", b"no-store"))
+                if b"cache-control" not in there:
+                    kept = (
+                        b"no-store" if scope["path"].startswith("/api/") else b"no-cache"
+                    )  # asked for again, by its ETag
+                    message["headers"].append((b"cache-control", kept))
             await send(message)
 
         try:
