@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-consumers crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
+.PHONY: install postgres demo test test-torch test-consumers test-pages screenshots crash lint bench bench-before bench-study bench-raters bench-readings bench-files intervals bonus figures frontier clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -53,6 +53,21 @@ $(VENV)/.consumed: $(VENV)/.tested
 # What we write, opened by those who read it, who are large, and whom nothing else needs.
 test-consumers: $(VENV)/.consumed
 	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/consumers
+
+$(VENV)/.paged: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group pages
+	touch $@
+
+# The pages in a real Chromium, which is large; axe-core from the npm registry looks at them too.
+test-pages: $(VENV)/.paged
+	scripts/install-chromium
+	scripts/install-axe $(VENV)/axe
+	$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" tests/pages
+
+# The pictures of the README and of docs/pages.md, from a running server.
+screenshots: $(VENV)/.paged
+	scripts/install-chromium
+	PYTHONPATH=tests $(BIN)/python -m pages.screenshots docs/images
 
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres

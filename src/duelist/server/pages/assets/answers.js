@@ -11,7 +11,7 @@ export class Answers {
   #active = 0;
   #on;
 
-  /** `on.vote(outcomes)` is called when every question has its answer; outcomes by criterion, "" where there is one question. */
+  /** `on.vote(outcomes)` is called when every question has its answer (by criterion, "" where there is one question), if `on.ready()`. */
   constructor(holder, criteria, offered, on) {
     this.questions = criteria.length ? criteria : [""];
     this.offered = Object.keys(WORDS).filter((outcome) => offered.includes(outcome));
@@ -78,7 +78,7 @@ export class Answers {
   }
 
   choose(outcome) {
-    if (!this.offered.includes(outcome)) return;
+    if (!this.offered.includes(outcome) || !this.#on.ready()) return;
     const left = this.questions.filter((question) => !(question in this.#given));
     // Who skips a pair skips all that was not answered yet.
     if (outcome === "skip") for (const question of left) this.#given[question] = "skip";

@@ -37,7 +37,7 @@ export function armsPart(here) {
       arms.length
         ? el(
             "div",
-            { class: "scroll", tabindex: 0, role: "region", "aria-label": "Arms" },
+            { class: "scroll", tabindex: 0, role: "group", "aria-label": "Arms" },
             el(
               "table",
               null,

@@ -46,7 +46,7 @@ export function table(caption, headers, rows, attributes = {}) {
     typeof cell === "number" || (cell instanceof Node && cell.dataset?.number) ? "number" : null;
   return el(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
     el(
       "table",
       attributes,

@@ -144,7 +144,7 @@ const READERS = [
       return [
         el(
           "div",
-          { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" },
+          { class: "scroll", tabindex: 0, role: "group", "aria-label": "table" },
           el(
             "table",
             null,

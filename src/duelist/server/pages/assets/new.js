@@ -126,7 +126,7 @@ function draw(found) {
       found.columns?.length > 0 && columns(found.columns),
       el(
         "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Examples" },
+        { class: "scroll", tabindex: 0, role: "group", "aria-label": "Examples" },
         el(
           "table",
           null,
@@ -229,7 +229,7 @@ function columns(found) {
     el("summary", null, "What the columns are"),
     el(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Columns" },
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Columns" },
       el(
         "table",
         null,

@@ -69,7 +69,7 @@ function raters(data, act) {
     null,
     el(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Raters" },
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Raters" },
       el(
         "table",
         null,

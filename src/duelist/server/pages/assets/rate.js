@@ -88,9 +88,10 @@ function show(duel) {
 
 // -- answers ----------------------------------------------------------------------------------------------------------
 
+const ready = () => state.current !== null && performance.now() - state.shownAt >= SETTLE;
+
 function vote(outcomes) {
   const duel = state.current;
-  if (!duel || performance.now() - state.shownAt < SETTLE) return answers.begin();
   const single = Object.keys(outcomes).length === 1 && "" in outcomes;
   const reason = find("#reason").value.trim();
   const body = {
@@ -133,10 +134,10 @@ async function undo() {
 async function undoOlder() {
   const last = state.me.last?.[0];
   if (!last) return announce("There is nothing to take back.");
-  const criteria = state.me.last.filter((each) => each.duel === last.duel).map((each) => each.criterion ?? "");
+  const criteria = state.me.criteria.length ? state.me.criteria : [""];
   try {
     await send({ kind: "undo", duel: last.duel, criteria });
-    const duel = await post(`/studies/${study}/ask`, { besides: onScreen() });
+    const duel = await post(`/studies/${study}/ask`, { besides: onScreen().slice(0, 3) });
     if (state.current) state.ahead.unshift(state.current);
     state.given -= 1;
     state.me.last = state.me.last.filter((each) => each.duel !== last.duel);
@@ -146,6 +147,16 @@ async function undoOlder() {
     notice(sentenceOf(error));
   }
   return null;
+}
+
+/** After each step of the outbox: what is waiting, what was refused, and on with the next pair. */
+function sent(error) {
+  if (error instanceof ApiError && !error.passing && error.code !== "study_not_open") {
+    state.given -= 1;
+    notice(`An answer was not taken. ${sentenceOf(error)}`);
+  }
+  say(error);
+  if (!error && !state.current) refill();
 }
 
 async function send(item) {
@@ -165,7 +176,7 @@ function say(error = null) {
   if (error?.status === 401)
     line.textContent = `Your link has ended; ${held} kept in this browser. Ask for a new link.`;
   else if (error && waiting)
-    line.textContent = `${sentenceOf(error)} Your ${held.replace("1 ", "").replace(/^(\d+) /, "$1 ")} kept in this browser and sent as soon as possible.`;
+    line.textContent = `${sentenceOf(error)} ${held} kept in this browser and sent as soon as possible.`;
   else if (waiting) line.textContent = "Sending…";
   else line.textContent = state.given > 0 ? "All answers are sent." : "";
   line.className = error && waiting ? "warn" : "muted";
@@ -214,7 +225,7 @@ const RESTING = {
 function rest(error) {
   find("#work").hidden = true;
   find("#answers").hidden = false;
-  answers.rest();
+  answers?.rest();
   const [title, text] =
     RESTING[error.code] ??
     (error.status === 401
@@ -281,8 +292,21 @@ async function enter() {
     await signIn(token);
     history.replaceState(null, "", location.pathname); // the secret leaves the address bar, and the browser's history
   }
-  await session(study);
+  const found = await session(study);
+  if (found.scope !== "rater") throw new ApiError(401, { code: "owner", message: "this is the page of raters" });
 }
+
+const CLOSED = {
+  not_signed_in: [
+    "Open the link that you were sent.",
+    "It has a key in it, without which this page does not know who you are.",
+  ],
+  token_unknown: ["This link has ended.", "Ask the people who run the study for a new one."],
+  owner: [
+    "This is the page of raters.",
+    "You are signed in as one who runs the study. To rate yourself, make a link with your name.",
+  ],
+};
 
 function door(error) {
   const name = el("input", { name: "name", autocomplete: "nickname", maxlength: 100, dir: "auto" });
@@ -305,14 +329,12 @@ function door(error) {
     said,
     el("p", { class: "buttons" }, el("button", { class: "primary" }, "Take part")),
   );
+  const [title, text] = CLOSED[error.code] ?? CLOSED.not_signed_in;
   replace(
     find("#empty"),
-    el("h2", null, error.code === "token_unknown" ? "This link has ended." : "Open the link that you were sent."),
-    el(
-      "p",
-      null,
-      "It has a key in it, without which this page does not know who you are. If this study is open to everybody, you can take part without one:",
-    ),
+    el("h2", null, title),
+    el("p", null, text),
+    el("p", null, "If this study is open to everybody, you can take part without a link:"),
     form,
   );
   find("#empty").hidden = false;
@@ -325,12 +347,8 @@ async function begin() {
   find("#question").textContent = state.me.question ?? "Which is better?";
   find("#reason-label").hidden = !state.me.ask_reason;
   find("#show-guidelines").hidden = !state.me.guidelines;
-  answers = new Answers(find("#answers"), state.me.criteria, state.me.answers, { vote, undo });
-  outbox = new Outbox(place("outbox"), send, (error) => {
-    if (error && ![401].includes(error.status) && error instanceof ApiError && !error.passing)
-      notice(`An answer was not taken. ${sentenceOf(error)}`);
-    say(error);
-  });
+  answers = new Answers(find("#answers"), state.me.criteria, state.me.answers, { vote, undo, ready });
+  outbox = new Outbox(place("outbox"), send, sent);
   state.given = outbox.items.reduce((sum, item) => sum + (item.kind === "vote" ? 1 : -1), 0);
   if (state.me.guidelines && !kept("read-guidelines", false)) {
     keep("read-guidelines", true);
@@ -349,6 +367,7 @@ async function begin() {
 }
 
 addEventListener("keydown", onKey);
+addEventListener("hashchange", () => location.reload()); // another link was opened in this tab
 addEventListener("click", onClick);
 addEventListener("online", () => outbox && refill());
 find("#show-help").addEventListener("click", () => help(answers?.offered ?? [], state.me?.ask_reason));

@@ -118,7 +118,7 @@ function standingsTable(shown, data, domain) {
   const caption = `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} arms`;
   return el(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" },
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Leaderboard" },
     el(
       "table",
       { class: "board" },

@@ -6,7 +6,7 @@ export function zoom(sides, at) {
   let { side, index } = at;
   let size = 1;
   const image = el("img", { alt: "" });
-  const frame = el("div", { class: "frame", tabindex: 0, role: "region", "aria-label": "enlarged picture" }, image);
+  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": "enlarged picture" }, image);
   const title = el("h2", { id: "zoomed", "aria-live": "polite" });
   const other = button("Show the other side (o)", () => turn());
   const dialog = el(
