@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -66,11 +67,11 @@ def start(folder: Path) -> Server:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    log = (folder / "server.log").open("wb")
+    command = [sys.executable, "-m", "duelist.cli", "serve", "--port", str(port)]
     storage = f"sqlite:///{folder / 'studies.db'}"
-    program = "import sys; from duelist.server import *; serve(ServerOptions(sys.argv[1], temporary_token=sys.argv[3]), port=int(sys.argv[2]))"
-    command = [sys.executable, "-c", program, storage, str(port), TOKEN]
-    process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    environment = {**os.environ, "DUELIST_ADMIN_TOKEN": TOKEN, "DUELIST_STORAGE": storage}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
     server = Server(f"http://127.0.0.1:{port}", folder, process)
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:

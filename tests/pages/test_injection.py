@@ -129,7 +129,7 @@ def clean(page: Page) -> None:
 @pytest.mark.parametrize("part", ["results", "pairs", "trust", "raters", "votes", "arms", "sharing", "run"])
 def test_stored_in_a_study_shown_to_its_owner(opened: Opened, poisoned: int, part: str) -> None:
     page = opened.owner(f"/study/{poisoned}#{part}")
-    page.locator("section.card").first.wait_for()
+    page.locator("section.card:visible").first.wait_for()
     page.wait_for_load_state("networkidle") if part != "results" else page.wait_for_timeout(500)
     for each in page.locator("summary:visible").all():
         each.click()

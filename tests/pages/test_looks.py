@@ -61,7 +61,7 @@ def findings(page: Page) -> list[Any]:
 @pytest.mark.parametrize("part", PARTS)
 def test_dashboard_is_accessible(opened: Opened, shown: int, part: str, scheme: str) -> None:
     page = opened.owner(f"/study/{shown}#{part}", color_scheme=scheme)
-    page.locator("section.card").first.wait_for()
+    page.locator("section.card:visible").first.wait_for()
     expect(page.get_by_text("Reading…")).to_have_count(0)
     for each in page.locator("summary:visible").all():
         each.click()
@@ -85,7 +85,7 @@ def test_rater_page_is_accessible(server: Server, opened: Opened, shown: int, sc
 @pytest.mark.parametrize("address", ["/", "/new"])
 def test_other_pages_are_accessible(opened: Opened, shown: int, address: str, scheme: str) -> None:
     page = opened.owner(address, color_scheme=scheme)
-    page.locator("section.card").first.wait_for()
+    page.locator("section.card:visible").first.wait_for()
     if address == "/new":
         page.get_by_label("A file:").set_input_files(
             {"name": "a.csv", "mimeType": "text/csv", "buffer": b"id,text\na,one\nb,two\n"}
@@ -106,7 +106,7 @@ def test_pages_before_signing_in_are_accessible(opened: Opened, shown: int, addr
 @pytest.mark.parametrize("address", ["/", "/new", *(f"/study/{{}}#{part}" for part in PARTS)])
 def test_no_page_is_wider_than_a_phone(opened: Opened, shown: int, address: str) -> None:
     page = opened.owner(address.format(shown), viewport=PHONE, has_touch=True, is_mobile=True)
-    page.locator("section.card").first.wait_for()
+    page.locator("section.card:visible").first.wait_for()
     expect(page.get_by_text("Reading…")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 

@@ -52,7 +52,8 @@ def test_a_wrong_value_is_named_where_it_is(server: Server, eight: tuple[str, in
     page.get_by_label("Random share").fill("7")
     section = page.get_by_role("region", name="How pairs are asked")
     section.get_by_role("button", name="Save").click()
-    expect(section.get_by_role("status")).to_contain_text("random_share")
+    expect(section.get_by_role("status")).to_have_text("“Random share” is 7.0. Give a number from 0 to 1.")
+    expect(page.get_by_label("Random share")).to_be_focused()
     assert server.study(eight[0]).settings.random_share == 0.0
 
 
@@ -106,7 +107,7 @@ def test_gold_pairs(server: Server, eight: tuple[str, int], page: Page) -> None:
 
 
 def test_rename(server: Server, eight: tuple[str, int], page: Page) -> None:
-    page.get_by_label("Name", exact=True).fill(f"{eight[0]}, renamed ✓")
+    page.get_by_role("textbox", name="Name", exact=True).fill(f"{eight[0]}, renamed ✓")
     save(page, "Name")
     expect(page.locator("#title")).to_have_text(f"{eight[0]}, renamed ✓")
     assert server.study(f"{eight[0]}, renamed ✓").arms()
@@ -209,8 +210,8 @@ def test_back_from_an_archive(server: Server, opened: Opened, eight: tuple[str, 
     name, _ = eight
     path = server.study(name).archive(server.folder / "kept.duelist")
     page = opened.owner("/")
-    page.get_by_label("Archive").set_input_files(path)
-    page.get_by_label("Name").fill(f"{name}, back")
+    page.get_by_label("Archive", exact=True).set_input_files(path)
+    page.get_by_role("textbox", name="Name").fill(f"{name}, back")
     page.get_by_role("button", name="Restore").click()
     expect(page.locator("#title")).to_have_text(f"{name}, back")
     assert [arm.id for arm in server.study(f"{name}, back").arms()] == [arm.id for arm in server.study(name).arms()]

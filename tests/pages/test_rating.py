@@ -184,8 +184,8 @@ def test_a_reload_without_a_connection_loses_nothing(server: Server, opened: Ope
     answer(page, "ArrowLeft")
     ready(page)
     waiting = texts(page)
-    page.context.set_offline(False)
     page.route("**/votes", lambda route: route.abort())
+    page.context.set_offline(False)
     page.reload()
     assert all_votes(server, name) == []
     page.unroute_all(behavior="ignoreErrors")

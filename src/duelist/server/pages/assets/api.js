@@ -4,6 +4,10 @@ const BASE = "/api/v1";
 let csrf = null;
 let sessionOf = null; // the study whose rater's cookie this page goes by, or null for the owner's
 
+/** A sentence begins with a capital, unless it begins with somebody's file or field. */
+const begun = (text) =>
+  /^(an?|it|no|nothing|the|there|these|this|your) /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+
 export class ApiError extends Error {
   constructor(status, { code, message, way_out, field } = {}) {
     super(message ?? `the server answered ${status}`);
@@ -11,8 +15,8 @@ export class ApiError extends Error {
   }
 
   get sentence() {
-    const text = this.message.charAt(0).toUpperCase() + this.message.slice(1);
-    return this.wayOut ? `${text}. ${this.wayOut.charAt(0).toUpperCase()}${this.wayOut.slice(1)}.` : `${text}.`;
+    const wayOut = this.wayOut ? ` ${this.wayOut.charAt(0).toUpperCase()}${this.wayOut.slice(1)}.` : "";
+    return `${begun(this.message)}.${wayOut}`;
   }
 
   /** Whether the same request may go well later. */
@@ -97,6 +101,21 @@ export async function session(study = null) {
 export async function signIn(token) {
   const found = await post("/session", { token });
   csrf = found.csrf;
+  return found;
+}
+
+/** Sign in with the key in the address, if there is one, which then leaves the address bar and the browser's history. */
+export async function signInByLink() {
+  const written = location.hash.slice(1);
+  if (!written) return null;
+  let key = written;
+  try {
+    key = decodeURIComponent(written);
+  } catch {
+    // A broken key is refused by the server, in its words.
+  }
+  const found = await signIn(key);
+  history.replaceState(null, "", location.pathname + location.search);
   return found;
 }
 

@@ -67,10 +67,13 @@ export function settingsForm(specs, values, save, { verb = "Save", saved = "Save
       replace(said, el("span", { class: "tag good" }, saved));
       announce(saved);
     } catch (error) {
-      const wrong = fields.find((each) => error.field?.split(".").at(-1) === each.spec.name);
+      const wrong = fields.find(
+        ({ spec }) => error.field?.split(".").at(-1) === spec.name || sentenceOf(error).startsWith(`${spec.name} `),
+      );
       wrong?.input.setAttribute("aria-invalid", "true");
       wrong?.input.focus();
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      const text = wrong ? sentenceOf(error).replaceAll(wrong.spec.name, `“${wrong.spec.label}”`) : sentenceOf(error);
+      replace(said, el("span", { class: "note bad" }, text));
     }
     return null;
   };

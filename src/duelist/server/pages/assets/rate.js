@@ -1,5 +1,5 @@
 // The rater's page. One pair is on the screen, the next is there already; a vote is kept first, then shown as given, then sent.
-import { ApiError, get, post, register, sentenceOf, session, signIn, studyHere } from "./api.js";
+import { ApiError, get, post, register, sentenceOf, session, signInByLink, studyHere } from "./api.js";
 import { content, warm } from "./content.js";
 import { announce, button, el, find, replace } from "./dom.js";
 import { Answers } from "./answers.js";
@@ -287,11 +287,7 @@ function onClick(event) {
 // -- coming in --------------------------------------------------------------------------------------------------------
 
 async function enter() {
-  const token = decodeURIComponent(location.hash.slice(1));
-  if (token) {
-    await signIn(token);
-    history.replaceState(null, "", location.pathname); // the secret leaves the address bar, and the browser's history
-  }
+  await signInByLink();
   const found = await session(study);
   if (found.scope !== "rater") throw new ApiError(401, { code: "owner", message: "this is the page of raters" });
 }

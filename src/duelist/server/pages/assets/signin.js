@@ -1,5 +1,5 @@
 // Signing in with a key: it is sent once, for a cookie that scripts cannot read.
-import { sentenceOf, signIn } from "./api.js";
+import { sentenceOf, signIn, signInByLink } from "./api.js";
 import { el, find, replace } from "./dom.js";
 
 /** Where to go then: a page of this server and nothing else. */
@@ -11,15 +11,18 @@ function target() {
 
 const token = el("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
 const said = el("div", { role: "alert" });
-const enter = async (event) => {
-  event.preventDefault();
+const enter = async (signingIn) => {
   try {
-    const session = await signIn(token.value.trim());
-    location.replace(session.scope === "rater" ? `/rate/${session.study}` : target());
+    const session = await signingIn;
+    if (session) location.replace(session.scope === "rater" ? `/rate/${session.study}` : target());
   } catch (error) {
     replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
     token.focus();
   }
+};
+const onsubmit = (event) => {
+  event.preventDefault();
+  enter(signIn(token.value.trim()));
 };
 replace(
   find("#main"),
@@ -30,11 +33,11 @@ replace(
     el(
       "p",
       { class: "about" },
-      "“duelist serve” prints one when it starts for the first time; the person who runs a study can make more. Raters need none: they open the link that they were sent.",
+      "“duelist serve” prints a link with one when it starts; the person who runs a study can make more. Raters need none: they open the link that they were sent.",
     ),
     el(
       "form",
-      { onsubmit: enter },
+      { onsubmit },
       el("label", { for: "token" }, "Key"),
       el("div", { class: "row" }, token, el("button", { class: "primary" }, "Sign in")),
       said,
@@ -42,3 +45,4 @@ replace(
   ),
 );
 token.focus();
+await enter(signInByLink()); // the link that `duelist serve` prints

@@ -133,12 +133,14 @@ function logPanel(here, explain) {
     before = [];
     read();
   };
+  const filtered = () => Object.values(filters).some(Boolean);
+  const rowsIn = (page) => `${page.total.toLocaleString("en")} ${page.total === 1 ? "row" : "rows"}`;
   const drawn = (page) =>
     el(
       "div",
       null,
       table(
-        `${page.total.toLocaleString("en")} rows, newest first`,
+        filtered() ? `Rows that fit, newest first, of ${rowsIn(page)} in all` : `${rowsIn(page)}, newest first`,
         ["row", "rater", "left", "right", "answer", "when", "seconds", "remarks", "why"],
         page.votes.map((vote) => [
           vote.sequence,
