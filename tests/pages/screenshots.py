@@ -93,7 +93,7 @@ def sign_in(page: Page, server: Server, address: str) -> None:
 
 def settled(page: Page) -> None:
     page.locator("section.card:visible, #work:visible").first.wait_for()
-    page.wait_for_function("!document.body.innerText.includes('Reading…')")
+    page.wait_for_function("() => !document.body.innerText.includes('Reading…')")
     page.wait_for_timeout(400)
 
 

@@ -95,7 +95,9 @@ def test_a_folder_of_pictures(server: Server, opened: Opened, tmp_path: Path) ->
     rater = opened.page(server.link(study["id"], "ana"))
     picture = rater.locator("#left img")
     expect(picture).to_be_visible()
-    rater.wait_for_function("[...document.querySelectorAll('.pair img')].every(image => image.naturalWidth === 24)")
+    rater.wait_for_function(
+        "() => [...document.querySelectorAll('.pair img')].every(image => image.naturalWidth === 24)"
+    )
     picture.click()
     dialog = rater.get_by_role("dialog")
     left = dialog.locator("img").get_attribute("src")
@@ -107,6 +109,16 @@ def test_a_folder_of_pictures(server: Server, opened: Opened, tmp_path: Path) ->
     rater.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert server.study("posters in a folder").votes() == []
+
+
+def test_how_a_file_is_written_can_be_said(opened: Opened) -> None:
+    """Bytes that mean one thing in one alphabet and another in the next: the page shows what was chosen."""
+    page = opened.owner("/new")
+    choose(page, "menu.csv", "id,text\na,борщ со сметаной\nb,пельмени с бульоном\nc,квас\n".encode("cp1251"))
+    page.get_by_label("Letters are written in").select_option("cp1251")
+    expect(page.get_by_role("cell", name="борщ со сметаной")).to_be_visible()
+    page.get_by_label("Letters are written in").select_option("cp1252")
+    expect(page.get_by_role("cell", name="борщ со сметаной".encode("cp1251").decode("cp1252"))).to_be_visible()
 
 
 def test_columns_can_be_told_apart(server: Server, opened: Opened) -> None:

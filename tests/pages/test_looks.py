@@ -57,6 +57,12 @@ def findings(page: Page) -> list[Any]:
     ]
 
 
+def test_axe_finds_what_is_wrong(opened: Opened) -> None:
+    page = opened.page("/signin")
+    page.evaluate("() => document.body.append(document.createElement('img'), document.createElement('button'))")
+    assert {each[0] for each in findings(page)} == {"image-alt", "button-name"}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("part", PARTS)
 def test_dashboard_is_accessible(opened: Opened, shown: int, part: str, scheme: str) -> None:
@@ -154,7 +160,7 @@ def test_sound_of_both_sides_in_step(server: Server, opened: Opened) -> None:
         }"""
     )
     page.get_by_role("button", name="Play both").click()
-    page.wait_for_function("both.every(each => !each.paused && each.currentTime > 0.2)")
+    page.wait_for_function("() => both.every(each => !each.paused && each.currentTime > 0.2)")
     assert page.evaluate("both.map(each => each.muted)") == [False, True]
     assert page.evaluate("Math.abs(both[0].currentTime - both[1].currentTime)") < 0.2
     page.get_by_role("button", name="Heard: left").click()

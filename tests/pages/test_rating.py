@@ -69,7 +69,9 @@ def test_the_next_pair_is_there_before_the_vote(server: Server, opened: Opened, 
     page = opened.page(server.link(eight[1], "ana"))
     with page.expect_response("**/ask") as _:
         ready(page)
-    page.wait_for_function("performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2")
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
+    )
     before = texts(page)
     page.route("**/api/**", lambda route: None)  # nothing is answered any more
     page.keyboard.press("ArrowLeft")
@@ -139,7 +141,9 @@ def test_a_lost_connection_keeps_votes_and_sends_them_once(
     answer(page, "ArrowLeft")
     settled(page)
     ready(page)
-    page.wait_for_function("performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 3")
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 3"
+    )
     page.context.set_offline(True)
     answer(page, "ArrowRight")
     expect(page.locator("#sent")).to_contain_text("kept in this browser")
@@ -179,7 +183,9 @@ def test_a_reload_without_a_connection_loses_nothing(server: Server, opened: Ope
     name, study = eight
     page = opened.page(server.link(study, "ana"))
     ready(page)
-    page.wait_for_function("performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2")
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
+    )
     page.context.set_offline(True)
     answer(page, "ArrowLeft")
     ready(page)
@@ -200,7 +206,9 @@ def test_undo_of_a_vote_that_was_not_sent(server: Server, opened: Opened, eight:
     name, study = eight
     page = opened.page(server.link(study, "ana"))
     ready(page)
-    page.wait_for_function("performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2")
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
+    )
     page.context.set_offline(True)
     answer(page, "ArrowLeft")
     answer(page, "u")
@@ -236,8 +244,9 @@ def test_on_a_phone_sides_are_stacked_and_answers_in_reach(server: Server, opene
     assert left is not None
     assert right is not None
     assert right["y"] >= left["y"] + left["height"]
+    for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     button = page.get_by_role("button", name="Left is better")
-    expect(button).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     button.tap()
     settled(page)
@@ -246,6 +255,8 @@ def test_on_a_phone_sides_are_stacked_and_answers_in_reach(server: Server, opene
 def test_on_a_desktop_sides_are_side_by_side(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     page = opened.page(server.link(eight[1], "ana"))
     ready(page)
+    for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     left, right = (page.locator(f".side.{side}").bounding_box() for side in ("first", "second"))
     assert left is not None
     assert right is not None

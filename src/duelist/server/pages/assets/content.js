@@ -25,6 +25,7 @@ const SHOWN = {
       playsinline: true,
       "aria-label": block.alt || "film",
     }),
+  local: (block) => el("img", { src: URL.createObjectURL(block.file), alt: block.file.name }),
   link: (block) =>
     el(
       "p",

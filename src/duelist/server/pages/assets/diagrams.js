@@ -8,7 +8,7 @@ export function calibrationPlot({ bins }) {
   const chart = responsive((full) => {
     const width = Math.min(full, 460);
     const height = Math.min(width, 380);
-    const margin = { left: 44, right: 12, top: 20, bottom: 34 };
+    const margin = { left: 44, right: 24, top: 20, bottom: 34 };
     const x = scale([0, 1], [margin.left, width - margin.right]);
     const y = scale([0, 1], [height - margin.bottom, margin.top]);
     const marks = [0, 0.25, 0.5, 0.75, 1];

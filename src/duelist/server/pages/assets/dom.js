@@ -40,13 +40,13 @@ export function button(text, onclick, attributes = {}) {
   return el("button", { type: "button", onclick, ...attributes }, text);
 }
 
-/** A table with a caption; a cell is a text or a node, numbers go to the right. */
-export function table(caption, headers, rows, attributes = {}) {
+/** A table with a caption; a cell is a text or a node, numbers go to the right. Its first column names the row. */
+export function table(caption, headers, rows, { label = caption, ...attributes } = {}) {
   const numeric = (cell) =>
-    typeof cell === "number" || (cell instanceof Node && cell.dataset?.number) ? "number" : null;
+    typeof cell === "number" || (cell instanceof Node && cell.dataset && "number" in cell.dataset) ? "number" : null;
   return el(
     "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": label },
     el(
       "table",
       attributes,

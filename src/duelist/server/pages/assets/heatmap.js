@@ -34,8 +34,8 @@ export function winMatrix({ arms, cells }) {
   const geometry = () => {
     const width = frame.clientWidth || 600;
     const labelled = arms.length <= LARGEST;
-    const room = labelled ? Math.min(150, width * 0.3) : 4;
-    const size = Math.max(1, Math.min(28, Math.floor((Math.min(width - room, 820) / arms.length) * 4) / 4));
+    const room = labelled ? Math.min(200, width * 0.3) : 4;
+    const size = Math.max(1, Math.min(44, Math.floor((Math.min(width - room, 820) / arms.length) * 4) / 4));
     return { labelled, room, size, top: labelled ? 22 : 4 };
   };
   const paint = () => {

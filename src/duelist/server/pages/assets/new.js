@@ -108,7 +108,14 @@ function draw(found) {
   name.input.addEventListener("input", () => {
     state.name = name.input.value;
   });
-  state.fields = RATERS_SEE.map((spec) => field(spec, state.choices.settings[spec.name] ?? plan.settings?.[spec.name]));
+  const given = Object.fromEntries(state.fields.map((each) => [each.spec.name, each.read()])); // another preview keeps what was typed
+  state.fields = RATERS_SEE.map((spec) => field(spec, given[spec.name] ?? state.choices.settings[spec.name]));
+  state.fields
+    .find((each) => each.spec.name === "show_as")
+    .input.addEventListener("change", (event) => {
+      state.plan = { ...state.plan, settings: { show_as: event.target.value } };
+      preview();
+    });
   replace(
     result,
     el(
@@ -118,10 +125,9 @@ function draw(found) {
       el(
         "p",
         { class: "about" },
-        found.kind === "table"
-          ? `Read as ${found.encoding ?? "text"}${found.delimiter ? `, columns parted by “${found.delimiter === "\t" ? "tab" : found.delimiter}”` : ""}.`
-          : "Media files, which the server keeps.",
+        found.kind === "table" ? "A table, an arm a row." : "Media files, which the server keeps.",
       ),
+      found.encoding && howItIsWritten(found),
       found.notes.map((note) => el("p", { class: "note" }, note)),
       found.columns?.length > 0 && columns(found.columns),
       el(
@@ -149,7 +155,7 @@ function draw(found) {
                 null,
                 el("th", { scope: "row" }, named(arm.id)),
                 el("td", null, arm.context ?? "–"),
-                el("td", null, el("div", { class: "example" }, content(arm.content))),
+                el("td", null, el("div", { class: "example" }, content(seen(arm)))),
               ),
             ),
           ),
@@ -207,6 +213,38 @@ function draw(found) {
 }
 
 const done = el("div", { role: "alert" });
+
+/** Pictures are still here and not at the server: the browser shows them itself. */
+function seen(arm) {
+  const file =
+    arm.content.length === 1 &&
+    state.files.find((each) => each.name === arm.content[0].text && each.type.startsWith("image/"));
+  return file ? [{ type: "local", file }] : arm.content;
+}
+
+const ENCODINGS =
+  "utf-8 utf-16 cp1252 latin-1 cp1250 cp1251 koi8-r cp1253 cp1254 cp1255 cp1256 mac_roman shift_jis euc_jp gb18030 big5 euc_kr".split(
+    " ",
+  );
+/** A short file does not always say how it is written: what was guessed can be put right. */
+function howItIsWritten({ encoding }) {
+  const names = ENCODINGS.includes(encoding) ? ENCODINGS : [encoding, ...ENCODINGS];
+  const onchange = (event) => {
+    state.plan = { ...state.plan, encoding: event.target.value };
+    preview();
+  };
+  const options = names.map((each) => el("option", { value: each, selected: each === encoding }, each));
+  return el(
+    "p",
+    null,
+    el(
+      "label",
+      null,
+      "Letters are written in",
+      el("select", { "aria-label": "Letters are written in", onchange }, options),
+    ),
+  );
+}
 
 function columns(found) {
   const set = (column, role) => {

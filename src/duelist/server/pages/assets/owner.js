@@ -87,7 +87,7 @@ const card = (title, about, ...children) =>
   );
 
 export function ownerPart(here) {
-  const node = el("div", { class: "grid" });
+  const node = el("div", { class: "masonry" });
   const change = async (body) => {
     await patch(here.base, body);
     await here.refreshStudy();
@@ -156,17 +156,16 @@ function stateCard(here, change, again) {
     "State",
     "Any of these leads to any other.",
     said,
-    STATES.map(([state, word, what]) =>
-      el(
-        "p",
-        { class: "row" },
+    el(
+      "div",
+      { class: "states" },
+      STATES.map(([state, word, what]) => [
         button(word, () => set(state, word), {
           disabled: here.study.state === state,
-          class: here.study.state === state ? "primary" : null,
           "aria-pressed": String(here.study.state === state),
         }),
         el("span", null, what),
-      ),
+      ]),
     ),
   );
 }

@@ -1,7 +1,7 @@
 // The raters: pace, agreement, side, consistency; and what an owner can do about one.
 import { post, sentenceOf } from "./api.js";
 import { percent, picture, scale } from "./chart.js";
-import { announce, button, confirm, el, named, number, svg } from "./dom.js";
+import { announce, button, confirm, el, named, number, svg, table } from "./dom.js";
 import { Panel } from "./panel.js";
 import { part } from "./results.js";
 
@@ -29,7 +29,7 @@ export function peoplePart(here) {
 }
 
 function raters(data, act) {
-  if (!data.rows.length)
+  if (!data.rows.length && !data.others?.length)
     return el("p", { class: "muted" }, "Nobody has voted yet. Send links to raters under “Links and files”.");
   const share = (value) => number(value === null ? "–" : percent(value));
   const headers = [
@@ -45,6 +45,16 @@ function raters(data, act) {
     "remarks",
     act && "actions",
   ];
+  // Those of whom something was said, but who have not voted, have no numbers.
+  const silent = (data.others ?? []).map((each) => [
+    named(each.name, { tabindex: 0 }),
+    number("0"),
+    ...Array(7)
+      .fill(null)
+      .map(() => number("–")),
+    remarks({ ...each, reasons: [] }),
+    ...(act ? [actions({ ...each, rater: each.name }, act)] : []),
+  ]);
   const rows = data.rows.map((row) =>
     [
       named(row.rater, { tabindex: 0 }),
@@ -64,41 +74,15 @@ function raters(data, act) {
       act && actions(row, act),
     ].filter((cell) => cell !== null),
   );
+  rows.push(...silent);
   return el(
     "div",
     null,
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Raters" },
-      el(
-        "table",
-        null,
-        el("caption", null, `${rows.length} ${rows.length === 1 ? "rater" : "raters"}, those with most votes first`),
-        el(
-          "thead",
-          null,
-          el(
-            "tr",
-            null,
-            headers.filter(Boolean).map((each) => el("th", { scope: "col" }, each)),
-          ),
-        ),
-        el(
-          "tbody",
-          null,
-          rows.map((row) =>
-            el(
-              "tr",
-              null,
-              row.map((cell, k) =>
-                k
-                  ? el("td", { class: act && k === row.length - 1 ? "actions" : null }, cell)
-                  : el("th", { scope: "row" }, cell),
-              ),
-            ),
-          ),
-        ),
-      ),
+    table(
+      `${rows.length} ${rows.length === 1 ? "rater" : "raters"}, those with most votes first`,
+      headers.filter(Boolean),
+      rows,
+      { label: "Raters" },
     ),
     data.alpha !== null &&
       el(
@@ -157,7 +141,7 @@ function actions(row, act) {
   };
   return el(
     "span",
-    null,
+    { class: "actions" },
     row.blocked || row.left_out
       ? button("Give back", () => act("unblock", { rater }, `${rater} is asked and counted again`), {
           class: "small",

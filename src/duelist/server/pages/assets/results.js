@@ -73,7 +73,6 @@ export function resultsPart(here) {
 
 function verdict(data, here) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
-  const expected = data.done || data.votes_expected === null ? null : data.votes_expected;
   return el(
     "div",
     null,
@@ -82,9 +81,9 @@ function verdict(data, here) {
       { class: "verdict" },
       el("span", { class: `tag ${data.done ? "good" : "warn"}` }, data.done ? "You can stop" : "Go on"),
       data.context && el("b", { dir: "auto" }, `${data.context}: `),
-      el("span", { dir: "auto" }, sentence(data.statement)),
-      expected !== null &&
-        ` About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} expected.`,
+      el("span", { dir: "auto" }, sentence(data.reason)),
+      " ",
+      stillExpected(data),
     ),
     el(
       "dl",
@@ -95,6 +94,12 @@ function verdict(data, here) {
       fact("goal", data.goal),
     ),
   );
+}
+
+function stillExpected({ done, votes_expected: expected }) {
+  if (done) return "";
+  if (expected === null) return "How many more votes that takes, nobody can say yet.";
+  return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} expected.`;
 }
 
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -131,7 +136,7 @@ function standingsTable(shown, data, domain) {
           null,
           headers
             .filter((each) => each !== false)
-            .map((each) => el(each === "" ? "td" : "th", each === "" ? null : { scope: "col" }, each)),
+            .map((each) => el("th", { scope: "col", colspan: each === "utility" ? 2 : null }, each)),
         ),
       ),
       el(

@@ -13,7 +13,7 @@ const card = (title, about, ...children) =>
 const day = (time) => (time ? new Date(time).toLocaleDateString("en-GB", { dateStyle: "medium" }) : "never");
 
 export function sharingPart(here) {
-  const node = el("div", { class: "grid" });
+  const node = el("div", { class: "masonry" });
   const fill = async () => {
     here.choices ??= await get("/choices");
     const keys = here.admin && keysCard(here);

@@ -63,8 +63,8 @@ function queued(data, explain) {
       "dl",
       { class: "facts" },
       fact("out", data.out.length),
-      fact("waiting for somebody", data.waiting),
-      fact("given back or expired so far", data.expired),
+      fact("time is over, next to be asked", data.over.length),
+      fact("came back unanswered so far", data.returned),
       fact("late votes", data.late),
     ),
     rows.length
