@@ -126,6 +126,16 @@ def clean(page: Page) -> None:
     assert foreign == []
 
 
+@pytest.mark.parametrize("script", [SCRIPTS[0], SCRIPTS[1], SCRIPTS[3], SCRIPTS[8]])
+def test_a_page_that_parsed_it_would_be_found_out(opened: Opened, script: str) -> None:
+    page = opened.page("/signin")
+    page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", script)
+    with pytest.raises(AssertionError):
+        clean(page)
+    opened.problems.clear()  # the content policy has complained, too
+    opened.hosts.clear()
+
+
 @pytest.mark.parametrize("part", ["results", "pairs", "trust", "raters", "votes", "arms", "sharing", "run"])
 def test_stored_in_a_study_shown_to_its_owner(opened: Opened, poisoned: int, part: str) -> None:
     page = opened.owner(f"/study/{poisoned}#{part}")

@@ -46,7 +46,9 @@ export function content(blocks) {
   return el(
     "div",
     { class: "content", dir: "auto" },
-    (blocks ?? []).map((block) => (SHOWN[block.type] ?? SHOWN.text)({ ...block, text: String(block.text ?? "") })),
+    (blocks ?? []).map((block) =>
+      SHOWN[Object.hasOwn(SHOWN, block.type) ? block.type : "text"]({ ...block, text: String(block.text ?? "") }),
+    ),
   );
 }
 

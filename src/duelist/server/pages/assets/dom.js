@@ -57,7 +57,9 @@ export function table(caption, headers, rows, { label = caption, ...attributes }
         el(
           "tr",
           null,
-          headers.map((header) => el("th", { scope: "col" }, header)),
+          headers.map((header, k) =>
+            el("th", { scope: "col", class: rows.length && numeric(rows[0][k]) && k ? "right" : null }, header),
+          ),
         ),
       ),
       el(

@@ -98,7 +98,7 @@ function verdict(data, here) {
 
 function stillExpected({ done, votes_expected: expected }) {
   if (done) return "";
-  if (expected === null) return "How many more votes that takes, nobody can say yet.";
+  if (expected === null) return "How many more votes it takes cannot be foreseen yet.";
   return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} expected.`;
 }
 
@@ -111,7 +111,6 @@ function standingsTable(shown, data, domain) {
     "rank",
     "arm",
     "utility",
-    "",
     "ranks left open",
     "chance of being best",
     "votes",
@@ -136,7 +135,9 @@ function standingsTable(shown, data, domain) {
           null,
           headers
             .filter((each) => each !== false)
-            .map((each) => el("th", { scope: "col", colspan: each === "utility" ? 2 : null }, each)),
+            .map((each, k) =>
+              el("th", { scope: "col", colspan: each === "utility" ? 2 : null, class: k > 4 ? "right" : null }, each),
+            ),
         ),
       ),
       el(

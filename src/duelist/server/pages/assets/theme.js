@@ -1,37 +1,31 @@
 // A classic script in the head, so that the page never flashes in the wrong colours. "auto" follows the system.
 (() => {
   const KEY = "duelist-theme";
-  const read = () => {
-    try {
-      return localStorage.getItem(KEY) ?? "auto";
-    } catch {
-      return "auto";
-    }
-  };
-  const apply = (theme) => {
+  const THEMES = ["auto", "light", "dark"];
+  let theme = "auto";
+  try {
+    theme = THEMES.find((each) => each === localStorage.getItem(KEY)) ?? theme;
+  } catch {
+    // No storage: each page begins with the system's colours.
+  }
+  const apply = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = `Colours: ${theme}`;
   };
-  apply(read());
-  const WORDS = { auto: "as the system", light: "light", dark: "dark" };
-  addEventListener("DOMContentLoaded", () => {
-    for (const button of document.querySelectorAll("[data-theme-toggle]")) {
-      const show = () => {
-        button.textContent = `Colours: ${WORDS[read()]}`;
-      };
-      show();
-      button.addEventListener("click", () => {
-        const order = ["auto", "light", "dark"];
-        const next = order[(order.indexOf(read()) + 1) % order.length];
-        try {
-          localStorage.setItem(KEY, next);
-        } catch {
-          /* private windows: this page only */
-        }
-        apply(next);
-        button.textContent = `Colours: ${WORDS[next]}`;
-        dispatchEvent(new Event("themechange"));
-      });
+  const turn = () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {
+      // As above.
     }
+    apply();
+    dispatchEvent(new Event("themechange"));
+  };
+  apply();
+  addEventListener("DOMContentLoaded", () => {
+    apply();
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.addEventListener("click", turn);
   });
 })();
