@@ -46,7 +46,7 @@ ANSWERS = {
         "they dance so much, they fill the air,\nand that's the blue you see up there."
     ),
 }
-STRENGTHS = [0.9, 1.6, 0.1, -0.9, -0.3, -1.8, 1.3, 0.6]
+STRENGTHS = [0.7, 2.4, 0.1, -0.9, -0.3, -1.8, 1.1, 0.4]
 PARTS = ["results", "pairs", "trust", "raters", "votes", "arms", "sharing", "run"]
 
 
@@ -76,7 +76,7 @@ def make_study(server: Server) -> int:
     server.call("POST", f"/studies/{study}/gold", {"first": "short and plain", "second": "wrong", "outcome": "first"})
     beside = server.study(name)
     vote_by_strength(
-        beside, dict(zip(ANSWERS, STRENGTHS, strict=True)), 130, ["ana", "ben", "chidi", "dalia", "emre", "fen"]
+        beside, dict(zip(ANSWERS, STRENGTHS, strict=True)), 200, ["ana", "ben", "chidi", "dalia", "emre", "fen"]
     )
     beside.ask(rater="goran")
     beside.close()
@@ -141,7 +141,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             "hana",
             folder / "rate.png",
             "/rate",
-            {"viewport": {"width": 1120, "height": 640}},
+            {"viewport": {"width": 1120, "height": 720}},
             whole=False,
         )
         take(
@@ -161,7 +161,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             "",
             folder / "dashboard.png",
             f"/study/{study}#results",
-            {"viewport": {"width": 1120, "height": 860}},
+            {"viewport": {"width": 1120, "height": 1240}},
             whole=False,
         )
         take(

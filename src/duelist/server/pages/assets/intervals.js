@@ -2,7 +2,7 @@
 import { axes, picture, responsive, scale, short, signed, ticks } from "./chart.js";
 import { el, svg } from "./dom.js";
 
-const WIDTH = 180;
+const WIDTH = 150;
 const HEIGHT = 20;
 
 export const reach = (standings) =>
@@ -25,7 +25,7 @@ export function intervalMark(standing, domain) {
 
 /** From which rank to which, among all. */
 export function rankMark(standing, arms) {
-  const width = 90;
+  const width = 72;
   const x = scale([1, Math.max(arms, 2)], [4, width - 4]);
   const label =
     standing.best_rank === standing.worst_rank
