@@ -76,7 +76,10 @@ def make_study(server: Server) -> int:
     server.call("POST", f"/studies/{study}/gold", {"first": "short and plain", "second": "wrong", "outcome": "first"})
     beside = server.study(name)
     vote_by_strength(
-        beside, dict(zip(ANSWERS, STRENGTHS, strict=True)), 200, ["ana", "ben", "chidi", "dalia", "emre", "fen"]
+        beside,
+        dict(zip(ANSWERS, STRENGTHS, strict=True)),
+        200,
+        ["ana", "ben", "chidi", "dalia", "emre", "fen", "gina", "hugo", "ines", "jun", "kofi", "lena"],
     )
     beside.ask(rater="goran")
     beside.close()

@@ -26,7 +26,7 @@ export function intervalMark(standing, domain) {
 /** From which rank to which, among all. */
 export function rankMark(standing, arms) {
   const width = 72;
-  const x = scale([1, Math.max(arms, 2)], [4, width - 4]);
+  const x = scale([1, Math.max(arms, 2)], [8, width - 8]);
   const label =
     standing.best_rank === standing.worst_rank
       ? `rank ${standing.best_rank}`
@@ -35,7 +35,7 @@ export function rankMark(standing, arms) {
     width,
     HEIGHT,
     label,
-    svg("line", { class: "track", x1: 4, x2: width - 4, y1: HEIGHT / 2, y2: HEIGHT / 2 }),
+    svg("line", { class: "track", x1: 5, x2: width - 5, y1: HEIGHT / 2, y2: HEIGHT / 2 }),
     svg("line", {
       class: "ranks",
       x1: x(standing.best_rank) - 3,
