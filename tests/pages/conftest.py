@@ -48,6 +48,9 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+_SIGNED_IN: dict[tuple[str, str], Any] = {}
+
+
 class Opened:
     """Pages that were opened, and what went wrong in them."""
 
@@ -71,11 +74,15 @@ class Opened:
         return page
 
     def owner(self, address: str, token: str = TOKEN, **options: Any) -> Page:
-        """A page of somebody who has signed in with a key, by hand."""
+        """A page of somebody who has signed in with a key: by hand for the first time, by the cookie from then on."""
+        state = _SIGNED_IN.get((self.server.url, token))
+        if state is not None:
+            return self.page(address, storage_state=state, **options)
         page = self.page(f"/signin?next={address.replace('#', '%23')}", **options)
         page.get_by_label("Key").fill(token)
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(self.server.url + address)
+        _SIGNED_IN[self.server.url, token] = page.context.storage_state()
         return page
 
     def _console(self, kind: str, text: str) -> None:

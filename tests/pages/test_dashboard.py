@@ -31,8 +31,11 @@ def rated(server: Server) -> tuple[str, int]:
 def rows(page: Page, name: str) -> list[list[str]]:
     """The texts of a table's body, as somebody sees them."""
     body = page.get_by_role("group", name=name, exact=True).locator("tbody tr")
-    body.first.wait_for()
-    return [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in body.all()]
+    body.first.wait_for(timeout=60_000)
+    found: list[list[str]] = body.evaluate_all(
+        "rows => rows.map(row => [...row.children].map(cell => cell.innerText.trim()))"
+    )
+    return found
 
 
 def number(text: str) -> float:
@@ -230,6 +233,15 @@ def test_eight_hundred_arms(server: Server, opened: Opened, many: tuple[str, int
     page.get_by_role("button", name="Show all").click()
     assert len(rows(page, "Leaderboard")) == 800
     page.goto(f"{server.url}/study/{study}#pairs")
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    wins = server.study(name).win_matrix()
+    place = {arm: k for k, arm in enumerate(wins.arms)}
+    order = np.array([place[each.arm] for each in board.standings])
+    groups = np.ix_(order[:14], order[28:42])  # 800 arms are shown in groups of 14 ranks
+    won, lost = wins.wins[groups].sum(), wins.wins.T[groups].sum()
+    expect(page.locator("#pair-said")).to_contain_text(f"ranks 1 to 14 against ranks 29 to 42: {won} won, {lost} lost")
+    page.get_by_label("every arm by itself").check()
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#pair-said")).to_contain_text("2. ")

@@ -138,6 +138,30 @@ def test_erasing_a_rater_asks_first(server: Server, opened: Opened, eight: tuple
     assert [vote.rater for vote in server.study(eight[0]).votes()] == ["erased 1"]
 
 
+def test_a_note_on_a_rater(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
+    beside = server.study(eight[0])
+    beside.tell(beside.ask(rater="ana"), "first", rater="ana")
+    page = opened.owner(f"/study/{eight[1]}#raters")
+    page.get_by_role("button", name="Note…").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("speaks Portuguese")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name="ana").get_by_text("speaks Portuguese")).to_be_visible()
+    assert server.study(eight[0]).rater("ana").attributes == {"note": "speaks Portuguese"}
+
+
+def test_keys_for_all_studies(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
+    page = opened.owner("/")
+    page.get_by_label("For whom").fill("a colleague")
+    page.get_by_role("button", name="Make a key").click()
+    key = page.get_by_role("textbox", name="Key").input_value()
+    colleague = opened.owner("/", token=key)
+    expect(colleague.get_by_role("link", name=eight[0])).to_be_visible()
+    expect(colleague.get_by_role("link", name="New study")).to_have_count(0)
+    page.get_by_role("button", name="End the key of a colleague").click()
+    page.get_by_role("button", name="End it").click()
+    expect(page.get_by_role("button", name="End the key of a colleague")).to_have_count(0)
+
+
 def test_arms_are_retired_and_taken_back(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     page = opened.owner(f"/study/{eight[1]}#arms")
     page.get_by_label("Search").fill("text 3")

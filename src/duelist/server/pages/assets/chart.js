@@ -29,7 +29,7 @@ export function ticks(low, high, about = 5) {
   return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
-/** Draw into a figure now, and again when its width or the colours change. `draw(width)` gives the node. */
+/** Draw into a figure now, and again when its width changes. `draw(width)` gives the node. */
 export function responsive(draw, attributes = {}) {
   const frame = el("div", { class: "chart", ...attributes });
   let width = 0;
@@ -43,8 +43,6 @@ export function responsive(draw, attributes = {}) {
       again();
     }
   }).observe(frame);
-  addEventListener("themechange", again);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   return frame;
 }
 

@@ -119,3 +119,29 @@ export function confirm(question, consequence, yes, typed = null) {
     dialog.showModal();
   });
 }
+
+/** Ask for a text; resolves to it, or to null if nothing is to change. */
+export function askFor(question, about, value) {
+  return new Promise((resolve) => {
+    const input = el("textarea", { "aria-label": question, dir: "auto" }, value);
+    const dialog = el(
+      "dialog",
+      { class: "ask", "aria-labelledby": "question" },
+      el("h2", { id: "question" }, question),
+      el("p", null, about),
+      input,
+      el(
+        "p",
+        { class: "buttons" },
+        button("Cancel", () => dialog.close("")),
+        button("Save", () => dialog.close("yes"), { class: "primary" }),
+      ),
+    );
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes" ? input.value.trim() : null);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

@@ -2,6 +2,7 @@
 import { call, get, owner, sentenceOf, signOut } from "./api.js";
 import { button, el, find, named, number, replace, table } from "./dom.js";
 import { GOAL_NAMES } from "./form.js";
+import { keysCard } from "./sharing.js";
 
 const main = find("#main");
 const STATES = { open: "open", paused: "paused", closed: "closed", archived: "put away" };
@@ -40,6 +41,7 @@ async function show(everything, away = false) {
         : el("p", null, "There is no study yet. ", everything && "Make one from a file: it takes a minute."),
     ),
     everything && restoring(),
+    everything && keysCard({ base: "" }).node,
   );
 }
 

@@ -1,7 +1,7 @@
 // The raters: pace, agreement, side, consistency; and what an owner can do about one.
 import { post, sentenceOf } from "./api.js";
 import { percent, picture, scale } from "./chart.js";
-import { announce, button, confirm, el, named, number, svg, table } from "./dom.js";
+import { announce, askFor, button, confirm, el, named, number, svg, table } from "./dom.js";
 import { Panel } from "./panel.js";
 import { part } from "./results.js";
 
@@ -123,6 +123,10 @@ const remarks = (row) =>
     row.erased && el("span", { class: "tag" }, "erased"),
     " ",
     row.reasons.map((reason) => el("span", { class: "tag warn" }, reason)),
+    Object.entries(row.attributes ?? {}).map(([name, value]) => [
+      " ",
+      el("q", { dir: "auto" }, name === "note" ? String(value) : `${name}: ${String(value)}`),
+    ]),
   );
 
 function actions(row, act) {
@@ -138,6 +142,11 @@ function actions(row, act) {
     ) {
       act("erase", { rater, confirm: rater }, `${rater} is erased`);
     }
+  };
+  const note = async () => {
+    const about = "Kept with the study, for those who run it; raters do not see it.";
+    const text = await askFor(`A note on ${rater}`, about, row.attributes?.note ?? "");
+    if (text !== null) act("describe", { rater, attributes: { note: text || null } }, `The note on ${rater} is kept`);
   };
   return el(
     "span",
@@ -159,6 +168,8 @@ function actions(row, act) {
             { class: "small", title: "Ask no more; the votes there are go on counting. “Give back” takes it back." },
           ),
         ],
+    " ",
+    button("Note…", note, { class: "small", title: "Write down what should be known about this rater." }),
     " ",
     !row.erased &&
       button("Erase…", erase, { class: "small", title: "Forget who this rater is; there is no way back." }),

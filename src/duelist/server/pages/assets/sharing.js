@@ -106,13 +106,14 @@ function linksCard(here, made) {
   );
 }
 
-function keysCard(here) {
+/** Keys of a study, or with an empty `base` of all studies. */
+export function keysCard({ base }) {
   const list = el("div");
   const said = el("div", { role: "status" });
   const again = async () => {
     try {
-      const { tokens } = await get(`${here.base}/tokens`);
-      const alive = tokens.filter((each) => !each.revoked);
+      const { tokens } = await get(`${base}/tokens`);
+      const alive = tokens.filter((each) => !each.revoked && (base || each.study === null));
       replace(
         list,
         alive.length
@@ -146,7 +147,7 @@ function keysCard(here) {
     )
       return;
     try {
-      await call("DELETE", `${here.base}/tokens/${token.id}`);
+      await call("DELETE", `${base}/tokens/${token.id}`);
     } catch (error) {
       replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
     }
@@ -156,7 +157,7 @@ function keysCard(here) {
     event.preventDefault();
     const given = new FormData(event.target);
     try {
-      const made = await post(`${here.base}/tokens`, {
+      const made = await post(`${base}/tokens`, {
         scope: given.get("scope"),
         label: given.get("label").trim() || null,
       });
@@ -171,7 +172,9 @@ function keysCard(here) {
     again,
     node: card(
       "Keys",
-      "For people who look at this study or run it, and for programs. Each can be ended.",
+      base
+        ? "For people who look at this study or run it, and for programs. Each can be ended."
+        : "For people who look at all studies or run them, and for programs. Each can be ended.",
       el(
         "form",
         { class: "row", onsubmit: make },
@@ -185,7 +188,7 @@ function keysCard(here) {
             { name: "scope" },
             [
               ["reader", "look at everything"],
-              ["admin", "run the study"],
+              ["admin", base ? "run the study" : "run everything"],
             ].map(([value, text]) => el("option", { value }, text)),
           ),
         ),
