@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from duelist.errors import UnknownStudy
 from pages.conftest import Opened
-from pages.running import Server
+from pages.running import TOKEN, Server
 
 
 @pytest.fixture
 def page(server: Server, opened: Opened, eight: tuple[str, int]) -> Page:
     return opened.owner(f"/study/{eight[1]}#run")
+
+
+def test_the_link_that_the_server_prints(server: Server, opened: Opened) -> None:
+    page = opened.page(f"/signin#{quote(TOKEN)}")
+    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+    assert page.url == f"{server.url}/"
 
 
 @pytest.mark.parametrize(("word", "state"), [("Pause", "paused"), ("Close", "closed"), ("Put away", "archived")])

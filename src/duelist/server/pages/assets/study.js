@@ -84,18 +84,17 @@ function stale() {
   );
 }
 
+let source = null;
+
+/** Hear of changes while the page is looked at: browsers have few connections to one server, and other tabs want some. */
 function listen() {
-  const source = new EventSource(`/api/v1${here.base}/events`);
+  source?.close();
+  source = null;
+  if (document.hidden) return;
+  source = new EventSource(`/api/v1${here.base}/events`);
   source.addEventListener("change", (event) => {
-    const now = JSON.parse(event.data);
-    Object.assign(here.study, {
-      votes: now.votes,
-      duels: now.duels,
-      arms: now.arms,
-      state: now.state,
-      name: now.name,
-      out: now.out,
-    });
+    const { votes, duels, arms, out, state, name } = JSON.parse(event.data);
+    Object.assign(here.study, { votes, duels, arms, out, state, name });
     title();
     stale();
   });
@@ -104,10 +103,9 @@ function listen() {
   };
   source.onerror = () => {
     find("#live").textContent = "connection lost, trying again";
+    // A refusal ends a stream for good, a lost connection does not.
+    if (source?.readyState === EventSource.CLOSED) setTimeout(listen, 5 * OFTEN);
   };
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) stale();
-  });
 }
 
 const STATES = {
@@ -191,6 +189,10 @@ try {
   );
   addEventListener("hashchange", show);
   listen();
+  document.addEventListener("visibilitychange", () => {
+    listen();
+    if (!document.hidden) stale();
+  });
   await Promise.all([scopes(), show()]);
 } catch (error) {
   replace(
