@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from pages.running import TOKEN, Server, start, stop
 
@@ -21,6 +21,9 @@ ARGUMENTS = [
     "--disable-sync",
     "--autoplay-policy=no-user-gesture-required",
 ]
+PATIENCE = 60_000
+"""Milliseconds to wait for what will come: a busy machine is slow, and what does not come fails all the same."""
+expect.set_options(timeout=PATIENCE)
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 780}
 
@@ -63,7 +66,7 @@ class Opened:
     def page(self, address: str = "", **options: Any) -> Page:
         """A page of a browser of its own: no cookies, nothing kept."""
         context = self.browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         self.contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))

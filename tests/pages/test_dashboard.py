@@ -31,7 +31,7 @@ def rated(server: Server) -> tuple[str, int]:
 def rows(page: Page, name: str) -> list[list[str]]:
     """The texts of a table's body, as somebody sees them."""
     body = page.get_by_role("group", name=name, exact=True).locator("tbody tr")
-    body.first.wait_for(timeout=60_000)
+    body.first.wait_for()
     found: list[list[str]] = body.evaluate_all(
         "rows => rows.map(row => [...row.children].map(cell => cell.innerText.trim()))"
     )

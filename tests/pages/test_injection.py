@@ -140,7 +140,7 @@ def test_a_page_that_parsed_it_would_be_found_out(opened: Opened, script: str) -
 def test_stored_in_a_study_shown_to_its_owner(opened: Opened, poisoned: int, part: str) -> None:
     page = opened.owner(f"/study/{poisoned}#{part}")
     page.locator("section.card:visible").first.wait_for()
-    expect(page.get_by_text("Reading…")).to_have_count(0, timeout=20_000)
+    expect(page.get_by_text("Reading…")).to_have_count(0)
     for each in page.locator("summary:visible").all():
         each.click()
     clean(page)

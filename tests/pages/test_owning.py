@@ -174,6 +174,7 @@ def test_arms_are_retired_and_taken_back(server: Server, opened: Opened, eight: 
     page = opened.owner(f"/study/{eight[1]}#arms")
     page.get_by_label("Search").fill("text 3")
     page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("button", name="Retire")).to_have_count(1)
     page.get_by_role("button", name="Retire").click()
     expect(page.get_by_role("button", name="Take back in")).to_be_visible()
     assert [arm.id for arm in server.study(eight[0]).arms() if arm.retired] == ["text 3"]
