@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -62,6 +62,21 @@ $(VENV)/.consumed: $(VENV)/.tested
 # What we write, opened by those who read it, who are large, and whom nothing else needs.
 test-consumers: $(VENV)/.consumed
 	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/consumers
+
+$(VENV)/.paged: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group pages
+	touch $@
+
+# The pages in a real Chromium, which is large; axe-core from the npm registry looks at them too.
+test-pages: $(VENV)/.paged
+	scripts/install-chromium
+	scripts/install-axe $(VENV)/axe
+	$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" tests/pages
+
+# The pictures of the README and of docs/pages.md, from a running server.
+screenshots: $(VENV)/.paged
+	scripts/install-chromium
+	PYTHONPATH=tests $(BIN)/python -m pages.screenshots docs/images
 
 # What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres
@@ -145,3 +160,33 @@ sanitize: install
 machines: install
 	scripts/check-machines
 	scripts/check-aarch64-python $(BIN)/python
+
+# A study server with a study that lives: real answers to compare, made-up raters who vote. Ctrl-C stops it.
+.PHONY: demo-server test-server test-api crash-server bench-server
+$(VENV)/.served: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group server
+	touch $@
+
+demo-server: $(VENV)/.served
+	$(BIN)/duelist demo-server
+
+$(VENV)/.tried: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group api
+	touch $@
+
+# The server as people run it, a process of its own: some two minutes.
+SERVER_TESTS := $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra"
+test-server: $(VENV)/.tried postgres
+	$(SERVER_TESTS) -n 2 --dist loadfile tests/server
+
+# Every endpoint with many made-up requests; `make test-server` tries a few.
+test-api: $(VENV)/.tried
+	DUELIST_API_EXAMPLES=60 $(SERVER_TESTS) tests/server/test_openapi.py
+
+# A server that is killed under load, 100 times on each database.
+crash-server: $(VENV)/.tried postgres
+	DUELIST_SERVER_KILLS=100 $(SERVER_TESTS) tests/server/test_busy.py -v -rP
+
+# How long raters wait for the server, with dashboards open and without; and its memory over an hour's worth of requests. An idle machine, please.
+bench-server: $(VENV)/.tested postgres
+	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/benchmarks-server.md

@@ -67,6 +67,17 @@ class UnknownRater(DuelistError, KeyError):
         return str(self.args[0])
 
 
+class NotAllowed(DuelistError):
+    """A study server wants another token than the one that was sent."""
+
+
+class UnknownToken(DuelistError, KeyError):
+    """A token that was never made."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class InvalidArchive(DuelistError, ValueError):
     """An archive of a study that is damaged, not whole, or of a version this release cannot read. Nothing was written."""
 

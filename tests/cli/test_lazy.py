@@ -13,6 +13,7 @@ from duelist.experiments import tuning
 from duelist.experiments.engines import ENGINES
 from duelist.paper import CATALOG
 from duelist.study import GOALS
+from duelist.study.draft import KINDS_OF_FEATURES
 from duelist.study.formats import FORMATS
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
@@ -77,6 +78,7 @@ def test_what_help_says_of_the_library_is_so():
         "OUTCOMES": ", ".join(Outcome),
         "SOURCES": ", ".join(Source),
         "SOURCE": Source.HUMAN.value,
+        "FEATURES": ", ".join(each.kind for each in KINDS_OF_FEATURES),
         "FORMATS": ", ".join(FORMATS),
         "EXPERIMENTS": ", ".join(CATALOG),
         "ENGINES": ", ".join(ENGINES),

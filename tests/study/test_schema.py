@@ -77,6 +77,7 @@ def test_the_kept_database_of_0001_has_what_is_new_as_it_must_be(tmp_path: Path)
 def test_the_kept_database_of_0002_has_everything(tmp_path: Path) -> None:
     shutil.copy(KEPT[1], tmp_path / "studies.db")
     url = f"sqlite:///{tmp_path / 'studies.db'}"
+    upgrade_storage(url)
     study = load_study("captions", url)
     assert study.state == "paused"
     assert {(r.name, r.left_out, r.erased) for r in study.described_raters()} == {
@@ -101,6 +102,18 @@ def test_the_kept_database_of_0002_has_everything(tmp_path: Path) -> None:
         ("short", "tie"),
         ("short", "second"),
     ]
+
+
+def test_the_kept_database_of_0003_has_tokens_and_files(tmp_path: Path) -> None:
+    shutil.copy(KEPT[2], tmp_path / "studies.db")
+    study = load_study("captions", f"sqlite:///{tmp_path / 'studies.db'}")
+    (token,) = study._storage.tokens()
+    assert token == (
+        "00ff", "abc", "rater", study.id, "ana", "link", 1_790_000_000_000_000, 1_790_000_000_000_001, None,
+    )  # fmt: skip
+    with study._storage.viewing(study.id) as tx:
+        (key,) = tx.media_keys()
+    assert (key[-4:], study.media(key).body) == (".svg", b"<svg/>")
 
 
 ASKED_OFTEN = [

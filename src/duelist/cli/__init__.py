@@ -13,7 +13,20 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import demo, list_, report, reproduce, run, simulate, storage, study, study_owner, study_readings, tune
+from duelist.cli import (
+    demo,
+    list_,
+    report,
+    reproduce,
+    run,
+    serve,
+    simulate,
+    storage,
+    study,
+    study_owner,
+    study_readings,
+    tune,
+)
 from duelist.cli.console import say
 
 __all__ = ["app"]
@@ -54,6 +67,9 @@ app.command()(run.run)
 app.command()(report.report)
 app.command()(reproduce.reproduce)
 app.command()(demo.demo)
+app.command()(serve.serve)
+app.command("demo-server")(serve.demo_server)
+app.add_typer(serve.tokens, name="token")
 study_owner.add_to(study.app)
 study_readings.add_to(study.app)
 app.add_typer(study.app, name="study")

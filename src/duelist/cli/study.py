@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
-from duelist.cli.defaults import FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
+from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
+from duelist.cli.study_files import create_from_files
 from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this 
 @app.command()
 def create(
     name: Name,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Arms: a .csv, .tsv, .xlsx, .json or .jsonl file, images, or a folder of them.", show_default=False
+        ),
+    ] = None,
     storage: Url = STORAGE,
     policy: Annotated[
         str | None,
@@ -64,12 +71,32 @@ def create(
         ),
     ] = False,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
+    features: Annotated[
+        str | None, typer.Option("--features", help=f"How features of a file's arms are made: {FEATURES}.")
+    ] = None,
+    column: Columns = None,
+    encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what a file is understood as, and make nothing.")
+    ] = False,
 ) -> None:
-    """Make a study."""
+    """Make a study; with a file, with its arms: columns are understood by their names and what is in them."""
     from duelist.study import create_study
     from duelist.study.storage import without_password
 
     with kind_errors():
+        if files:
+            settings: dict[str, Any] = {
+                "lease_seconds": lease_seconds,
+                "raters_per_duel": raters_per_duel,
+                "random_share": random_share,
+            }
+            settings |= {"criteria": criterion} if criterion else {}
+            plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
+            create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
+            return
+        if column or encoding or features or preview:
+            raise InvalidInput("--column, --encoding, --features and --preview are for a file of arms; give one")
         study = create_study(
             name,
             storage=storage,

@@ -2,11 +2,20 @@
 
 from duelist.study._importing import Imported
 from duelist.study._owning import Erased
+from duelist.study._serving import Mine, Page, Queue, Stamp
+from duelist.study._settings import policy_names
 from duelist.study._why import Why
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
 from duelist.study.goals import GOALS, Goal
-from duelist.study.opening import StudySummary, create_study, delete_study, list_studies, load_study
+from duelist.study.opening import (
+    StudySummary,
+    create_study,
+    delete_study,
+    list_studies,
+    load_study,
+    load_study_by_id,
+)
 from duelist.study.records import (
     Arm,
     ChosenBy,
@@ -22,6 +31,7 @@ from duelist.study.records import (
     counted,
     standing,
 )
+from duelist.study.remote import RemoteStudy
 from duelist.study.storage import Storage, open_storage, upgrade_storage
 from duelist.study.study import Study
 
@@ -35,9 +45,14 @@ __all__ = [
     "Goal",
     "GoldPair",
     "Imported",
+    "Mine",
     "Outcome",
+    "Page",
+    "Queue",
     "Rater",
+    "RemoteStudy",
     "Source",
+    "Stamp",
     "Storage",
     "Study",
     "StudyDuel",
@@ -53,7 +68,9 @@ __all__ = [
     "delete_study",
     "list_studies",
     "load_study",
+    "load_study_by_id",
     "open_storage",
+    "policy_names",
     "restore_study",
     "standing",
     "upgrade_storage",

@@ -21,6 +21,8 @@ Shown = Features | FreeArms
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
 _MOST_PROMPTS: Final = 256
+MOST_OWN: Final = 2000
+"""Arms that may have a feature each: what a policy computes grows with the square of it."""
 _DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
 Precision = type[np.floating[Any]]
 
@@ -82,13 +84,16 @@ class KnownArms:
             count and not 0 <= chunk.arms.min() <= chunk.arms.max() < len(self._rows)
         ):
             raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there")
-        needed = self.n_rows + count
-        if needed > len(self._features):
-            room = np.empty((max(needed, 2 * self.n_rows), dim), np.float32)
-            room[: self.n_rows] = self._features[: self.n_rows] if self.n_rows else 0.0
+        needed, wide = self.n_rows + count, max(dim, self.dim)
+        if needed > len(self._features) or wide > self.dim:
+            room = np.zeros((max(needed, 2 * self.n_rows), wide), np.float32)
+            room[: self.n_rows, : self.dim] = self._features[: self.n_rows]
             self._features = room
         rows = np.arange(self.n_rows, needed)
-        self._features[rows] = chunk.vectors
+        self._features[rows, :dim] = (
+            chunk.vectors
+        )  # features of arms that have one each were fewer when these were added
+        self._features[rows, dim:] = 0.0
         newest = np.full(len(self._rows), -1)
         newest[: len(self._newest)] = self._newest
         earlier = newest[chunk.arms]
@@ -114,7 +119,10 @@ class KnownArms:
             return False
         there = self._rows[number]
         for what, same in (
-            ("features", np.array_equal(self._features[self._newest[number]], vector)),
+            (
+                "features",
+                np.array_equal(np.trim_zeros(self._features[self._newest[number]], "b"), np.trim_zeros(vector, "b")),
+            ),
             ("a payload", there.payload == json.loads(json.dumps(payload))),
             ("a context", there.context == context),
         ):
@@ -125,12 +133,22 @@ class KnownArms:
                 )
         return True
 
+    def have_own_features(self) -> bool:
+        """Whether the feature of each arm is one of its own: the one of its number."""
+        newest = self._features[self._newest]
+        own = np.arange(len(self._rows))
+        return len(own) <= self.dim and bool((newest[own, own] == 1.0).all()) and np.count_nonzero(newest) == len(own)
+
     def numbers(self, ids: Sequence[str]) -> Ints:
         """The numbers of arms; UnknownArm names the first that is not there."""
         try:
             return np.fromiter((self._number[arm] for arm in ids), np.int64, len(ids))
         except (KeyError, TypeError) as error:
             raise UnknownArm(f"arm {error.args[0]!r} is not in this study; add it with `add_arms`") from None
+
+    def number_of(self, arm: str) -> int:
+        """The number of an arm that is there."""
+        return self._number[arm]
 
     def ids(self) -> frozenset[str]:
         """The ids of all arms."""
@@ -266,6 +284,25 @@ class KnownArms:
         """Features of the first minus features of the second, in double precision; or who the two are."""
         pair = self.seen(first_row, second_row)
         return pair if isinstance(pair, FreeArms) else pair[0] - pair[1]
+
+
+def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
+    """A feature of its own for each of these arms, there already or not; wider than the arms there are, when they no longer fit."""
+    if len(arms) and not arms.have_own_features():
+        raise InvalidInput(
+            f"features are missing, and the arms of this study have {arms.dim} each; give these arms features of the same kind"
+        )
+    new = iter(range(len(arms), len(arms) + len(ids)))
+    numbers = [arms.number_of(arm) if arm in arms else next(new) for arm in ids]
+    needed = max(len(arms), 1 + max(numbers))
+    if needed > MOST_OWN:
+        raise InvalidInput(
+            f"{needed} arms are too many for a feature each (at most {MOST_OWN}); give features, or have them made from texts"
+        )
+    dim = arms.dim if needed <= arms.dim else max(8, needed, 3 * arms.dim // 2)
+    vectors = np.zeros((len(ids), dim), np.float32)
+    vectors[np.arange(len(ids)), numbers] = 1.0
+    return vectors
 
 
 def chunked(first_row: int, arms: Ints, vectors: NDArray[np.float32], most: int = 1 << 22) -> list[FeatureChunk]:

@@ -51,11 +51,15 @@ class Known:
 
 
 class Wanted(NamedTuple):
-    """What may be asked: any of the study's groups, one of them, or the arms that are named; no pairs that are `closed`."""
+    """What may be asked: any of the study's groups, one of them, or the arms that are named; no pairs that are `closed`.
+
+    The rater has the duels `besides` already, and wants another one.
+    """
 
     context: str | None = None
     candidates: Ints | None = None
     closed: frozenset[Pair] = frozenset()
+    besides: frozenset[int] = frozenset()
 
 
 class _Asking(NamedTuple):
@@ -93,7 +97,7 @@ def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int, gat
     """A duel for the rater, leased."""
     out = take_back(tx, now)
     for lease, duel in out:
-        if lease.rater == rater and fits(duel, known.arms, wanted):
+        if lease.rater == rater and duel.number not in wanted.besides and fits(duel, known.arms, wanted):
             return lease, duel
     wanted, first = (wanted, None) if gate is None else gate(out, wanted)
     asking = _Asking(tx, known, rater, known.histories.of(tx, known.arms, rater), wanted, out, now)
@@ -154,12 +158,13 @@ def _waiting(asking: _Asking) -> DuelRow | None:
     if not found:
         return None
     held = {pair_of(duel, arms): duel.number for _, duel in asking.out}
+    own = {duel.number for lease, duel in asking.out if lease.rater == asking.rater}
     answered = set(asking.not_again().tolist())
     for duel in found:
         pair = pair_of(duel, arms)
         in_game = not any(arms.is_retired(number) for number in pair)
         free = held.get(pair, duel.number) == duel.number and pair not in wanted.closed and code(*pair) not in answered
-        if in_game and free and fits(duel, arms, wanted):
+        if in_game and free and duel.number not in own and fits(duel, arms, wanted):
             return duel
     return None
 

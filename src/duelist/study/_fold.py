@@ -78,6 +78,21 @@ class Fold:
         policy.begin(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
+    def grow(self, tx: Transaction, arms: KnownArms, dim: int) -> None:
+        """Begin anew with wider features: the log is learned again, from a first snapshot with room for them.
+
+        Features are only ever added at the end, and those of older arms are zero there: the votes say what they said.
+        """
+        if dim <= arms.dim or tx.snapshot_before(1) is None:
+            return
+        policy = new_policy(self._settings)
+        old = arms.matrix(np.arange(len(arms)))
+        policy.begin(np.pad(old, ((0, 0), (0, dim - old.shape[1]))))
+        tx.drop_snapshots(tx.snapshot_sequences())
+        tx.put_snapshot(0, _packed(policy))
+        tx.counters.counting_revision += 1  # whoever has the narrower policy in memory looks again
+        self.forget()
+
     def follow(self, tx: Transaction, arms: KnownArms) -> Policy:
         """The policy after the whole log, as this transaction sees it."""
         if tx.counters.counting_revision != self._counting_revision:

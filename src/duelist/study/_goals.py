@@ -53,4 +53,4 @@ class Deciding(Readings):
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
         found = order_settled(fit, top, delta) if goal == "rank" else best_found(fit, goal, delta)
-        return CanStop(found.done, found.statement, found.goal, context)
+        return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)

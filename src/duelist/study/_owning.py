@@ -154,7 +154,7 @@ class Owning(ABC):
         with self._reading():
             return [_rater(row) for row in self._reader.raters.values()]
 
-    def describe_rater(self, name: str, **attributes: Any) -> Rater:
+    def describe_rater(self, name: str, /, **attributes: Any) -> Rater:
         """Keep attributes of a rater, say `age=31`; they are added to those that are there, None takes one away."""
         _check_json(attributes)
         with self._changing() as tx:

@@ -8,16 +8,23 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.policies import Policy, policy_name, read_policy
+from duelist.policies import POLICIES, Policy, other_policies, policy_name, read_policy
 from duelist.study._checks import checked_text
 from duelist.study._fold import check_takes_free_arms, new_policy
 from duelist.study.goals import find_goal
-from duelist.study.records import StudySettings
+from duelist.study.records import Outcome, StudySettings
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
 """Settings that `create_study` takes; gold pairs name arms, so they come later."""
+OFFERED: Final = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
+SHOWN_AS: Final = ("text", "markdown", "code")
 FIXED: Final = ("policy", "policy_settings", "seed", "own_terms")
 """What the state of the policy, which is a function of the log, begins with."""
+
+
+def policy_names() -> list[str]:
+    """The policies that are installed: ours, and those that packages announce. (`module:Class` names others, for who may run code.)"""
+    return [*POLICIES, *other_policies()]
 
 
 def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -54,9 +61,10 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
         raise InvalidInput(
             f"a study has no setting {unknown[0]!r}; it takes {', '.join(NAMES)} (those of the policy go into policy_settings)"
         )
-    for name in ("criteria", "gold"):
+    for name in ("criteria", "gold", "answers"):
         if isinstance(given.get(name), str):
             raise InvalidInput(f"{name} is the text {given[name]!r}; give a list")
+    _check_answers(given.get("answers", ()))
     settings = StudySettings(**given)
     if not isinstance(settings.policy_settings, dict):
         raise InvalidInput(f"policy_settings is {settings.policy_settings!r}; give a dict")
@@ -72,6 +80,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     if settings.goal is not None:
         find_goal(settings.goal)
     _check_criteria(settings.criteria)
+    _check_page(settings)
     try:
         json.dumps(settings.policy_settings, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -105,6 +114,29 @@ def _check_criteria(criteria: tuple[Any, ...]) -> None:
         checked_text("criterion", criterion)
     if len(set(criteria)) != len(criteria):
         raise InvalidInput(f"criteria are {list(criteria)!r}; name each once")
+
+
+def _check_answers(answers: Any) -> None:
+    """What raters may answer besides the two sides."""
+    if not isinstance(answers, (list, tuple)):
+        raise InvalidInput(f"answers is {answers!r}; give a list of {', '.join(OFFERED)}")
+    wrong = next((answer for answer in answers if answer not in OFFERED), None)
+    if wrong is not None or len(set(answers)) != len(answers):
+        raise InvalidInput(f"answers are {list(answers)!r}; choose among {', '.join(OFFERED)}, each once")
+
+
+def _check_page(settings: StudySettings) -> None:
+    """What raters see around the pairs."""
+    for name in ("question", "guidelines"):
+        if getattr(settings, name) is not None:
+            checked_text(name, getattr(settings, name))
+    for name in ("ask_reason", "open_registration"):
+        if not isinstance(getattr(settings, name), bool):
+            raise InvalidInput(f"{name} is {getattr(settings, name)!r}; give True or False")
+    if settings.show_as not in SHOWN_AS:
+        raise InvalidInput(f"show_as is {settings.show_as!r}; choose one of {', '.join(SHOWN_AS)}")
+    if settings.made_features is not None and not isinstance(settings.made_features, dict):
+        raise InvalidInput(f"made_features is {settings.made_features!r}; it is what `make_features` returned, or None")
 
 
 def _check_repeats(value: Any) -> None:

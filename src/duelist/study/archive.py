@@ -37,6 +37,7 @@ from duelist.study.storage import (
     FeatureChunk,
     LeaseRow,
     LeaseState,
+    MediaRow,
     RaterRow,
     StagedRow,
     Storage,
@@ -62,6 +63,10 @@ class Table(NamedTuple):
     name: str
     read: Callable[[Transaction], Iterator[Line]]
     write: Callable[[Transaction, list[Line]], None]
+    at_once: int = _PART
+    """Lines that are held in memory."""
+    optional: bool = False
+    """Whether it is left out where there is nothing in it: archives from before there was such a part stay whole."""
 
 
 def _text(body: bytes) -> str:
@@ -153,6 +158,17 @@ def _write_staged(tx: Transaction, lines: list[Line]) -> None:
     tx.add_staged([StagedRow(number, since, _bytes(body)) for number, since, body in lines])
 
 
+def _read_media(tx: Transaction) -> Iterator[Line]:
+    for key in tx.media_keys():
+        row = tx.media(key)
+        if row is not None:
+            yield [row.key, row.name, row.type, _text(row.body)]
+
+
+def _write_media(tx: Transaction, lines: list[Line]) -> None:
+    tx.put_media([MediaRow(key, name, kind, _bytes(body)) for key, name, kind, body in lines])
+
+
 TABLES: Final = (
     Table(
         "arms",
@@ -172,6 +188,7 @@ TABLES: Final = (
     Table("details", _read_details, lambda tx, lines: tx.add_details([DetailRow(*line) for line in lines])),
     Table("staged", _read_staged, _write_staged),
     Table("snapshots", _read_snapshots, _write_snapshots),
+    Table("media", _read_media, _write_media, at_once=1, optional=True),
 )
 
 
@@ -184,6 +201,8 @@ def write_archive(tx: Transaction, path: Path) -> Path:
     parts: dict[str, Any] = {}
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         for table in TABLES:
+            if table.optional and next(table.read(tx), None) is None:
+                continue
             with archive.open(_member(f"{table.name}.jsonl"), "w", force_zip64=True) as part:
                 parts[table.name] = _write_lines(part, table.read(tx))
         manifest: dict[str, Any] = {
@@ -247,7 +266,7 @@ def restore_archive(path: Path, storage: Storage, name: str | None) -> str:
         _check_parts(archive, manifest, path)
         there = manifest.name if name is None else name
         with storage.restoring(there, manifest.settings, manifest.created_at) as tx, _understood(path):
-            for table in TABLES:
+            for table in _tables_of(manifest):
                 _restore_table(archive, table, tx)
             tx.put_study(there, manifest.settings, manifest.state)
             tx.counters = manifest.counters
@@ -259,16 +278,20 @@ def _restore_table(archive: zipfile.ZipFile, table: Table, tx: Transaction) -> N
     with archive.open(f"{table.name}.jsonl") as part:
         for line in part:
             held.append(json.loads(line))
-            if len(held) == _PART:
+            if len(held) == table.at_once:
                 table.write(tx, held)
                 held = []
     if held:
         table.write(tx, held)
 
 
+def _tables_of(manifest: Manifest) -> list[Table]:
+    return [table for table in TABLES if not table.optional or table.name in manifest.parts]
+
+
 def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
     """Read it through once before anything is written."""
-    for table in TABLES:
+    for table in _tables_of(manifest):
         said = manifest.parts.get(table.name)
         if said is None:
             raise InvalidArchive(f"archive {str(path)!r} has no {table.name}; it is not whole, take another copy")

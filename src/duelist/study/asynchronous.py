@@ -38,9 +38,15 @@ class AsyncStudy:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="duelist-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="duelist-reader")
 
-    async def ask(self, rater: str, candidates: Sequence[str] | None = None, context: str | None = None) -> StudyDuel:
+    async def ask(
+        self,
+        rater: str,
+        candidates: Sequence[str] | None = None,
+        context: str | None = None,
+        besides: Sequence[StudyDuel | int] = (),
+    ) -> StudyDuel:
         """A duel for this rater, as `Study.ask`."""
-        return await self.write(Study.ask, rater, candidates, context)
+        return await self.write(Study.ask, rater, candidates, context, besides)
 
     async def tell(self, duel: StudyDuel | int, outcome: Outcome | str, rater: str, **more: Any) -> Vote:
         """A rater's answer, as `Study.tell`; durable when this returns."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from duelist.errors import StudyExists, UnknownStudy
 from duelist.policies import Policy
@@ -13,6 +14,7 @@ from duelist.study._checks import checked_text
 from duelist.study._settings import checked_settings, described_policy
 from duelist.study.goals import find_goal
 from duelist.study.records import StudySettings, StudyState
+from duelist.study.remote import connect, is_address
 from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.study import Study
 
@@ -32,6 +34,7 @@ class StudySummary:
     duels: int
     votes: int
     state: StudyState = StudyState.OPEN
+    id: int = 0
 
 
 def create_study(
@@ -69,6 +72,12 @@ def create_study(
         without features always have one.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
+        question, guidelines: what raters read above a pair, and before they begin (Markdown); for the study server's pages, like
+        answers: which of "tie", "both_bad" and "skip" are offered, all by default;
+        ask_reason: whether raters may say why; default False;
+        show_as: how payloads that are texts are shown, "text" (default), "markdown" or "code";
+        open_registration: whether anybody who has the address may rate; default False.
+        made_features: how features of arms were made from a file, see `duelist.study.draft`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
         alike (such duels are of kind "repeat" and teach nothing about the arms).
@@ -95,10 +104,30 @@ def create_study(
     return Study(opened, row)
 
 
-def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> Study:
-    """The study of that name."""
+def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> Study:
+    """The study of that name.
+
+    On a server (`duelist serve`) it is `load_study("captions", storage="https://...", token=...)`, or
+    `load_study("https://.../study/ID", token=...)`, and what is returned has the verbs of a `Study` (`duelist.study.remote`). The token
+    may be in the environment, as DUELIST_TOKEN.
+    """
+    if is_address(name) or is_address(storage):
+        secret = token or os.environ.get("DUELIST_TOKEN")
+        found = connect(name, None, secret) if is_address(name) else connect(str(storage), name, secret)
+        return cast("Study", found)  # not one, but used like one
     opened = open_storage(storage, create=False)
     return Study(opened, _found(opened, name))
+
+
+def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
+    """The study of that number, which stays the same when the study is renamed."""
+    opened = open_storage(storage, create=False)
+    row = next((row for row in opened.list_studies() if row.id == study_id), None)
+    if row is None:
+        raise UnknownStudy(
+            f"there is no study with the id {study_id} in this storage; `list_studies` names those there are"
+        )
+    return Study(opened, row)
 
 
 def list_studies(storage: str | Storage = DEFAULT_STORAGE, put_away: bool = False) -> list[StudySummary]:
@@ -124,7 +153,9 @@ def _found(storage: Storage, name: str) -> StudyRow:
 def _summary(row: StudyRow) -> StudySummary:
     created = datetime.fromtimestamp(row.created_at / 1e6, UTC)
     counters = row.counters
-    return StudySummary(row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state)
+    return StudySummary(
+        row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state, row.id
+    )
 
 
 def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> dict[str, Any]:

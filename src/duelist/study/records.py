@@ -93,12 +93,20 @@ class StudySettings:
     gold: tuple[GoldPair, ...] = ()
     gold_share: float = 0.1
     own_terms: bool = False
+    question: str | None = None
+    guidelines: str | None = None
+    answers: tuple[Outcome, ...] = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
+    ask_reason: bool = False
+    show_as: str = "text"
+    open_registration: bool = False
+    made_features: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # JSON, which storages keep settings in, knows no tuples.
         gold = tuple(GoldPair(first, second, Outcome(outcome)) for first, second, outcome in self.gold)
         object.__setattr__(self, "criteria", tuple(self.criteria))
         object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "answers", tuple(Outcome(answer) for answer in self.answers))
 
     @property
     def main_criterion(self) -> str | None:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from duelist.arrays import Ints
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import Policy, restore_policy
-from duelist.study._arms import KnownArms, chunked
+from duelist.study._arms import KnownArms, chunked, own_features
 from duelist.study._asking import Leased, Wanted, ask, holds
 from duelist.study._checks import (
     checked_contexts,
@@ -44,6 +44,7 @@ from duelist.study._importing import Described
 from duelist.study._limits import within_limits
 from duelist.study._owning import Owning
 from duelist.study._plotting import Plotting
+from duelist.study._serving import Serving
 from duelist.study._side import Side
 from duelist.study._telling import Told, tell, undo
 from duelist.study._times import moment as _time
@@ -52,7 +53,7 @@ from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transactio
 from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
 
 
-class Study(Owning, Filing, Deciding, Plotting):
+class Study(Owning, Serving, Filing, Deciding, Plotting):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all
@@ -101,8 +102,9 @@ class Study(Owning, Filing, Deciding, Plotting):
         ids
             A name for each.
         features
-            (n_arms, dim), kept in single precision; or None, for all arms of the study: then each is known by its votes alone. With
-            the study's setting `own_terms` both count, what features say and what they do not. More arms may join at any time.
+            (n_arms, dim), kept in single precision; or None, for all arms of the study: then each is known by its votes alone (where
+            the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's setting
+            `own_terms` both count, what features say and what they do not. More arms may join at any time.
         payloads
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
@@ -116,15 +118,26 @@ class Study(Owning, Filing, Deciding, Plotting):
             zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
         )
         with self._changing() as tx:
-            vectors = checked_vectors(features, len(ids), tx.counters.dim)
-            if not vectors.shape[1]:
-                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
+            vectors = self._vectors(tx, ids, features)
             new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
             if new:
                 self._put_arms(tx, [described[k] for k in new], vectors[new])
             if context_payloads:
                 self._set_contexts(context_payloads, tx)
             return len(new)
+
+    def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> NDArray[np.float32]:
+        """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
+        known = self._writer.known
+        free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).takes_free_arms)
+        if features is not None or free:
+            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            if not vectors.shape[1]:
+                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
+            return vectors
+        vectors = own_features(known.arms, ids)
+        known.fold.grow(tx, known.arms, vectors.shape[1])
+        return vectors
 
     def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
         counters = tx.counters
@@ -192,7 +205,13 @@ class Study(Owning, Filing, Deciding, Plotting):
 
     # -- ask and tell --------------------------------------------------------------------
 
-    def ask(self, rater: str, candidates: Sequence[str] | None = None, context: str | None = None) -> StudyDuel:
+    def ask(
+        self,
+        rater: str,
+        candidates: Sequence[str] | None = None,
+        context: str | None = None,
+        besides: Sequence[StudyDuel | int] = (),
+    ) -> StudyDuel:
         """A duel for this rater, leased for `lease_seconds`.
 
         The rater has it until it is told: asking again returns the same duel. If the time runs out, the next rater who asks
@@ -207,11 +226,14 @@ class Study(Owning, Filing, Deciding, Plotting):
             Ids of the arms to choose from; default: those of the context.
         context
             The group to ask in; default: one drawn at random among those with two arms in the game.
+        besides
+            Duels that the rater has in front of them: another one is wanted, so that it is there before they have answered.
 
         Of very many candidates (more than 16,384 with 16 features, 4,096 with 256) the policy looks at those that seem best
         to it and as many others, drawn anew for every duel: to compare all pairs would keep everybody waiting.
         """
         rater = checked_rater(rater)
+        held = frozenset(checked_number(duel) for duel in besides)
         with self._writing() as tx:
             side, now = self._writer, self._now(tx)
             side.permit_asking(rater)
@@ -220,7 +242,8 @@ class Study(Owning, Filing, Deciding, Plotting):
                 allowed = within_limits(tx, side.known, side.tally, out, rater, wanted)
                 return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
 
-            leased = ask(tx, side.known, rater, self._wanted(candidates, context), now, gate)
+            wanted = self._wanted(candidates, context)._replace(besides=held)
+            leased = ask(tx, side.known, rater, wanted, now, gate)
             return _shown(leased, side.known.arms, tx)
 
     def _wanted(self, candidates: Sequence[str] | None, context: str | None) -> Wanted:
@@ -341,9 +364,11 @@ class Study(Owning, Filing, Deciding, Plotting):
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, one entry for every rater who has one."""
         with self._reading() as tx:
-            now = self._now(tx)
-            arms = self._reader.known.arms
-            return [_shown(leased, arms, tx) for leased in tx.open_leases() if holds(leased[0], now)]
+            return [duel for duel, held in self._leases(tx) if held]
+
+    def _leases(self, tx: Transaction) -> list[tuple[StudyDuel, bool]]:
+        now, arms = self._now(tx), self._reader.known.arms
+        return [(_shown(leased, arms, tx), holds(leased[0], now)) for leased in tx.open_leases()]
 
     def policy(self) -> Policy:
         """The policy as it stands after the whole log: a copy, with which you may do what you like."""

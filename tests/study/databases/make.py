@@ -1,6 +1,6 @@
 """Makes a database as the newest schema leaves it. Kept as it is: future releases must read and upgrade it.
 
-    python -m tests.study.databases.make tests/study/databases/schema_0002.db
+    python -m tests.study.databases.make tests/study/databases/schema_0003.db
 
 A new schema gets a new file beside the old ones, which are not made again.
 """
@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from duelist.study import Outcome, Source, Vote, create_study
-from duelist.study.storage import ContextRow, DetailRow
+from duelist.study.storage import ContextRow, DetailRow, TokenRow
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
 
 def main(path: Path) -> None:
     url = f"sqlite:///{path}"
-    study = create_study("captions", url, policy="MaxInP", seed=3, raters_per_duel=2, random_share=0.25)
+    study = create_study("captions", url, policy="MaxInP", seed=3, raters_per_duel=2, random_share=0.25, repeat_pairs=0)
     seconds = 1_790_000_000.0
 
     def clock() -> float:
@@ -51,6 +51,10 @@ def main(path: Path) -> None:
     with study._storage.writing(study._id) as tx:
         tx.put_contexts([ContextRow("p", {"text": "prömpt"}, tx.counters.arms_revision)])
         tx.add_details([DetailRow(1, {"columns": ["x", 1]})])
+    study.put_media([("cat.svg", "image/svg+xml", b"<svg/>")])
+    study._storage.add_token(
+        TokenRow("00ff", "abc", "rater", study.id, "ana", "link", 1_790_000_000_000_000, 1_790_000_000_000_001, None)
+    )
     both = create_study("both", url, criteria=["clear", "short"], goal="best", seed=4)
     both._clock = clock
     both.add_arms(["a", "b", "c"], [[1, 0], [0, 1], [1, 1]])

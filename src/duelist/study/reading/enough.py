@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.identification import check_delta
+from duelist.identification import check_delta, not_ruled_out
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
@@ -26,6 +26,9 @@ FOLDS: Final = 5
 RISE: Final = 0.01
 """A rise of the agreement by less than this is none."""
 _LEVEL: Final = 0.95
+FORESEEN_FROM: Final = 20
+"""Fewer votes than this say nothing of how many more there will have to be."""
+FORESEEN_TIMES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,20 @@ class CanStop:
     statement: str
     goal: str
     context: str | None = None
+    votes_expected: int | None = None
+    """Votes that are still needed if they go on as so far, where they can be foreseen; see `votes_to_decide`."""
 
     def __bool__(self) -> bool:
         return self.done
 
     def __str__(self) -> str:
         where = "" if self.context is None else f"in {self.context}: "
-        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}"
+        more = (
+            ""
+            if self.votes_expected is None or self.done
+            else f"; about {self.votes_expected:,} more votes are expected"
+        )
+        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
 
 
 def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
@@ -52,10 +62,11 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
         what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
         return CanStop(True, f"{found.best} is best, at error rate {delta:g}; {what}", goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
-    more = "" if found.votes_expected is None else f"; about {found.votes_expected:,.0f} votes more"
-    return CanStop(
-        False, f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out{more}", goal
-    )
+    said = f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out"
+    leader = int(np.argmax(fit.posterior.mean))
+    alike = {fit.ids.index(arm) for arm in found.alike}
+    rest = np.array([k for k in range(len(fit.among)) if k != leader and k not in alike], np.int64)
+    return CanStop(False, said, goal, votes_expected=_expected(fit, np.full(len(rest), leader), rest, delta))
 
 
 def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
@@ -75,9 +86,44 @@ def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
         return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
-    return CanStop(
-        False, f"{name} may still change in {int(open_pairs.sum())} places, the first between {one} and {other}", "rank"
-    )
+    said = f"{name} may still change in {int(open_pairs.sum())} places, the first between {one} and {other}"
+    return CanStop(False, said, "rank", votes_expected=_expected(fit, ahead, behind, delta))
+
+
+def _expected(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64], delta: float) -> int | None:
+    """Votes until all of these comparisons are decided; None where some of them say nothing of each other, or it is too far away."""
+    if fit.note is not None or fit.votes < FORESEEN_FROM:
+        return None
+    posterior = fit.posterior
+    gap = posterior.mean[ahead] - posterior.mean[behind]
+    variance, prior = posterior.difference_variance(ahead, behind), posterior.prior_variance(ahead, behind)
+    return votes_to_decide(gap, variance, prior, delta, fit.votes)
+
+
+def votes_to_decide(
+    gap: NDArray[np.float64], variance: NDArray[np.float64], prior: NDArray[np.float64], delta: float, votes: int
+) -> int | None:
+    """How many more votes until every comparison is decided, if gaps stay as they are and every vote tells as much as those so far.
+
+    Before any vote a comparison has the precision 1 / prior, after `votes` of them 1 / variance; it grows in a straight line.
+    A forecast, not a promise: gaps that are small by chance grow, and a policy that asks about the open ones is faster. None if it is
+    more than `FORESEEN_TIMES` as many votes as there are.
+    """
+    told = (1.0 / variance - 1.0 / prior) / votes  # precision that a vote brings
+    low, high = votes, votes * (1 + FORESEEN_TIMES)
+
+    def open_after(count: int) -> bool:
+        own = np.zeros(1)  # the rule wants the leader among the arms
+        then = np.append(1.0 / (1.0 / prior + told * count), own)
+        found = not_ruled_out(np.append(gap, own), then, np.append(prior, own), delta)
+        return bool(found[:-1].any())
+
+    if open_after(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if open_after(middle) else (low, middle)
+    return high - votes
 
 
 def _open_pairs(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64], delta: float) -> NDArray[np.bool_]:

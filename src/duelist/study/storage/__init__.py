@@ -26,6 +26,7 @@ from duelist.study.storage._base import (
     VoteColumns,
     VoteRow,
 )
+from duelist.study.storage._keeping import MediaRow, TokenRow
 from duelist.study.storage._postgres import PostgresStorage
 from duelist.study.storage._sql import SqlStorage
 from duelist.study.storage._sqlite import MemoryStorage, SqliteStorage
@@ -41,6 +42,7 @@ __all__ = [
     "LeaseRow",
     "LeaseState",
     "Lesson",
+    "MediaRow",
     "MemoryStorage",
     "PostgresStorage",
     "RaterRow",
@@ -51,6 +53,7 @@ __all__ = [
     "StagedRow",
     "Storage",
     "StudyRow",
+    "TokenRow",
     "Transaction",
     "VoteColumns",
     "VoteRow",

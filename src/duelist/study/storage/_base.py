@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
+from duelist.study.storage._keeping import KeepsMedia, KeepsTokens
 
 
 @dataclass(slots=True)
@@ -225,7 +226,7 @@ class Staged(NamedTuple):
     since: int
 
 
-class Transaction(ABC):
+class Transaction(KeepsMedia, ABC):
     """What can be read and written of one study, while nobody else writes to it."""
 
     counters: Counters
@@ -394,6 +395,15 @@ class Transaction(ABC):
     def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
         """Every open lease with its duel, oldest duel first."""
 
+    def count_leases(self, state: LeaseState) -> int:
+        """How many leases are in a state."""
+        last = self.counters.n_duels
+        return sum(lease.state == state for lease in self.leases_between(0, last))
+
+    def count_late(self) -> int:
+        """How many rows of the log came after their deadline."""
+        return sum(row.late for row in self.votes_between(0, self.counters.n_votes))
+
     @abstractmethod
     def put_lease(self, row: LeaseRow) -> None:
         """Write a lease, new or not."""
@@ -435,7 +445,7 @@ class Transaction(ABC):
         """Delete those snapshots."""
 
 
-class Storage(ABC):
+class Storage(KeepsTokens, ABC):
     """A place that keeps studies."""
 
     @abstractmethod

@@ -20,6 +20,7 @@ from duelist.study.storage._base import (
     DetailRow,
     DuelRow,
     LeaseRow,
+    LeaseState,
     RaterRow,
     Staged,
     StagedRow,
@@ -27,6 +28,7 @@ from duelist.study.storage._base import (
     Transaction,
     VoteRow,
 )
+from duelist.study.storage._keeping import ADD_MEDIA, DROP_TOKENS_OF, MEDIA, MEDIA_KEYS, MediaRow
 from duelist.study.storage._rows import (
     context_from,
     detail_from,
@@ -64,6 +66,8 @@ DUELS_ASKED_OF: Final = (
     .join(leases, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
     .where(leases.c.study_id == _study, leases.c.rater == _this_rater)
 )
+COUNT_LEASES: Final = sa.select(sa.func.count()).where(leases.c.study_id == _study, leases.c.state == given("which"))
+COUNT_LATE: Final = sa.select(sa.func.count()).where(votes.c.study_id == _study, votes.c.late)
 ADD_LEASES: Final = sa.insert(leases)
 CONTEXTS_SINCE: Final = sa.select(contexts.c.name, contexts.c.payload, contexts.c.revision).where(
     contexts.c.study_id == _study, contexts.c.revision > given("since", type_=sa.BigInteger)
@@ -185,6 +189,7 @@ class OwningTransaction(Transaction):
         """Call a rater something else wherever they are named, and forget the reasons they gave."""
         for statement in _RENAMED:
             self._do(statement, who=name, new_name=new_name)
+        self._do(DROP_TOKENS_OF, who=name)
 
     def first_vote_of(self, rater: str) -> int | None:
         """The first row of the log that is of this rater."""
@@ -267,6 +272,31 @@ class OwningTransaction(Transaction):
     def drop_staged(self, numbers: Sequence[int]) -> None:
         """What waits no more."""
         self._do_many(DROP_STAGED, [{"study": self._study_id, "unwanted": number} for number in numbers])
+
+    # -- files ---------------------------------------------------------------------------
+
+    def media_keys(self) -> list[str]:
+        """The keys of all files, in order."""
+        return sorted(row[0] for row in self._rows(MEDIA_KEYS))
+
+    def media(self, key: str) -> MediaRow | None:
+        """The file of that key."""
+        found = self._one(MEDIA, which=key)
+        return None if found is None else MediaRow(found[0], found[1], found[2], bytes(found[3]))
+
+    def put_media(self, rows: Sequence[MediaRow]) -> None:
+        """Keep files; one that is there already stays."""
+        there = set(self.media_keys())
+        new = {row.key: row for row in rows if row.key not in there}
+        self._do_many(ADD_MEDIA, [{"study_id": self._study_id, **row._asdict()} for row in new.values()])
+
+    def count_leases(self, state: LeaseState) -> int:
+        """How many leases are in a state."""
+        return int(self._one(COUNT_LEASES, which=int(state))[0])
+
+    def count_late(self) -> int:
+        """How many rows of the log came after their deadline."""
+        return int(self._one(COUNT_LATE)[0])
 
     def add_leases(self, rows: Sequence[LeaseRow]) -> None:
         """Leases that are not there yet."""

@@ -35,6 +35,7 @@ from duelist.study.storage._base import (
 )
 from duelist.study.storage._columns import ColumnsTransaction
 from duelist.study.storage._explain import explaining
+from duelist.study.storage._keeping import SqlTokens
 from duelist.study.storage._migrate import migrate
 from duelist.study.storage._owning import settings_text
 from duelist.study.storage._rows import (
@@ -226,7 +227,7 @@ class SqlTransaction(ColumnsTransaction):
         self._do_many(say.DROP_SNAPSHOT, [{"study": self._study_id, "unwanted": s} for s in sequences])
 
 
-class SqlStorage(Storage):
+class SqlStorage(SqlTokens, Storage):
     """Studies in a database; see the subclasses for what is special about each."""
 
     def __init__(self, url: sa.URL) -> None:

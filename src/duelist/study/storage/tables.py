@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The newest migration; a test compares it with the files."""
 VERSION_TABLE: Final = "duelist_version"
 
@@ -192,5 +192,32 @@ snapshots = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
-CHILDREN: Final = (snapshots, staged, details, votes, leases, duels, features, arms, contexts, raters)
+# Who may do what. A token itself is never kept, only its hash; without a study it is one of all studies.
+tokens = sa.Table(
+    "duelist_tokens",
+    metadata,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("study_id", _Id, sa.ForeignKey("duelist_studies.id")),
+    sa.Column("rater", sa.Text),
+    sa.Column("label", sa.Text),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger),
+    sa.Column("revoked_at", sa.BigInteger),
+    sa.Index("duelist_tokens_by_study", "study_id", "rater"),
+)
+
+# Images, sounds and films that raters are shown, known by what they are: a key is made from the content.
+media = sa.Table(
+    "duelist_media",
+    metadata,
+    _of_study(),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+CHILDREN: Final = (media, tokens, snapshots, staged, details, votes, leases, duels, features, arms, contexts, raters)
 """Everything that belongs to a study, in an order in which it can be deleted."""

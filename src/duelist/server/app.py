@@ -1,0 +1,82 @@
+"""The application: routes, errors in one shape, and what every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+
+from duelist import __version__
+from duelist.errors import DuelistError
+from duelist.server.desk import Desk
+from duelist.server.gate import Gate
+from duelist.server.options import ServerOptions
+from duelist.server.refusals import Refused, of_error, of_validation, shape
+from duelist.server.routes import arms, drafts, owners, rating, readings, service, session, studies
+
+_CODES = {
+    400: "malformed",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_type",
+    422: "invalid_input",
+}
+
+
+def make_app(options: ServerOptions) -> FastAPI:
+    """The application of a server; `app.state.desk` is what it works with while it runs."""
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        await desk.errands.start()
+        yield
+        await desk.close()
+
+    desk = Desk(options)
+    app = FastAPI(
+        title="duelist",
+        version=__version__,
+        summary="Which two should I show next? Studies that people rate, over HTTP.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        lifespan=running,
+    )
+    app.state.desk = desk
+    for part in (session, rating, studies, arms, drafts, readings, owners, service):
+        app.include_router(part.router, prefix="/api/v1")
+    app.include_router(service.numbers)
+    service.add_pages(app)
+    _explain_errors(app)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    app.add_middleware(Gate, desk=desk)
+    return app
+
+
+def _explain_errors(app: FastAPI) -> None:
+    @app.exception_handler(DuelistError)
+    async def refused_by_the_library(request: Request, error: DuelistError) -> JSONResponse:
+        status, body = of_error(error)
+        return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)
+
+    @app.exception_handler(Refused)
+    async def refused_by_the_server(request: Request, error: Refused) -> JSONResponse:
+        return JSONResponse(error.body, error.status, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def not_as_documented(request: Request, error: RequestValidationError) -> JSONResponse:
+        refused = of_validation(error.errors())
+        return JSONResponse(refused.body, refused.status)
+
+    @app.exception_handler(HTTPException)
+    async def refused_by_the_framework(request: Request, error: HTTPException) -> JSONResponse:
+        message, _, way_out = str(error.detail).partition("; ")
+        code = _CODES.get(error.status_code, "malformed")
+        way_out = way_out or "docs/api.md names all that there is"
+        return JSONResponse(shape(code, message, way_out), error.status_code, headers=error.headers)

@@ -1,0 +1,131 @@
+"""What a rater is shown, made from a payload: blocks of text and files of this server. None of it is markup that a page runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+Block = dict[str, Any]
+
+TYPES: Final = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".bmp": "image/bmp",
+    ".svg": "image/svg+xml",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".m4a": "audio/mp4",
+    ".flac": "audio/flac",
+    ".mp4": "video/mp4",
+    ".m4v": "video/mp4",
+    ".webm": "video/webm",
+    ".ogv": "video/ogg",
+    ".mov": "video/quicktime",
+}
+"""The kinds of files that are served, by the ending of their names: nothing that a browser would run as a page."""
+_KEY: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]+")
+_TEXTS: Final = ("text", "markdown", "code")
+_FILES: Final = ("image", "audio", "video")
+_LONGEST_NAME: Final = 512
+
+
+def media_type(name: str) -> str | None:
+    """The type that a file is served with; None if it is not served."""
+    return TYPES.get(Path(name).suffix.lower())
+
+
+class Shower:
+    """Makes blocks of the payloads of a study."""
+
+    def __init__(self, study: int, show_as: str, folder: Path | None = None) -> None:
+        self._study = study
+        self._show_as = show_as
+        self._folder = folder
+
+    def arm(self, payload: Any, arm: str) -> list[Block]:
+        """What an arm is; its id where nothing else is known."""
+        return [_text("text", arm)] if payload is None else self.blocks(payload)
+
+    def blocks(self, payload: Any) -> list[Block]:
+        """What a payload is."""
+        if isinstance(payload, str):
+            source = self._source(payload)
+            return [self._file(payload, source, "")] if source else [_text(self._show_as, payload)]
+        if isinstance(payload, list):
+            if payload and all(_is_message(each) for each in payload):
+                return [block for each in payload for block in self._message(each)]
+            if payload and all(isinstance(each, (str, dict)) for each in payload):
+                return [block for each in payload for block in self.blocks(each)]
+        if isinstance(payload, dict):
+            if _is_message(payload):
+                return self._message(payload)
+            found = self._object(payload)
+            if found:
+                return found
+        return [_text("code", json.dumps(payload, ensure_ascii=False, indent=1), "json")]
+
+    def _object(self, payload: dict[str, Any]) -> list[Block]:
+        found: list[Block] = []
+        alt = next((payload[name] for name in ("alt", "caption") if isinstance(payload.get(name), str)), "")
+        for name, value in payload.items():
+            if name in _FILES and isinstance(value, str):
+                source = self._source(value)
+                found.append(_elsewhere(value) if source is None else self._file(value, source, alt, name))
+            elif name in _TEXTS and isinstance(value, str):
+                language = payload.get("language")
+                found.append(_text(name, value, language if isinstance(language, str) else ""))
+        return found
+
+    def _message(self, message: dict[str, Any]) -> list[Block]:
+        role, content = str(message["role"]), message["content"]
+        if isinstance(content, str):
+            return [{"type": "message", "role": role, "text": content}]
+        return [{"type": "message", "role": role, "text": ""}, *self.blocks(content)]
+
+    def _source(self, name: str) -> str | None:
+        """The address of a file of this server; None if there is none of that name."""
+        if len(name) > _LONGEST_NAME or media_type(name) is None or "\n" in name:
+            return None
+        if _KEY.fullmatch(name) or find_file(self._folder, name) is not None:
+            return f"/api/v1/studies/{self._study}/media/{quote(name)}"
+        return None
+
+    def _file(self, name: str, source: str, alt: str, kind: str | None = None) -> Block:
+        served = (media_type(name) or "").partition("/")[0]
+        return {"type": kind or served, "src": source, "alt": alt}
+
+
+def find_file(folder: Path | None, name: str) -> Path | None:
+    """A file of the media folder; None for anything that lies elsewhere, however it is written."""
+    if folder is None or "\x00" in name:
+        return None
+    root = folder.resolve()
+    try:
+        path = (root / name).resolve()
+        return path if path.is_relative_to(root) and path.is_file() else None
+    except OSError:
+        return None
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and "content" in value
+
+
+def _text(kind: str, text: str, language: str = "") -> Block:
+    return {"type": kind, "text": text, "language": language} if kind == "code" else {"type": kind, "text": text}
+
+
+def _elsewhere(address: str) -> Block:
+    """A file that is not this server's is not loaded: its host would learn who rates."""
+    safe = re.fullmatch(r"https?://[^\s\"'<>]+", address)
+    return {"type": "link", "href": address, "text": address} if safe else _text("text", address)

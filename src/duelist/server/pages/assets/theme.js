@@ -1,0 +1,31 @@
+// A classic script in the head, so that the page never flashes in the wrong colours. "auto" follows the system.
+(() => {
+  const KEY = "duelist-theme";
+  const THEMES = ["auto", "light", "dark"];
+  let theme = "auto";
+  try {
+    theme = THEMES.find((each) => each === localStorage.getItem(KEY)) ?? theme;
+  } catch {
+    // No storage: each page begins with the system's colours.
+  }
+  const apply = () => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = `Colours: ${theme}`;
+  };
+  const turn = () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {
+      // As above.
+    }
+    apply();
+    dispatchEvent(new Event("themechange"));
+  };
+  apply();
+  addEventListener("DOMContentLoaded", () => {
+    apply();
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.addEventListener("click", turn);
+  });
+})();

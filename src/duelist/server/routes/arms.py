@@ -1,0 +1,186 @@
+"""Arms: pages of them, more of them (as JSON, or streamed), those that are retired."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ValidationError
+
+from duelist.errors import InvalidInput
+from duelist.server import shapes
+from duelist.server.access import DeskHere, Looker, Owner
+from duelist.server.documented import IN_STUDY, refusing
+from duelist.server.files import uploaded
+from duelist.server.refusals import Refused, of_validation
+from duelist.study import AsyncStudy, Study
+from duelist.study.formats.arms import ArmFile, read_arms
+
+router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
+AT_ONCE = 1000
+"""Arms of a stream that are added at a time, all or none; raters have their turns between."""
+_LONGEST_LINE = 8 * 2**20
+
+
+@router.get("/arms")
+async def arms(
+    study: shapes.StudyId,
+    desk: DeskHere,
+    caller: Looker,
+    after: Annotated[int | None, Query(ge=0, le=shapes.LARGEST)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    context: Annotated[shapes.Name | None, Query()] = None,
+    search: Annotated[str | None, Query(max_length=200)] = None,
+) -> shapes.Arms:
+    """A page of arms, in the order they were added."""
+    opened = await desk.study(study)
+    given = {"after": after, "limit": limit, "context": context, "search": search}
+    found = await desk.errands.do("arms", study, {name: value for name, value in given.items() if value is not None})
+    show = desk.shower(opened.study)
+    shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
+    return shapes.Arms.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
+
+
+@router.post(
+    "/arms",
+    responses=refusing(401, 403, 404, 409, 415, 422),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": shapes.NewArms.model_json_schema(ref_template="#/components/schemas/{model}")
+                },
+                "application/x-ndjson": {"schema": {"type": "string", "description": "An arm a line."}},
+                "text/csv": {
+                    "schema": {"type": "string", "description": "A table, as `duelist study add-arms` reads it."}
+                },
+            },
+        }
+    },
+)
+async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Owner) -> shapes.Added:
+    """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
+    opened = await desk.study(study)
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        return await _add(opened, _read(shapes.NewArms, await request.body()))
+    if kind in ("application/x-ndjson", "application/jsonl"):
+        return await _add_stream(opened, request)
+    if kind == "text/csv":
+        async with uploaded(request, "arms.csv") as path:
+            read = await opened.read(_read_table, str(path))
+        return await _add_table(opened, read)
+    raise Refused(
+        415,
+        "unsupported_type",
+        f"arms of the type {kind!r} are not read",
+        "send application/json, application/x-ndjson or text/csv",
+    )
+
+
+def _read_table(study: Study, path: str) -> ArmFile:
+    try:
+        return read_arms(Path(path))
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace(path, "arms.csv")) from error
+
+
+def _read(model: Any, body: bytes) -> Any:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise of_validation(error.errors(include_url=False, include_context=False, include_input=False)) from error
+
+
+async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
+    features: list[Any] = [arm.features for arm in given.arms]
+    none = all(each is None for each in features)
+    if not none and any(each is None for each in features):
+        missing = next(arm.id for arm in given.arms if arm.features is None)
+        raise InvalidInput(f"features of arm {missing!r} are missing; give all arms features, or none")
+    added = await opened.write(
+        Study.add_arms,
+        [arm.id for arm in given.arms],
+        None if none else features,
+        [arm.payload for arm in given.arms],
+        [arm.context for arm in given.arms],
+        given.prompts,
+    )
+    return shapes.Added(added=added, there=len(given.arms) - added)
+
+
+async def _add_table(opened: AsyncStudy, table: ArmFile) -> shapes.Added:
+    total = shapes.Added(added=0, there=0)
+    for start in range(0, len(table.ids), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        features = table.features[part] if table.features.shape[1] else None
+        ids = table.ids[part]
+        added = await opened.write(
+            Study.add_arms, ids, features, table.payloads[part], table.contexts[part], table.context_payloads or None
+        )
+        total = shapes.Added(added=total.added + added, there=total.there + len(ids) - added)
+    return total
+
+
+async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:
+    total = shapes.Added(added=0, there=0)
+    held: list[shapes.NewArm] = []
+    number = 0
+    async for line in _lines(request):
+        number += 1
+        if not line.strip():
+            continue
+        try:
+            held.append(_read(shapes.NewArm, line))
+        except Refused as refused:
+            error = refused.body["error"]
+            said = (
+                f"line {number}: {error['message']}; {total.added + total.there} arms of the lines before it are added"
+            )
+            raise Refused(
+                422, "invalid_input", said, "correct the line, and send all of it again", error["field"]
+            ) from refused
+        if len(held) == AT_ONCE:
+            total = _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None)))
+            held = []
+    return _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None))) if held else total
+
+
+def _sum(one: shapes.Added, other: shapes.Added) -> shapes.Added:
+    return shapes.Added(added=one.added + other.added, there=one.there + other.there)
+
+
+async def _lines(request: Request) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in request.stream():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line
+        if len(rest) > _LONGEST_LINE:
+            raise Refused(413, "too_large", "a line is too long", f"give an arm at most {_LONGEST_LINE} bytes")
+    if rest:
+        yield rest
+
+
+@router.post("/arms/retire")
+async def retire(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
+    """Take arms out of the game: they are asked no more."""
+    opened = await desk.study(study)
+    await opened.write(Study.retire, given.ids)
+    return await _retired(opened)
+
+
+@router.post("/arms/restore")
+async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
+    """Take retired arms back in."""
+    opened = await desk.study(study)
+    await opened.write(Study.restore, given.ids)
+    return await _retired(opened)
+
+
+async def _retired(opened: AsyncStudy) -> shapes.Retired:
+    every = await opened.read(Study.arms)
+    return shapes.Retired(arms=len(every), retired=sum(arm.retired for arm in every))

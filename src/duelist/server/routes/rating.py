@@ -1,0 +1,196 @@
+"""What raters do: ask, vote, undo, release, see how far they have come, load the files they are shown."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from duelist.server import shapes
+from duelist.server.access import Answerer, Anybody, Caller, DeskHere
+from duelist.server.content import find_file, media_type
+from duelist.server.desk import Desk
+from duelist.server.documented import IN_STUDY
+from duelist.server.readings import vote_shown
+from duelist.server.refusals import Refused
+from duelist.study import Outcome, Study, StudyDuel, Vote
+from duelist.study.plain import plain
+
+router = APIRouter(prefix="/studies/{study}", tags=["raters"], responses=IN_STUDY)
+_SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_TOLD_ALL = ("kind", "chosen_by", "chance", "swapped", "layer", "share")
+
+
+@router.get("/me")
+async def me(
+    study: shapes.StudyId,
+    caller: Answerer,
+    desk: DeskHere,
+    rater: Annotated[shapes.Name | None, Query()] = None,
+) -> shapes.Me:
+    """How far a rater has come, and what they are asked."""
+    who = caller.rater(rater)
+    opened = await desk.study(study)
+    own = await opened.read(Study.mine, who)
+    said = await opened.read(Study.rater, who)
+    state = (await opened.read(_state)).value
+    settings = opened.study.settings
+    return shapes.Me(
+        rater=who,
+        study=study,
+        study_name=opened.study.name,
+        state=state,
+        question=settings.question,
+        guidelines=settings.guidelines,
+        criteria=list(settings.criteria),
+        answers=[Outcome.FIRST.value, Outcome.SECOND.value, *(answer.value for answer in settings.answers)],
+        ask_reason=settings.ask_reason,
+        votes=own.votes,
+        most_votes=settings.most_votes_per_rater,
+        blocked=said.blocked,
+        last=[shapes.LastVote(duel=duel, outcome=outcome.value) for duel, outcome in own.last],
+    )
+
+
+def _state(study: Study) -> Any:
+    return study.state
+
+
+@router.post("/ask")
+async def ask(study: shapes.StudyId, given: shapes.AskFor, caller: Answerer, desk: DeskHere) -> shapes.Duel:
+    """A duel: the same until it is answered, released, or its time is over."""
+    opened = await desk.study(study)
+    duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.besides)
+    return shapes.Duel.model_validate(_shown(duel, desk, opened.study, caller))
+
+
+@router.post("/votes")
+async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk: DeskHere) -> shapes.Votes:
+    """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
+    rater = caller.rater(given.rater)
+    opened = await desk.study(study)
+    more: dict[str, Any] = {
+        "revise": given.revise,
+        "source": given.source,
+        "response_seconds": given.response_seconds,
+        "reason": given.reason or None,
+    }
+    if (given.outcome is None) == (given.outcomes is None):
+        raise Refused(
+            422,
+            "invalid_input",
+            "a vote has an `outcome`, or `outcomes` by criterion",
+            "give one of the two",
+            "outcome",
+        )
+    if given.outcomes is not None:
+        votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)
+    else:
+        votes = [await opened.tell(given.duel, given.outcome or "", rater, criterion=given.criterion, **more)]
+    return _votes(votes, caller)
+
+
+@router.post("/undo")
+async def undo(study: shapes.StudyId, given: shapes.Undone, caller: Answerer, desk: DeskHere) -> shapes.Votes:
+    """Take an answer back."""
+    opened = await desk.study(study)
+    return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
+
+
+@router.post("/release", status_code=204)
+async def release(study: shapes.StudyId, given: shapes.Released, caller: Answerer, desk: DeskHere) -> None:
+    """Give a duel back without an answer."""
+    opened = await desk.study(study)
+    await opened.write(Study.release, given.duel, caller.rater(given.rater))
+
+
+@router.get(
+    "/media/{key:path}",
+    response_class=Response,
+    responses={
+        200: {"content": {"*/*": {}}, "description": "The file."},
+        206: {"content": {"*/*": {}}, "description": "The part of it that was asked for."},
+        416: {"description": "There is no such part.", "model": shapes.Errors},
+    },
+)
+async def media(
+    study: shapes.StudyId,
+    key: Annotated[str, Path(max_length=1000)],
+    request: Request,
+    caller: Anybody,
+    desk: DeskHere,
+) -> Response:
+    """A file that raters are shown. It is never a page of ours: no script in it runs."""
+    kind = media_type(key)
+    if kind is None:
+        raise Refused(404, "not_found", f"there is no file {key!r}", "files are named as arms name them")
+    found = find_file(desk.options.media, key)
+    if found is not None:
+        body = await asyncio.to_thread(found.read_bytes)
+    else:
+        opened = await desk.study(study)
+        body = (await opened.read(Study.media, key)).body
+    return _part(body, kind, request.headers.get("range"))
+
+
+def _part(body: bytes, kind: str, wanted: str | None) -> Response:
+    """The file, or the one part of it that a player asks for."""
+    headers = {
+        "Content-Security-Policy": _SANDBOX,
+        "Cache-Control": "private, max-age=86400",
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": "inline",
+    }
+    span = _span(wanted, len(body))
+    if span is None:
+        return Response(body, media_type=kind, headers=headers)
+    first, last = span
+    if first >= len(body) or first > last:
+        raise Refused(
+            416, "invalid_input", "there is no such part of the file", "ask for a part of it",
+            headers={"Content-Range": f"bytes */{len(body)}"},
+        )  # fmt: skip
+    headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
+    return Response(body[first : last + 1], 206, headers, kind)
+
+
+def _span(wanted: str | None, size: int) -> tuple[int, int] | None:
+    """The first and last byte of `bytes=first-last`; None where there is nothing of the kind, and the whole is sent."""
+    unit, equals, spoken = (wanted or "").partition("=")
+    first, dash, last = spoken.partition("-")
+    if unit != "bytes" or not equals or not dash or not all(part == "" or _is_number(part) for part in (first, last)):
+        return None
+    if first:
+        return int(first), min(int(last), size - 1) if last else size - 1
+    return (max(size - int(last), 0), size - 1) if last else None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16
+
+
+def _shown(duel: StudyDuel, desk: Desk, study: Study, caller: Caller) -> dict[str, Any]:
+    show = desk.shower(study)
+    body: dict[str, Any] = {
+        "id": duel.id,
+        "context": duel.context,
+        "prompt": None if duel.prompt is None else show.blocks(duel.prompt),
+        "rater": duel.rater,
+        "asked_at": duel.asked_at,
+        "deadline": duel.deadline,
+    }
+    for side, arm in (("first", duel.first), ("second", duel.second)):
+        content = {"content": show.arm(arm.payload, arm.id)}
+        body[side] = {**plain(arm), **content} if caller.sees_everything else content
+    if caller.sees_everything:
+        body |= {name: plain(getattr(duel, name)) for name in _TOLD_ALL} | {"prompt_payload": duel.prompt}
+    return body
+
+
+def _votes(votes: list[Vote], caller: Caller) -> shapes.Votes:
+    shown = [vote_shown(vote) for vote in votes]
+    if not caller.sees_everything:
+        kept = ("sequence", "duel", "outcome", "late", "revises", "criterion")
+        shown = [{name: vote[name] for name in kept} for vote in shown]
+    return shapes.Votes.model_validate({"votes": shown})

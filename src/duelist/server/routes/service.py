@@ -1,0 +1,63 @@
+"""The server itself: whether it is well, its numbers, and its pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, FastAPI, Response
+from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi.staticfiles import StaticFiles
+
+from duelist import __version__
+from duelist.server import shapes
+from duelist.server.access import DeskHere, LookerAtAll
+from duelist.server.documented import SHAPE, refusing
+from duelist.server.refusals import Refused
+
+PAGES: Final = Path(__file__).parents[1] / "pages"
+router = APIRouter(tags=["server"])
+numbers = APIRouter(tags=["server"])
+
+
+@router.get("/health", responses=refusing() | SHAPE)
+async def health(desk: DeskHere) -> shapes.Health:
+    """Whether the server and its storage answer."""
+    if desk.stopping.is_set():
+        raise Refused(503, "stopping", "the server is stopping", "ask another one")
+    await asyncio.to_thread(desk.storage.find_study, "")
+    return shapes.Health(status="ok", version=__version__)
+
+
+@numbers.get("/metrics", response_class=PlainTextResponse, responses=refusing(401, 403))
+async def metrics(desk: DeskHere, caller: LookerAtAll) -> Response:
+    """What Prometheus reads."""
+    body = await asyncio.to_thread(desk.counting.text)
+    return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_PAGES: Final = {
+    "/": "index.html",
+    "/signin": "signin.html",
+    "/new": "new.html",
+    "/study/{study}": "study.html",
+    "/rate/{study}": "rate.html",
+}
+
+
+def add_pages(app: FastAPI) -> None:
+    """The pages, and what they load: files of the package, the same for everybody."""
+    for path, name in _PAGES.items():
+        app.add_api_route(path, _page(name), methods=["GET"], include_in_schema=False, response_class=FileResponse)
+    app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
+
+
+def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
+    async def page() -> FileResponse:
+        if not (PAGES / name).is_file():
+            raise Refused(404, "not_found", f"the page {name} is not installed", "install duelist whole")
+        return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
+
+    return page

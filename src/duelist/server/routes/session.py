@@ -1,0 +1,101 @@
+"""Signing in and out, and registering."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response, Security
+from fastapi.security import HTTPAuthorizationCredentials
+
+from duelist.server import shapes
+from duelist.server.access import (
+    BEARER,
+    OWNER_COOKIE,
+    RATER_COOKIE,
+    Caller,
+    DeskHere,
+    address_of,
+    caller_of,
+    csrf_of,
+    hold_back,
+    set_cookie,
+    too_many,
+    unknown_token,
+)
+from duelist.server.desk import Desk
+from duelist.server.documented import IN_STUDY, PUBLIC, SIGNED_IN
+from duelist.server.refusals import Refused
+from duelist.study import Study
+from duelist.study.access import Scope, create_token, list_tokens
+
+router = APIRouter(tags=["sessions"])
+OfStudy = Annotated[int | None, Query(ge=1, le=shapes.LARGEST, description="For a rater's cookie: of which study.")]
+
+
+@router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
+async def sign_in(given: shapes.SignIn, request: Request, response: Response, desk: DeskHere) -> shapes.Session:
+    """Exchange a token for a cookie."""
+    address = address_of(request)
+    if desk.failed_signing_in.is_empty(address):
+        raise too_many(6.0)
+    token = await desk.token(given.token)
+    if token is None:
+        desk.failed_signing_in.wait(address)
+        raise unknown_token()
+    set_cookie(response, token, given.token, desk.options.is_https)
+    return await _session(desk, Caller(token, given.token, True))
+
+
+@router.get("/session", responses=SIGNED_IN)
+async def who_am_i(
+    request: Request,
+    desk: DeskHere,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+    study: OfStudy = None,
+) -> shapes.Session:
+    """Who is signed in, and what to send with what changes something."""
+    return await _session(desk, await caller_of(request, desk, bearer, study))
+
+
+@router.delete("/session", status_code=204, responses=PUBLIC)
+async def sign_out(response: Response, desk: DeskHere, study: OfStudy = None) -> None:
+    """Forget the cookie: the owner's, or a rater's of one study."""
+    name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
+    response.delete_cookie(name, path="/", secure=desk.options.is_https, httponly=True, samesite="strict")
+
+
+def _first(request: Request, desk: DeskHere) -> None:
+    hold_back(desk.registering, address_of(request))
+
+
+@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_first)])
+async def register(
+    study: shapes.StudyId, given: shapes.Register, request: Request, response: Response, desk: DeskHere
+) -> shapes.Session:
+    """Become a rater of a study whose owner lets anybody in."""
+    opened = await desk.study(study)
+    if not opened.study.settings.open_registration:
+        raise Refused(403, "not_allowed", "this study is not open to everybody", "ask its owner for a link of your own")
+    name = given.name or f"rater {secrets.token_hex(4)}"
+    taken = await opened.read(Study.knows_rater, name)
+    tokens = await asyncio.to_thread(list_tokens, desk.storage, study)
+    if taken or any(token.rater == name for token in tokens):
+        raise Refused(409, "name_taken", f"there is a rater {name!r} already", "choose another name", "name")
+    made = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, name, "registered")
+    set_cookie(response, made.token, made.secret, desk.options.is_https)
+    return await _session(desk, Caller(made.token, made.secret, True))
+
+
+async def _session(desk: Desk, caller: Caller) -> shapes.Session:
+    token = caller.token
+    name = None if token.study is None else (await desk.study(token.study)).study.name
+    return shapes.Session(
+        scope=token.scope.value,
+        study=token.study,
+        study_name=name,
+        rater=token.rater,
+        csrf=csrf_of(caller.secret),
+        expires_at=token.expires_at,
+    )

@@ -1,0 +1,221 @@
+"""Studies: list, make, change, delete; archives, copies, backups; what can be chosen; what has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import FileResponse, StreamingResponse
+
+from duelist.errors import InvalidInput
+from duelist.server import shapes
+from duelist.server.access import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
+from duelist.server.desk import Desk
+from duelist.server.documented import IN_STUDY, SIGNED_IN, Responses, refusing
+from duelist.server.events import MOST, Changes
+from duelist.server.files import lasting_folder, sent, uploaded
+from duelist.server.refusals import Refused
+from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
+from duelist.study.archive import read_manifest
+from duelist.study.draft import KINDS_OF_FEATURES
+from duelist.study.formats import FORMATS
+from duelist.study.plain import plain
+
+router = APIRouter(tags=["studies"])
+_FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
+
+
+def check_policy(policy: str | None) -> None:
+    """Refuse policies that are not installed: to name a module is to run it."""
+    if policy is not None and policy.partition(":")[0] not in policy_names():
+        raise InvalidInput(f"policy is {policy!r}; choose one of {', '.join(policy_names())}")
+
+
+async def summary(desk: Desk, study_id: int, request: Request) -> shapes.Study:
+    """A study as it is shown."""
+    rows = {row.id: row for row in await asyncio.to_thread(desk.storage.list_studies)}
+    if study_id not in rows:
+        await desk.forget(study_id)
+        await desk.study(study_id)  # says that it is not there
+    return _shown(rows[study_id], desk, request)
+
+
+def _shown(row: Any, desk: Desk, request: Request) -> shapes.Study:
+    return shapes.Study(
+        id=row.id,
+        name=row.name,
+        state=row.state.value,
+        created_at=datetime.fromtimestamp(row.created_at / 1e6, UTC),
+        arms=row.counters.n_arms,
+        duels=row.counters.n_duels,
+        votes=row.counters.n_votes,
+        settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "made_features")},
+        rate_url=desk.options.link(f"/rate/{row.id}", str(request.base_url)),
+    )
+
+
+@router.get("/studies", responses=SIGNED_IN)
+async def studies(
+    request: Request,
+    desk: DeskHere,
+    caller: Annotated[Caller, Depends(may(ADMIN, READER, anywhere=True))],
+    put_away: Annotated[bool, Query(description="Those that were put away, too.")] = False,
+) -> shapes.Studies:
+    """The studies that the token may see, oldest first."""
+    rows = await asyncio.to_thread(desk.storage.list_studies)
+    own = caller.token.study
+    shown = [row for row in rows if (own is None or row.id == own) and (put_away or row.state != "archived")]
+    return shapes.Studies(studies=[_shown(row, desk, request) for row in shown])
+
+
+@router.post("/studies", status_code=201, responses=refusing(401, 403, 409, 422))
+async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, caller: OwnerOfAll) -> shapes.Study:
+    """Make a study."""
+    check_policy(given.policy)
+    settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
+    other_goal = settings.pop("goal", None)
+    goal = given.goal or other_goal
+
+    def make() -> int:
+        return create_study(given.name, desk.storage, given.policy, given.load_if_exists, goal, **settings).id
+
+    return await summary(desk, await asyncio.to_thread(make), request)
+
+
+@router.get("/studies/{study}", responses=IN_STUDY)
+async def read(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Looker) -> shapes.Study:
+    """A study."""
+    return await summary(desk, study, request)
+
+
+@router.patch("/studies/{study}", responses=IN_STUDY)
+async def change(
+    study: shapes.StudyId, given: shapes.ChangedStudy, request: Request, desk: DeskHere, caller: Owner
+) -> shapes.Study:
+    """Change a study's settings, its name, its state: in this order."""
+    opened = await desk.study(study)
+    if given.settings is not None:
+        changes = given.settings.model_dump(exclude_unset=True)
+        await opened.write(lambda known: known.change(**changes))
+    if given.name is not None:
+        await opened.write(Study.rename, given.name)
+    if given.state is not None:
+        verb = {"open": Study.open, "paused": Study.pause, "closed": Study.end, "archived": Study.put_away}
+        await opened.write(verb[given.state])
+    return await summary(desk, study, request)
+
+
+@router.delete("/studies/{study}", status_code=204, responses=IN_STUDY)
+async def delete(
+    study: shapes.StudyId,
+    desk: DeskHere,
+    caller: OwnerOfAll,
+    confirm: Annotated[str, Query(description="The name of the study, since there is no way back.")] = "",
+) -> None:
+    """Delete a study with everything in it."""
+    opened = await desk.study(study)
+    name = opened.study.name
+    if confirm != name:
+        raise Refused(409, "confirm", "this deletes the study and all its votes", f"send confirm={name!r}", "confirm")
+    await asyncio.to_thread(delete_study, name, desk.storage)
+    await desk.forget(study)
+
+
+@router.post("/studies/restore", status_code=201, responses=refusing(401, 403, 409, 422))
+async def restore(
+    request: Request, desk: DeskHere, caller: OwnerOfAll, name: Annotated[shapes.Name | None, Query()] = None
+) -> shapes.Study:
+    """Make a study from an archive: the body of the request."""
+    async with uploaded(request, "study.duelist") as path:
+        manifest = await asyncio.to_thread(read_manifest, path)
+        check_policy(manifest.settings.policy)
+        made = await desk.errands.do("restore", None, {"path": str(path), "name": name})
+    return await summary(desk, made, request)
+
+
+@router.post("/studies/{study}/copy", status_code=201, responses=IN_STUDY)
+async def copy(
+    study: shapes.StudyId, given: shapes.CopiedStudy, request: Request, desk: DeskHere, caller: OwnerOfAll
+) -> shapes.Study:
+    """Copy a study as it is at this moment."""
+    await desk.study(study)
+    return await summary(desk, await desk.errands.do("copy", study, {"name": given.name}), request)
+
+
+@router.get("/studies/{study}/archive", response_class=FileResponse, responses=IN_STUDY | _FILE)
+async def archive(study: shapes.StudyId, desk: DeskHere, caller: Owner) -> FileResponse:
+    """Everything of a study in one file."""
+    opened = await desk.study(study)
+    where = await lasting_folder()
+    return await _written(desk, "archive", study, where / "study.duelist", f"{opened.study.name}.duelist")
+
+
+@router.get("/backup", response_class=FileResponse, responses=refusing(401, 403) | _FILE)
+async def backup(desk: DeskHere, caller: OwnerOfAll) -> FileResponse:
+    """All studies in one SQLite file."""
+    where = await lasting_folder()
+    return await _written(desk, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
+
+
+async def _written(desk: Desk, task: str, study: int | None, path: Path, name: str) -> FileResponse:
+    try:
+        await desk.errands.do(task, study, {"path": str(path)})
+    except BaseException:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise
+    return sent(path, name, "application/octet-stream")
+
+
+@router.get("/choices", responses=SIGNED_IN)
+async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, anywhere=True))]) -> dict[str, Any]:
+    """What can be chosen: goals with advice, policies, formats, kinds of features, and the settings a study begins with."""
+    defaults = plain(StudySettings(policy=""))
+    kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "made_features")]
+    return {
+        "goals": [plain(goal) for goal in GOALS.values()],
+        "policies": policy_names(),
+        "formats": [{"name": f.name, "summary": f.summary, "read": f.read is not None} for f in FORMATS.values()],
+        "features": [
+            plain(kind) | {"available": kind.available, "missing": kind.missing} for kind in KINDS_OF_FEATURES
+        ],
+        "settings": {name: defaults[name] for name in kept},
+    }
+
+
+@router.get(
+    "/studies/{study}/events",
+    response_class=StreamingResponse,
+    responses=IN_STUDY
+    | {200: {"content": {"text/event-stream": {}}, "description": "An event whenever something changes."}},
+)
+async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> StreamingResponse:
+    """What changes, as it changes; server-sent events."""
+    changes = await desk.changes(study)
+    if len(changes) >= MOST:
+        raise Refused(
+            429,
+            "too_many_requests",
+            "too many listen to this study",
+            "close a dashboard",
+            headers={"Retry-After": "30"},
+        )
+    return StreamingResponse(
+        _told(desk, changes),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _told(desk: Desk, changes: Changes) -> AsyncIterator[str]:
+    desk.counting.listening.inc()
+    try:
+        async for event in changes.listen(desk.stopping):
+            yield event
+    finally:
+        desk.counting.listening.dec()

@@ -1,0 +1,319 @@
+"""A draft: a file understood as arms, to be looked at, and then made into a study or added to one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.errors import DuelistError, InvalidInput
+from duelist.study.draft._files import Sheet, read_sheet
+from duelist.study.draft._roles import Column, columns_of
+from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted
+from duelist.study.formats import context_id
+from duelist.study.formats.fields import as_number
+from duelist.study.formats.files import Row
+from duelist.study.opening import create_study, delete_study
+from duelist.study.storage import Storage
+from duelist.study.study import Study
+
+SHOWN: Final = 20
+MANY: Final = 200
+"""More arms than this are better told apart by something than each learned by itself."""
+MEDIA_TYPES: Final = {
+    "image": (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg"),
+    "audio": (".mp3", ".wav", ".ogg", ".oga", ".opus", ".m4a", ".flac"),
+    "video": (".mp4", ".m4v", ".webm", ".ogv", ".mov"),
+}
+_LONGEST_NAME: Final = 60
+_PLAN: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftArm:
+    """An arm of a draft; `media` is the file that it is, to be kept with the study."""
+
+    id: str
+    payload: Any
+    context: str | None
+    text: str
+    media: Path | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What files were understood as. `plan` has every choice that was made, guessed or said."""
+
+    kind: str
+    arms: list[DraftArm]
+    prompts: dict[str, Any]
+    columns: list[Column]
+    numbers: dict[str, list[float]]
+    given: NDArray[np.float64] | None
+    plan: dict[str, Any]
+    encoding: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def preview(self) -> dict[str, Any]:
+        """What there is to see before anything is made; plain data."""
+        return {
+            "kind": self.kind,
+            "rows": len(self.arms),
+            "encoding": self.encoding,
+            "columns": [
+                {"name": c.name, "role": c.role, "numeric": c.numeric, "examples": c.examples} for c in self.columns
+            ],
+            "arms": [{"id": arm.id, "payload": arm.payload, "context": arm.context} for arm in self.arms[:SHOWN]],
+            "contexts": len({arm.context for arm in self.arms} - {None}),
+            "features": self._choices(),
+            "plan": self.plan,
+            "notes": self.notes,
+        }
+
+    def _choices(self) -> list[dict[str, Any]]:
+        usable = {"own": True, "columns": bool(self.numbers), "given": self.given is not None}
+        texts = any(arm.text.strip() for arm in self.arms)
+        choices = [
+            {
+                "kind": each.kind,
+                "advice": each.when,
+                "available": each.available and usable.get(each.kind, texts),
+                "missing": each.missing,
+                "chosen": each.kind == self.plan["features"]["kind"],
+            }
+            for each in KINDS_OF_FEATURES
+        ]
+        if self.given is not None:
+            advice = "The file has features: a list of numbers for each arm."
+            chosen = self.plan["features"]["kind"] == "given"
+            choices.insert(0, {"kind": "given", "advice": advice, "available": True, "missing": None, "chosen": chosen})
+        return choices
+
+    # -- making --------------------------------------------------------------------------
+
+    def create(self, name: str | None = None, storage: str | Storage | None = None) -> Study:
+        """The study with its arms: all of it, or, after an error, nothing."""
+        chosen = name or self.plan.get("name")
+        if not chosen:
+            raise InvalidInput("name is missing; give the study one")
+        recipe = self._recipe()
+        settings = {**self.plan.get("settings", {}), "made_features": recipe}
+        study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
+        try:
+            self._add(study, recipe)
+        except BaseException:
+            delete_study(study.name, study._storage)
+            raise
+        return study
+
+    def add_to(self, study: Study) -> int:
+        """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
+        recipe = study.settings.made_features or self._recipe()
+        return self._add(study, recipe)
+
+    def _recipe(self) -> Recipe:
+        wanted = self.plan["features"]
+        if wanted["kind"] == "given":
+            return {"kind": "given"}
+        chosen = {name: value for name, value in wanted.items() if name in ("columns", "size") and value is not None}
+        return fitted(wanted["kind"], self._texts(), self._matrix(wanted.get("columns") or ()), **chosen)
+
+    def _add(self, study: Study, recipe: Recipe) -> int:
+        if recipe["kind"] == "given":
+            vectors: Any = self.given
+            if vectors is None:
+                raise InvalidInput(
+                    "the arms of this study have features, and the file has none; add a list `features` to each arm"
+                )
+        else:
+            vectors = applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
+        payloads = [arm.payload for arm in self.arms]
+        files = [(k, arm.media) for k, arm in enumerate(self.arms) if arm.media is not None]
+        for k, path in files:
+            (key,) = study.put_media([(path.name, "", path.read_bytes())])
+            payloads[k] = {**payloads[k], media_kind(path.name) or "image": key}
+        return study.add_arms(
+            [arm.id for arm in self.arms], vectors, payloads, [arm.context for arm in self.arms], self.prompts or None
+        )
+
+    def _texts(self) -> list[str]:
+        return [arm.text for arm in self.arms]
+
+    def _matrix(self, columns: Sequence[str]) -> NDArray[np.float64] | None:
+        if not columns:
+            return None
+        missing = next((name for name in columns if name not in self.numbers), None)
+        if missing is not None:
+            there = ", ".join(self.numbers) or "none"
+            raise InvalidInput(f"features.columns has {missing!r}; the columns of numbers are: {there}")
+        return np.column_stack([self.numbers[name] for name in columns])
+
+
+def media_kind(name: str) -> str | None:
+    """Image, audio or video, by the end of a name; None for anything else."""
+    suffix = Path(name).suffix.lower()
+    return next((kind for kind, endings in MEDIA_TYPES.items() if suffix in endings), None)
+
+
+def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = None) -> Draft:
+    """Understand files as arms: one table, or JSON; any number of images, sounds or films; or a table and the files it names."""
+    given = dict(plan or {})
+    unknown = next((name for name in given if name not in _PLAN), None)
+    if unknown is not None:
+        raise InvalidInput(f"a plan has no {unknown!r}; it has {', '.join(_PLAN)}")
+    files = [Path(path) for path in paths]
+    media = {path.name: path for path in files if media_kind(path.name)}
+    tables = [path for path in files if not media_kind(path.name)]
+    if len(tables) > 1:
+        raise InvalidInput(f"there are {len(tables)} tables, {tables[0].name} and {tables[1].name}; give one at a time")
+    try:
+        return _of_table(tables[0], media, given) if tables else _of_media(media, given)
+    except DuelistError as error:
+        # A file that came over the net lies in a folder that nobody outside has heard of.
+        shown = str(error)
+        for path in files:
+            shown = shown.replace(str(path), path.name)
+        raise type(error)(shown) from error
+
+
+def _of_media(media: Mapping[str, Path], plan: dict[str, Any]) -> Draft:
+    if not media:
+        raise InvalidInput("there are no files; give a table of arms, or images")
+    arms = [DraftArm(name, {}, None, "", path) for name, path in sorted(media.items())]
+    shown = [DraftArm(arm.id, {media_kind(arm.id) or "image": arm.id}, None, "", arm.media) for arm in arms]
+    chosen = {**plan, "features": {"kind": "own", **(plan.get("features") or {})}}
+    return Draft("media", shown, {}, [], {}, None, chosen, notes=_advice(len(arms), "own"))
+
+
+def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Draft:
+    sheet = read_sheet(path, plan.get("encoding"))
+    if not sheet.rows:
+        raise InvalidInput(f"{path} has no arms; give one a line")
+    wanted = dict(plan.get("features") or {})
+    said = plan.get("columns") or {}
+    columns = columns_of(sheet, said, tuple(wanted.get("columns") or ()))
+    roles = {column.role: column.name for column in columns if column.role in ("id", "payload", "context", "prompt")}
+    numbers = {
+        column.name: [as_number(row, row.fields.get(column.name)) or 0.0 for row in sheet.rows]
+        for column in columns
+        if column.numeric and column.name not in roles.values()
+    }
+    given = _given(sheet)
+    notes = list(sheet.notes)
+    contexts, prompts = _contexts(sheet.rows, roles)
+    ids = _ids(sheet.rows, roles, contexts, notes)
+    arms = [
+        _arm(row, name, context, roles, media) for row, name, context in zip(sheet.rows, ids, contexts, strict=True)
+    ]
+    kind = wanted.get("kind") or _best_kind(arms, numbers, given)
+    if kind == "columns" and not wanted.get("columns"):
+        wanted["columns"] = list(numbers)
+    features = {**wanted, "kind": kind}
+    columns = [
+        Column(c.name, "feature", c.numeric, c.examples)
+        if kind == "columns" and c.name in (wanted.get("columns") or ())
+        else c
+        for c in columns
+    ]
+    understood = {
+        **plan,
+        "columns": {role: roles.get(role) for role in ("id", "payload", "context", "prompt")},
+        "features": features,
+    }
+    return Draft(
+        "table", arms, prompts, columns, numbers, given, understood, sheet.encoding, notes + _advice(len(arms), kind)
+    )
+
+
+def _given(sheet: Sheet) -> NDArray[np.float64] | None:
+    """Features that the file has: a list of numbers for each arm."""
+    lists = [row.fields.get("features") for row in sheet.rows]
+    if not all(isinstance(each, list) and each for each in lists):
+        return None
+    try:
+        found = np.array(lists, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return found if found.ndim == 2 else None
+
+
+def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
+    """The group of each arm, and what the groups are; prompts make groups where several arms share one."""
+    prompts = [row.fields.get(roles["prompt"]) if "prompt" in roles else None for row in rows]
+    named = [_name(row.fields.get(roles["context"])) if "context" in roles else None for row in rows]
+    if "context" not in roles:
+        if not any(count > 1 for count in Counter(map(str, prompts)).values()) or prompts[0] in (None, ""):
+            return [None] * len(rows), {}
+        named = [None if prompt in (None, "") else _named(prompt) for prompt in prompts]
+    texts: dict[str, Any] = {}
+    for row, context, prompt in zip(rows, named, prompts, strict=True):
+        if context is not None and prompt not in (None, "") and texts.setdefault(context, prompt) != prompt:
+            raise InvalidInput(
+                f"{row.where}: context {context!r} has another prompt further up; give a context one prompt"
+            )
+    return named, texts
+
+
+def _named(prompt: Any) -> str:
+    """A name for a context: its prompt, or, where that is long, one made from it; the same in every file."""
+    short = isinstance(prompt, str) and len(prompt) <= _LONGEST_NAME and "\n" not in prompt
+    return prompt if short else context_id(prompt)
+
+
+def _ids(rows: Sequence[Row], roles: Mapping[str, str], contexts: Sequence[str | None], notes: list[str]) -> list[str]:
+    """The id of each arm: that of the file, told apart by its context or its line where it is not the only one."""
+    if "id" not in roles:
+        notes.append("No column names the arms; they are numbered.")
+        return [str(k) for k in range(1, len(rows) + 1)]
+    ids = [_name(row.fields.get(roles["id"])) or str(k) for k, row in enumerate(rows, start=1)]
+    if len(set(ids)) < len(ids) and any(contexts):
+        notes.append(f"The column {roles['id']!r} names several arms alike; the context is added to their ids.")
+        ids = [
+            f"{name} / {context}" if context is not None else name for name, context in zip(ids, contexts, strict=True)
+        ]
+    counts = Counter(ids)
+    if len(counts) < len(ids):
+        twice = next(name for name, count in counts.items() if count > 1)
+        notes.append(f"{twice!r} is there {counts[twice]} times; such arms are told apart by their line.")
+        ids = [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(ids, start=1)]
+    return ids
+
+
+def _name(value: Any) -> str | None:
+    return None if value in (None, "") else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _arm(row: Row, name: str, context: str | None, roles: Mapping[str, str], media: Mapping[str, Path]) -> DraftArm:
+    payload = row.fields.get(roles["payload"]) if "payload" in roles else None
+    file = media.get(Path(payload).name) if isinstance(payload, str) and len(payload) < 1000 else None
+    if file is not None:
+        return DraftArm(name, {media_kind(file.name) or "image": file.name}, context, "", file)
+    text = payload if isinstance(payload, str) else "" if payload is None else json.dumps(payload, ensure_ascii=False)
+    return DraftArm(name, payload, context, text or name)
+
+
+def _best_kind(arms: Sequence[DraftArm], numbers: Mapping[str, Any], given: Any) -> str:
+    if given is not None:
+        return "given"
+    if len(arms) <= MANY:
+        return "own"
+    if (
+        any(arm.text.strip() and arm.text != arm.id for arm in arms)
+        and next(k for k in KINDS_OF_FEATURES if k.kind == "hashed").available
+    ):
+        return "hashed"
+    return "columns" if numbers else "own"
+
+
+def _advice(count: int, kind: str) -> list[str]:
+    if kind == "own" and count > MANY:
+        return [
+            f"{count} arms, each learned by itself, need very many votes; features made from texts or numbers need fewer."
+        ]
+    return []

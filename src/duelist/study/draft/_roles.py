@@ -1,0 +1,111 @@
+"""What columns mean, guessed by their names and by what is in them; whoever knows better says so in the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from duelist.errors import InvalidInput
+from duelist.study.draft._files import Sheet, texts_of
+from duelist.study.formats.fields import as_number
+
+ROLES: Final = ("id", "payload", "context", "prompt")
+_NAMES: Final = {
+    "id": ("id", "arm", "key", "name", "model", "item", "arm_id", "item_id", "identifier", "slug", "label"),
+    "payload": (
+        "payload", "text", "answer", "response", "content", "caption", "output", "completion", "image", "picture", "photo",
+        "audio", "video", "file", "filename", "path", "body", "headline", "title", "slogan", "sentence", "result",
+    ),
+    "prompt": ("prompt", "question", "instruction", "query", "task", "input"),
+    "context": ("context", "group", "topic", "prompt_id", "question_id", "category"),
+}  # fmt: skip
+"""Names that say what a column is, the surest first."""
+_LONGEST_ID: Final = 200
+_EXAMPLES: Final = 3
+_SHOWN: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a file: what it is taken for, and some of what is in it."""
+
+    name: str
+    role: str
+    numeric: bool
+    examples: list[str]
+
+
+def columns_of(sheet: Sheet, said: Mapping[str, str | None], features: tuple[str, ...]) -> list[Column]:
+    """The columns with their roles; `said` goes before what is guessed, and None says that there is none."""
+    for role, name in said.items():
+        if role not in ROLES:
+            raise InvalidInput(f"columns has {role!r}; it says which column is {', '.join(ROLES)}")
+        if name is not None and name not in sheet.columns:
+            raise InvalidInput(f"columns.{role} is {name!r}; the columns are {', '.join(sheet.columns)}")
+    numeric = {name: _is_numeric(sheet, name) for name in sheet.columns}
+    roles = _roles(sheet, said, numeric)
+    found = {name: role for role, name in roles.items()}
+    return [
+        Column(
+            name,
+            "feature" if name in features else found.get(name, "other"),
+            numeric[name],
+            [_short(value) for value in texts_of(sheet.rows[:_EXAMPLES], name)],
+        )
+        for name in sheet.columns
+    ]
+
+
+def _roles(sheet: Sheet, said: Mapping[str, str | None], numeric: Mapping[str, bool]) -> dict[str, str]:
+    roles = {role: name for role, name in said.items() if name is not None}
+    free = [name for name in sheet.columns if name not in roles.values() and name != "features"]
+    by_name = {name: name.strip().casefold().replace(" ", "_").replace("-", "_") for name in free}
+    for role in ("id", "payload", "prompt", "context"):
+        if role in said:
+            continue
+        named = (name for word in _NAMES[role] for name in free if by_name[name] == word)
+        chosen = next((name for name in named if _may_be(role, sheet, name)), None)
+        if chosen is not None:
+            roles[role] = chosen
+            free.remove(chosen)
+    if "payload" not in said and "payload" not in roles:
+        longest = _longest_text(sheet, [name for name in free if not numeric[name]])
+        if longest is not None:
+            roles["payload"] = longest
+            free.remove(longest)
+    if "id" not in said and "id" not in roles:
+        unique = next(
+            (name for name in free if not numeric[name] and _may_be("id", sheet, name) and _is_unique(sheet, name)),
+            None,
+        )
+        if unique is not None:
+            roles["id"] = unique
+    return roles
+
+
+def _may_be(role: str, sheet: Sheet, name: str) -> bool:
+    values = texts_of(sheet.rows, name)
+    if role == "id":
+        return all(value not in (None, "") and len(str(value)) <= _LONGEST_ID for value in values)
+    return any(value not in (None, "") for value in values)
+
+
+def _is_unique(sheet: Sheet, name: str) -> bool:
+    values = [str(value) for value in texts_of(sheet.rows, name)]
+    return len(set(values)) == len(values)
+
+
+def _longest_text(sheet: Sheet, names: list[str]) -> str | None:
+    lengths = {name: sum(len(str(value or "")) for value in texts_of(sheet.rows, name)) for name in names}
+    return max(lengths, key=lambda name: lengths[name], default=None)
+
+
+def _is_numeric(sheet: Sheet, name: str) -> bool:
+    filled = [(row, row.fields.get(name)) for row in sheet.rows]
+    return bool(filled) and all(value not in (None, "") and as_number(row, value) is not None for row, value in filled)
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else value if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

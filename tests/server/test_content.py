@@ -1,0 +1,79 @@
+"""What payloads become: blocks that a page can show and cannot run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duelist.server.content import Shower, find_file, media_type
+from duelist.server.limits import Buckets
+from duelist.server.refusals import in_http_words
+
+KEY = "0123456789abcdef0123456789abcdef.png"
+
+
+@pytest.fixture
+def show(tmp_path: Path) -> Shower:
+    (tmp_path / "media").mkdir()
+    (tmp_path / "media" / "cat & dog.png").write_bytes(b"")
+    (tmp_path / "outside.png").write_bytes(b"")
+    return Shower(7, "markdown", tmp_path / "media")
+
+
+@pytest.mark.parametrize(
+    ("payload", "blocks"),
+    [
+        ("<b>hi</b>", [{"type": "markdown", "text": "<b>hi</b>"}]),
+        ({"text": "plain"}, [{"type": "text", "text": "plain"}]),
+        ({"code": "x = 1", "language": "python"}, [{"type": "code", "text": "x = 1", "language": "python"}]),
+        ({"image": KEY, "alt": "a cat"}, [{"type": "image", "src": f"/api/v1/studies/7/media/{KEY}", "alt": "a cat"}]),
+        (KEY, [{"type": "image", "src": f"/api/v1/studies/7/media/{KEY}", "alt": ""}]),
+        ("cat & dog.png", [{"type": "image", "src": "/api/v1/studies/7/media/cat%20%26%20dog.png", "alt": ""}]),
+        ("../outside.png", [{"type": "markdown", "text": "../outside.png"}]),
+        ({"image": "https://elsewhere.org/x.png"}, [{"type": "link", "href": "https://elsewhere.org/x.png", "text": "https://elsewhere.org/x.png"}]),
+        ({"image": "javascript:alert(1)//.png"}, [{"type": "text", "text": "javascript:alert(1)//.png"}]),
+        ({"image": "data:text/html,x"}, [{"type": "text", "text": "data:text/html,x"}]),
+        ([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}],
+         [{"type": "message", "role": "user", "text": "Hi"}, {"type": "message", "role": "assistant", "text": "Ho"}]),
+        ({"other": 1}, [{"type": "code", "text": '{\n "other": 1\n}', "language": "json"}]),
+        (3.5, [{"type": "code", "text": "3.5", "language": "json"}]),
+        ([], [{"type": "code", "text": "[]", "language": "json"}]),
+    ],
+)  # fmt: skip
+def test_payloads_become_blocks(show: Shower, payload: Any, blocks: list[dict[str, Any]]) -> None:
+    assert show.blocks(payload) == blocks
+
+
+def test_an_arm_without_a_payload_is_its_id(show: Shower) -> None:
+    assert show.arm(None, "red") == [{"type": "text", "text": "red"}]
+
+
+def test_only_pictures_sounds_and_films_are_files() -> None:
+    for name in ("x.html", "x.js", "x.css", "x.pdf", "x", ".png/x", "x.png.html", "x.svgz"):
+        assert media_type(name) is None, name
+    assert media_type("X.PNG") == "image/png"
+
+
+def test_no_way_leads_out_of_the_folder(tmp_path: Path) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    (tmp_path / "out.png").write_bytes(b"")
+    (inside / "link.png").symlink_to(tmp_path / "out.png")
+    for name in ("../out.png", str(tmp_path / "out.png"), "link.png", "./../out.png", "x\x00.png", ""):
+        assert find_file(inside, name) is None, name
+
+
+def test_buckets_fill_again() -> None:
+    now = 0.0
+    buckets = Buckets(rate=2.0, burst=4.0, clock=lambda: now)
+    assert [buckets.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    assert buckets.wait("b") == 0
+    now = 1.0
+    assert [buckets.wait("a") for _ in range(3)] == [0, 0, 0.5]
+
+
+def test_errors_speak_of_requests_not_of_python() -> None:
+    said = "arm 'x' is not in this study; add it with `add_arms`"
+    assert in_http_words(said) == "arm 'x' is not in this study; an owner can add it"

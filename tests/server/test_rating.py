@@ -1,0 +1,164 @@
+"""What raters do, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.server.conftest import checked, opened, refused, token_of
+from tests.server.running import Running
+
+
+def ask(client: httpx.Client, study: str, **given: object) -> dict[str, object]:
+    return checked(client.post(f"{study}/ask", json=given))
+
+
+def test_a_rater_asks_and_tells_and_the_vote_is_in_the_log(ana: httpx.Client, study: str, storage: str) -> None:
+    duel = ask(ana, study)
+    told = checked(ana.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "second", "reason": "better"}))
+    (vote,) = opened(storage, study).votes()
+    assert (vote.rater, vote.outcome, vote.reason, vote.duel_id) == ("ana", "second", "better", duel["id"])
+    assert told == {
+        "votes": [
+            {"sequence": 1, "duel": duel["id"], "outcome": "second", "late": False, "revises": None, "criterion": None}
+        ]
+    }
+
+
+def test_what_a_rater_gets_does_not_say_what_is_what(ana: httpx.Client, study: str, admin: httpx.Client) -> None:
+    checked(admin.post(f"{study}/gold", json={"first": "a0", "second": "a1", "outcome": "first"}))
+    for _ in range(12):
+        duel = ask(ana, study)
+        assert set(duel) == {"id", "first", "second", "prompt", "context", "rater", "asked_at", "deadline"}
+        assert set(duel["first"]) == set(duel["second"]) == {"content"}
+        assert duel["first"]["content"][0]["text"].startswith("text ")
+        checked(ana.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "skip"}))
+    told = checked(admin.post(f"{study}/ask", json={"rater": "eve"}))
+    assert {"kind", "chosen_by", "chance"} <= set(told)
+    assert told["first"]["id"].startswith("a")
+
+
+def test_asked_again_it_is_the_same_and_besides_it_another(ana: httpx.Client, study: str) -> None:
+    first = ask(ana, study)
+    assert ask(ana, study) == first
+    second = ask(ana, study, besides=[first["id"]])
+    assert second["id"] != first["id"]
+    assert ask(ana, study, besides=[first["id"]]) == second
+    assert ask(ana, study) == first, "the older one comes first after a reload"
+    checked(ana.post(f"{study}/votes", json={"duel": first["id"], "outcome": "tie"}))
+    assert ask(ana, study) == second
+
+
+def test_a_vote_sent_twice_counts_once_and_another_needs_revise(ana: httpx.Client, study: str, storage: str) -> None:
+    duel = ask(ana, study)["id"]
+    body = {"duel": duel, "outcome": "first"}
+    assert checked(ana.post(f"{study}/votes", json=body)) == checked(ana.post(f"{study}/votes", json=body))
+    error = refused(ana.post(f"{study}/votes", json={**body, "outcome": "tie"}), 409, "vote_refused")
+    assert '"revise": true' in error["way_out"]
+    assert len(opened(storage, study)) == 1
+    checked(ana.post(f"{study}/votes", json={**body, "outcome": "tie", "revise": True}))
+    assert [vote.outcome for vote in opened(storage, study).votes()] == ["first", "tie"]
+
+
+def test_undo_and_release_give_the_duel_back(ana: httpx.Client, study: str, storage: str) -> None:
+    duel = ask(ana, study)["id"]
+    checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+    undone = checked(ana.post(f"{study}/undo", json={"duel": duel}))["votes"][0]
+    assert (undone["outcome"], undone["revises"]) == (None, 1)
+    assert ask(ana, study)["id"] == duel
+    checked(ana.post(f"{study}/release", json={"duel": duel}), 204)
+    checked(ana.post(f"{study}/release", json={"duel": duel}), 204)
+    assert opened(storage, study).pending() == []
+
+
+def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
+    study = make(question="Which is funnier?", guidelines="# Look\n*twice*", answers=["tie"], ask_reason=True)
+    checked(admin.patch(study, json={"settings": {"most_votes_per_rater": 9}}))
+    with server.client(token_of(admin, study, "rater", rater="bo")) as bo:
+        duels = []
+        for outcome in ("first", "second", "tie"):
+            duels.append(ask(bo, study)["id"])
+            checked(bo.post(f"{study}/votes", json={"duel": duels[-1], "outcome": outcome}))
+        checked(bo.post(f"{study}/undo", json={"duel": duels[0]}))
+        me = checked(bo.get(f"{study}/me"))
+    assert (me["rater"], me["votes"], me["most_votes"], me["state"]) == ("bo", 2, 9, "open")
+    assert me["last"] == [{"duel": duels[2], "outcome": "tie"}, {"duel": duels[1], "outcome": "second"}]
+    assert me["answers"] == ["first", "second", "tie"]
+    assert (me["question"], me["guidelines"], me["ask_reason"]) == ("Which is funnier?", "# Look\n*twice*", True)
+
+
+def test_criteria_are_answered_together(
+    server: Running, admin: httpx.Client, make: Callable[..., str], storage: str
+) -> None:
+    study = make(criteria=["clear", "short"])
+    duel = ask(admin, study, rater="ana")["id"]
+    refused(admin.post(f"{study}/votes", json={"duel": duel, "outcome": "tie", "rater": "ana"}), 422, "invalid_input")
+    body = {"duel": duel, "outcomes": {"clear": "first", "short": "tie"}, "rater": "ana"}
+    checked(admin.post(f"{study}/votes", json=body))
+    assert [(v.criterion, v.outcome) for v in opened(storage, study).votes()] == [("clear", "first"), ("short", "tie")]
+
+
+def test_who_is_through_is_told_so(ana: httpx.Client, study: str) -> None:
+    for _ in range(15):  # all pairs of six arms
+        duel = ask(ana, study)["id"]
+        checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+    refused(ana.post(f"{study}/ask", json={}), 409, "nothing_left")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"state": "paused"}, 409, "study_not_open"),
+        ({"state": "closed"}, 409, "study_not_open"),
+        ({"settings": {"most_votes": 1}}, 409, "limit_reached"),
+    ],
+)
+def test_what_the_owner_stops_is_stopped(
+    ana: httpx.Client, admin: httpx.Client, study: str, change: dict[str, object], status: int, code: str
+) -> None:
+    duel = ask(ana, study)["id"]
+    checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+    checked(admin.patch(study, json=change))
+    error = refused(ana.post(f"{study}/ask", json={}), status, code)
+    assert "`" not in error["message"] + error["way_out"], "words of Python's interface"
+
+
+def test_a_blocked_rater_is_asked_no_more(ana: httpx.Client, admin: httpx.Client, study: str) -> None:
+    ask(ana, study)
+    checked(admin.post(f"{study}/raters/block", json={"rater": "ana"}))
+    refused(ana.post(f"{study}/ask", json={}), 409, "rater_blocked")
+    assert checked(ana.get(f"{study}/me"))["blocked"]
+    checked(admin.post(f"{study}/raters/unblock", json={"rater": "ana"}))
+    ask(ana, study)
+
+
+def test_raters_get_different_pairs_at_once(server: Running, admin: httpx.Client, study: str) -> None:
+    shown = []
+    for name in ("ana", "ben", "cleo"):
+        duel = ask(admin, study, rater=name)
+        shown.append(frozenset((duel["first"]["id"], duel["second"]["id"])))
+    assert len(set(shown)) == 3
+
+
+def test_files_are_served_as_what_they_are_and_nothing_else(
+    server: Running, admin: httpx.Client, ana: httpx.Client, study: str
+) -> None:
+    picture = ana.get(f"{study}/media/deep/dog.png")
+    assert picture.content == b"\x89PNG dog"
+    assert picture.headers["content-type"] == "image/png"
+    assert picture.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in picture.headers["content-security-policy"]
+    part = ana.get(f"{study}/media/deep/dog.png", headers={"Range": "bytes=1-3"})
+    assert (part.status_code, part.content, part.headers["content-range"]) == (206, b"PNG", "bytes 1-3/8")
+    for path in (
+        "../secret.png",
+        "..%2Fsecret.png",
+        "deep/../../secret.png",
+        "%2e%2e/secret.png",
+        "deep",
+        "x.html",
+        "none.png",
+    ):
+        assert ana.get(f"{study}/media/{path}").status_code == 404, path

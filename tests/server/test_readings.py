@@ -1,0 +1,197 @@
+"""What the server says of a study is what the library says of it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from duelist.errors import NotConnected
+from duelist.study import Study, restore_study
+from duelist.study.plain import plain
+from tests.server.conftest import checked, opened, refused
+
+OUTCOMES = ("first", "second", "tie", "first", "both_bad", "skip", "first")
+
+
+@pytest.fixture
+def voted(admin: httpx.Client, make: Callable[..., str]) -> str:
+    """A study with 60 votes of four raters, some revised, one undone, one rater left out, a gold pair."""
+    study = make(8, random_share=0.5, repeat_pairs=3, gold_share=0.2)
+    checked(admin.post(f"{study}/gold", json={"first": "a0", "second": "a1", "outcome": "first"}))
+    for k in range(60):
+        rater = f"r{k % 4}"
+        duel = checked(admin.post(f"{study}/ask", json={"rater": rater}))["id"]
+        body = {"duel": duel, "rater": rater, "outcome": OUTCOMES[k % 7], "response_seconds": 1.0 + k % 3}
+        checked(admin.post(f"{study}/votes", json=body))
+        if k == 20:
+            checked(admin.post(f"{study}/undo", json={"duel": duel, "rater": rater}))
+        if k == 30:
+            checked(admin.post(f"{study}/votes", json={**body, "outcome": "second", "revise": True}))
+    checked(admin.post(f"{study}/raters/block", json={"rater": "r3"}))
+    return study
+
+
+def same(found: Any, wanted: Any, where: str = "") -> None:
+    """Equal, but for the last bits of numbers: two processes, two fits."""
+    if isinstance(wanted, dict):
+        for name, value in wanted.items():
+            same(found[name], value, f"{where}.{name}")
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), where
+        for k, value in enumerate(wanted):
+            same(found[k], value, f"{where}[{k}]")
+    elif isinstance(wanted, float):
+        assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6), where
+    else:
+        assert found == wanted, where
+
+
+@pytest.mark.parametrize(
+    ("path", "verb"),
+    [
+        ("leaderboard", Study.leaderboard),
+        ("leaderboard?top=3&everyone=true", lambda s: s.leaderboard(top=3, everyone=True)),
+        ("leaderboard?without=r0&without=r1", lambda s: s.leaderboard(without=["r0", "r1"])),
+        ("progress?delta=0.2", lambda s: s.progress(delta=0.2)),
+        ("calibration", Study.calibration),
+        ("raters", Study.raters),
+        ("regret", Study.regret),
+        ("duels/3/why", lambda s: s.why(3)),
+    ],
+)
+def test_readings_are_the_librarys(
+    admin: httpx.Client, voted: str, storage: str, path: str, verb: Callable[[Study], Any]
+) -> None:
+    found = checked(admin.get(f"{voted}/{path}"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConnected)
+        same(found, plain(verb(opened(storage, voted))))
+
+
+def test_the_other_readings_say_the_same_shorter(admin: httpx.Client, voted: str, storage: str) -> None:
+    study = opened(storage, voted)
+    board = checked(admin.get(f"{voted}/leaderboard"))
+    order = [row["arm"] for row in board["standings"]]
+    matrix, library = checked(admin.get(f"{voted}/win-matrix")), study.win_matrix()
+    assert matrix["arms"] == order
+    place = {arm: k for k, arm in enumerate(library.arms)}
+    assert (
+        sum(sum(cell[2:]) for cell in matrix["cells"])
+        == library.wins.sum() + np.triu(library.ties + library.both_bad).sum()
+    )
+    for i, j, won, lost, tied, bad in matrix["cells"]:
+        a, b = place[order[i]], place[order[j]]
+        assert (won, lost) == (library.wins[a, b], library.wins[b, a])
+        assert (tied, bad) == (library.ties[a, b], library.both_bad[a, b])
+    history = checked(admin.get(f"{voted}/history", params={"top": 3}))
+    total = np.sum([series["chance"] for series in history["series"]], axis=0) + np.array(history["others"])
+    assert total == pytest.approx(np.ones(len(history["votes"])), abs=1e-9)
+    assert (len(history["series"]), history["n_arms"]) == (3, 8)
+    chances = checked(admin.get(f"{voted}/win-chances", params={"top": 4}))
+    win, tie = np.array(chances["win"]), np.array(chances["tie"])
+    off = ~np.eye(4, dtype=bool)
+    assert (win + win.T + tie)[off] == pytest.approx(1.0)
+    stop = checked(admin.get(f"{voted}/can-stop"))
+    assert (stop["done"], stop["reason"]) == (study.can_stop().done, study.can_stop().statement)
+    assert checked(admin.get(f"{voted}/recommend"))["best"] == order[0]
+
+
+def test_the_log_has_pages_and_filters(admin: httpx.Client, voted: str, storage: str) -> None:
+    log = opened(storage, voted).votes()
+    pages: list[Any] = []
+    before: int | None = None
+    while True:
+        page = checked(admin.get(f"{voted}/log", params={"limit": 17, **({"before": before} if before else {})}))
+        pages += page["votes"]
+        before = page["next"]
+        if before is None:
+            break
+    assert [row["sequence"] for row in pages] == [vote.sequence for vote in reversed(log)]
+    assert page["total"] == len(log)
+    for name, value in (("rater", "r1"), ("outcome", "tie"), ("kind", "gold")):
+        rows = checked(admin.get(f"{voted}/log", params={name: value, "limit": 1000}))["votes"]
+        assert [row["sequence"] for row in rows] == [v.sequence for v in reversed(log) if getattr(v, name) == value]
+    rows = checked(admin.get(f"{voted}/log", params={"arm": "a2", "limit": 1000}))["votes"]
+    assert len(rows) == sum("a2" in (vote.first, vote.second) for vote in log)
+
+
+def test_an_unchanged_reading_is_not_sent_again(admin: httpx.Client, voted: str) -> None:
+    first = admin.get(f"{voted}/leaderboard")
+    tag = {"If-None-Match": first.headers["etag"]}
+    again = admin.get(f"{voted}/leaderboard", headers=tag)
+    assert (again.status_code, again.content) == (304, b"")
+    duel = checked(admin.post(f"{voted}/ask", json={"rater": "new"}))["id"]
+    checked(admin.post(f"{voted}/votes", json={"duel": duel, "rater": "new", "outcome": "first"}))
+    later = admin.get(f"{voted}/leaderboard", headers=tag)
+    assert (later.status_code, later.headers["etag"] != first.headers["etag"]) == (200, True)
+
+
+def test_events_tell_of_every_change(admin: httpx.Client, study: str) -> None:
+    def change() -> None:
+        duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))["id"]
+        checked(admin.post(f"{study}/votes", json={"duel": duel, "rater": "ana", "outcome": "first"}))
+
+    with admin.stream("GET", f"{study}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = (line for line in stream.iter_lines() if line.startswith("data: "))
+        assert json.loads(next(lines)[6:])["votes"] == 0
+        change()
+        seen = json.loads(next(lines)[6:])
+        while seen["votes"] < 1:
+            seen = json.loads(next(lines)[6:])
+        assert (seen["votes"], seen["arms"], seen["state"]) == (1, 6, "open")
+
+
+def test_the_queue_says_what_is_out(admin: httpx.Client, study: str) -> None:
+    duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))
+    queue = checked(admin.get(f"{study}/queue"))
+    (out,) = queue["out"]
+    assert (out["duel"], out["rater"], out["first"]) == (duel["id"], "ana", duel["first"]["id"])
+    checked(admin.post(f"{study}/release", json={"duel": duel["id"], "rater": "ana"}), 204)
+    assert checked(admin.get(f"{study}/queue")) == {"out": [], "over": [], "returned": 1, "late": 0}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "arena", "trl", "trl-unpaired", "openai", "label-studio", "evalica"])
+def test_exports_are_the_librarys(admin: httpx.Client, voted: str, storage: str, tmp_path: Path, form: str) -> None:
+    answer = admin.get(f"{voted}/export/{form}")
+    assert answer.status_code == 200
+    assert "attachment" in answer.headers["content-disposition"]
+    path = tmp_path / answer.headers["content-disposition"].rpartition(".")[2]
+    path = path.with_name(f"votes.{path.name}")
+    written = opened(storage, voted).export(form, path)
+    assert answer.content == path.read_bytes()
+    assert json.loads(answer.headers["x-duelist-written"])["rows"] == written.rows
+    refused(admin.get(f"{voted}/export/{form}", params={"nonsense": "1"}), 422, "invalid_input")
+
+
+def test_an_archive_and_an_import_bring_it_all_back(
+    admin: httpx.Client, voted: str, storage: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.duelist").write_bytes(admin.get(f"{voted}/archive").content)
+    votes = opened(storage, voted).votes()
+    assert restore_study(tmp_path / "a.duelist", "memory").votes() == votes
+    body = (tmp_path / "a.duelist").read_bytes()
+    refused(admin.post("/studies/restore", content=body), 409, "study_exists")
+    made = checked(admin.post("/studies/restore", params={"name": f"again {voted}"}, content=body), 201)
+    assert opened(storage, f"/studies/{made['id']}").votes() == votes
+    refused(admin.post("/studies/restore", content=body[:-100]), 422, "invalid_archive")
+    log = admin.get(f"{voted}/export/jsonl").content
+    found = checked(admin.post(f"{voted}/import", params={"filename": "log.jsonl"}, content=log))
+    assert found["added"] == 0
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(admin.get("/backup").content)
+    assert opened(f"sqlite:///{backup}", voted).votes() == votes
+
+
+def test_metrics_count(admin: httpx.Client, study: str, server: Any) -> None:
+    text = admin.get(f"{server.address}/metrics").text
+    number = study.rsplit("/", 1)[1]
+    assert f'duelist_study_arms{{study="{number}"}} 6.0' in text
+    assert "duelist_request_seconds_bucket" in text
