@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput, UnknownArm
 from duelist.policies import Policy
+from duelist.study._arms import MOST_OWN
 from duelist.study._asking import Known
 from duelist.study._checks import checked_text
 from duelist.study._fold import learn
@@ -23,9 +24,6 @@ from duelist.study._times import microseconds
 from duelist.study.formats import Comparison, context_id
 from duelist.study.records import ChosenBy
 from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
-
-MOST_ONE_HOT: Final = 2000
-"""Arms that a file may bring into an empty study whose policy wants features: they get a feature each."""
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
@@ -109,7 +107,7 @@ class FileArms:
 
     @property
     def _too_many(self) -> bool:
-        return not self.free and len(self.contexts) > MOST_ONE_HOT
+        return not self.free and len(self.contexts) > MOST_OWN
 
 
 def _changed() -> InvalidInput:
