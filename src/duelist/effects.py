@@ -79,9 +79,10 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
 
 
 def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tuple[Floats, Known]:
-    """Arms with a feature of their own each, and what is known of them."""
-    n, dim = arms.shape
-    own = np.hstack([arms, np.eye(n)])
+    """Arms with a feature of their own each, and what is known of them; votes cannot tell arms with the same features apart."""
+    _, who = np.unique(arms, axis=0, return_inverse=True)
+    n, dim = int(who.max()) + 1, arms.shape[1]
+    own = np.hstack([arms, np.eye(n)[who.reshape(-1)]])
     z = own[votes.first] - own[votes.second]
     ridge = np.broadcast_to(known.ridge, dim)
     theta, precision = np.zeros(dim + n), 1.0

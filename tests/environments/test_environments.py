@@ -16,9 +16,11 @@ from duelist.environments import (
     Noiseless,
     PreferenceMatrix,
     RandomArms,
+    RawFeatures,
     World,
 )
 from duelist.environments._base import Worlds
+from duelist.environments.raw_features import KINDS
 from tests.environments.chances import SIX_SIGMA, assert_mean_near, assert_wins_match, rng
 
 # Written here from the definitions, so that the package's links are not their own judge.
@@ -347,6 +349,7 @@ EXAMPLES = {
     "Hypercube": Hypercube(2, theta=[1.0, 0.0]),
     "FixedArms": FixedArms(np.eye(2), link="probit"),
     "RandomArms": RandomArms(2, n_arms=(2, 3), scale=0.5),
+    "RawFeatures": RawFeatures("correlated", scale=2.0),
     "Noiseless": Noiseless(Hypercube(2)),
     "FlippedVotes": FlippedVotes(Hypercube(2), first=3, share=0.1),
     "PreferenceMatrix": PreferenceMatrix([[0.5, 0.6], [0.4, 0.5]]),
@@ -379,3 +382,31 @@ def test_numbers_of_numpy_can_be_described():
     environment = RandomArms(np.int64(2), n_arms=np.int64(4), scale=np.float64(0.5))
     json.dumps(environment.describe())
     json.dumps(RandomArms(2, n_arms=(np.int64(2), np.int64(4))).describe())
+
+
+# -- RawFeatures -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_raw_features_are_the_same_problem_standardised(kind):
+    raw, standard = (RawFeatures(kind, standardised=flag).draw_world(rng()) for flag in (False, True))
+    np.testing.assert_allclose(raw.utilities, standard.utilities)
+    spread = standard.arms.std(axis=0)
+    np.testing.assert_allclose(spread[spread > 0.0], 1.0)
+    if kind != "arm effects":
+        np.testing.assert_allclose(raw.arms @ raw.theta, raw.utilities)
+        np.testing.assert_allclose(standard.arms @ standard.theta, raw.utilities)
+
+
+def test_mixed_units_are_a_price_a_rating_and_a_flag():
+    world = RawFeatures("mixed units").draw_world(rng())
+    price, rating, flag = world.arms.T
+    assert ((price >= 50) & (price <= 900)).all()
+    assert ((rating >= 1) & (rating <= 5)).all()
+    assert set(flag) <= {0.0, 1.0}
+    np.testing.assert_allclose(world.utilities, -0.002 * price + rating + flag)
+
+
+def test_a_kind_of_features_that_does_not_exist_is_refused():
+    with pytest.raises(dl.InvalidInput, match="kind is 'tidy'"):
+        RawFeatures("tidy")

@@ -47,7 +47,7 @@ def test_every_vote_has_the_stated_weight(kind, link, fixed, ridge):
     same, theta_true = rng.normal(size=(6, DIM)), rng.normal(size=DIM)
     rows, waiting, weights, told, first = [], [], [], [], None
     for t in range(1, 61):
-        arms = same if fixed else rng.normal(size=(int(rng.integers(1, 7)), DIM))
+        arms = same if fixed else rng.normal(size=(int(rng.integers(1 if t > 1 else 2, 7)), DIM))
         first = arms if first is None else first
         ridges = default_ridge(policy, first, told)
         sigma = np.diag(ridges) + sum((r.mass * np.outer(r.z, r.z) for r in rows), np.zeros((DIM, DIM)))

@@ -110,9 +110,9 @@ def test_sizes_are_those_of_the_rule(kind, name, estimator):
     first = odd_first(kind, shown[0])
     policy = make(name, estimator)
     _, told = play(policy, [first, *shown[1:]])
-    np.testing.assert_allclose(known(policy).sizes, squared_sizes(first, told), rtol=1e-12)
+    np.testing.assert_allclose(known(policy).sizes, squared_sizes(first, told, shown[1:2]), rtol=1e-12)
     if name != "VACDB":  # which has a prior of its own, and layers with parts of it
-        np.testing.assert_allclose(policy.pooled_ridge_, default_ridge(policy, first, told), rtol=1e-12)
+        np.testing.assert_allclose(policy.pooled_ridge_, default_ridge(policy, first, told, shown[1:2]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", POLICIES)
