@@ -36,7 +36,7 @@ def simulated(threads):
             policies = {name: kind(horizon=200, estimator=estimator) for name, kind in POLICIES.items()}
             result = dl.simulate(policies, environment, rounds, runs, seed=4, threads=threads)
             for name in policies:
-                found[f"simulated {name} {estimator} {world}"] = checksum(*result._logs[name])
+                found[f"simulated {name} {estimator} {world}"] = checksum(*result.log(name))
     return found
 
 

@@ -153,13 +153,14 @@ def test_what_does_not_fit_is_refused():
         study.update_features(["a"], [[1.0]])
     described = create_study("t", storage)
     described.add_arms(["a", "b"], [[1.0], [2.0]])
-    with pytest.raises(InvalidInput, match="have 1 features each, and these have none; give them"):
+    with pytest.raises(InvalidInput, match="the arms of this study have 1 each; give these arms features"):
         described.add_arms(["c"])
     layered = create_study("u", storage, policy="VACDB")
-    with pytest.raises(
-        InvalidInput, match=r"no features, and VACDB, .*give features, or create the study with BestArmPair"
-    ):
-        layered.add_arms(["a", "b"])
+    layered.add_arms(["a", "b"])  # it knows arms by features alone: each has one of its own
+    layered.add_arms(["c"])
+    features = layered.features(["a", "b", "c"])
+    assert (features[:, :3] == np.eye(3)).all()
+    assert not features[:, 3:].any()
     with pytest.raises(InvalidInput, match="own_terms is True, and VACDB"):
         create_study("v", storage, policy="VACDB", own_terms=True)
     with pytest.raises(InvalidInput, match="own_terms is 'yes'"):
