@@ -150,9 +150,10 @@ def play(environment: Environment, name: str, delay: int, first: str, seed: int)
     arms, utilities = world_of(environment, seed)
     policy = getattr(dl, name)(horizon=HORIZON, random_state=seed)
     rng, total, waiting = np.random.default_rng([seed, 2]), 0.0, []
-    shown = FIRST[first](np.column_stack([arms, utilities]))  # utilities are linear in what is done to arms
-    duel = policy.ask(np.ascontiguousarray(shown[:, :-1]), distinct=False)
-    policy.tell(duel, wins(rng, shown[:, -1], duel))
+    if first != "typical":
+        shown = FIRST[first](np.column_stack([arms, utilities]))  # utilities are linear in what is done to arms
+        duel = policy.ask(np.ascontiguousarray(shown[:, :-1]), distinct=False)
+        policy.tell(duel, wins(rng, shown[:, -1], duel))
     for _ in range(HORIZON):
         duel = policy.ask(arms, distinct=False)
         total += utilities.max() - 0.5 * (utilities[duel.first] + utilities[duel.second])
@@ -176,8 +177,9 @@ def first_arms(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
 def delays(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield f"## Votes that come {DELAY} rounds late: mean regret over {HORIZON:,} rounds, {runs} runs"
     yield ""
-    yield f"Blind: what the first {DELAY} rounds cost whoever chooses, since no vote has come: {DELAY} times the best utility less"
-    yield "the mean one (arms are drawn alike, so that none is better before a vote). Nobody can have less regret than that."
+    yield f"Blind: {DELAY} times the best utility less the mean one, which the first {DELAY} rounds cost whoever chooses without a vote."
+    yield "On the hypercube no arm is better than another before a vote, since theta has no favoured direction: nobody can have"
+    yield "less regret than that."
     yield ""
     yield "| problem | policy | at once | late | ratio | blind | (late - blind) / at once |"
     yield "|---|---|---|---|---|---|---|"
