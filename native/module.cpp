@@ -332,7 +332,7 @@ void bind_player(nb::module_& m) {
 }  // namespace duelist
 
 NB_MODULE(native, m) {
-    nb::set_leak_warnings(false);  // whoever keeps a policy to the end of a program has done nothing wrong
+    nanobind::set_leak_warnings(false);  // whoever keeps a policy to the end of a program has done nothing wrong
     using namespace duelist;
     m.doc() = "The native engine of duelist; `duelist.engine` is its Python side.";
     bind_state(m);

@@ -107,7 +107,7 @@ def test_features_of_each_kind_are_what_they_say(tmp_path: Path) -> None:
     path = tmp_path / "arms.csv"
     path.write_text("id,text,price,weight\n" + "\n".join(f"x{k},{text},{k},{k * k}" for k, text in enumerate(words)))
     own = read_draft([path]).create("own", "memory")
-    assert np.array_equal(own.features()[:, :6], np.eye(6))
+    assert own.features().shape == (6, 0)  # each is known by its votes alone
     columns = read_draft([path], {"features": {"kind": "columns", "columns": ["price", "weight"]}}).create(
         "columns", "memory"
     )
@@ -137,7 +137,7 @@ def test_arms_that_come_later_get_features_alike(tmp_path: Path) -> None:
 
 def test_own_features_grow_and_what_was_learned_stays(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
-    study = create_study("grows", url, repeat_pairs=0)
+    study = create_study("grows", url, repeat_pairs=0, policy="VACDB")  # which knows arms by features alone
     study.add_arms([f"a{k}" for k in range(5)])
     other = load_study("grows", url)
     for _ in range(40):

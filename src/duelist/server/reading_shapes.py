@@ -31,6 +31,10 @@ class RecommendedShown(Said):
     interval: list[float] = Field(min_length=2, max_length=2)
     candidates: list[str]
     delta: float
+    alike: list[str] = Field(description="Arms with the features of the best, named with it.")
+    tolerance: float = Field(description="In utility.")
+    votes_expected: float | None
+    advice: str
     decided: bool
     statement: str
 
@@ -45,6 +49,7 @@ class ProgressShown(Said):
     votes: int
     delta: float
     note: str | None
+    votes_expected: float | None
     done: bool
     statement: str
 

@@ -275,7 +275,15 @@ class RemoteStudy:
         found = self._get("/recommend", context=context, delta=delta, **options)
         interval = found["interval"]
         return Recommended(
-            found["best"], found["probability"], (interval[0], interval[1]), tuple(found["candidates"]), found["delta"]
+            best=found["best"],
+            probability=found["probability"],
+            interval=(interval[0], interval[1]),
+            candidates=tuple(found["candidates"]),
+            delta=found["delta"],
+            alike=tuple(found["alike"]),
+            tolerance=found["tolerance"],
+            votes_expected=found["votes_expected"],
+            advice=found["advice"],
         )
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:

@@ -32,6 +32,9 @@ from duelist.study.reading import Calibration, Leaderboard, RegretEstimate
 router = APIRouter(prefix="/studies/{study}", tags=["readings"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the best so many.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
+Tolerance = Annotated[
+    float, Query(ge=0, lt=0.5, description="How much better another arm may be, in utility or in chance of winning.")
+]
 Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="1 / the variance of the prior.")]
 Name = Annotated[shapes.Name | None, Query()]
 _LARGEST = shapes.LARGEST
@@ -102,18 +105,32 @@ async def can_stop(
 
 @router.get("/recommend", responses=_documented(RecommendedShown))
 async def recommend(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None, delta: Delta = 0.05
+    study: shapes.StudyId,
+    desk: DeskHere,
+    caller: Looker,
+    scope: Scope,
+    have: Have = None,
+    delta: Delta = 0.05,
+    tolerance: Tolerance = 0.0,
+    unit: Literal["utility", "chance"] = "utility",
 ) -> Response:
     """The arm to name now, and those that are not ruled out."""
-    return await _answer(desk, study, "recommend", scope, have, delta=delta)
+    return await _answer(desk, study, "recommend", scope, have, delta=delta, tolerance=tolerance, unit=unit)
 
 
 @router.get("/progress", responses=_documented(ProgressShown))
 async def progress(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None, delta: Delta = 0.05
+    study: shapes.StudyId,
+    desk: DeskHere,
+    caller: Looker,
+    scope: Scope,
+    have: Have = None,
+    delta: Delta = 0.05,
+    tolerance: Tolerance = 0.0,
+    unit: Literal["utility", "chance"] = "utility",
 ) -> Response:
     """How near the study is to knowing its best arm."""
-    return await _answer(desk, study, "progress", scope, have, delta=delta)
+    return await _answer(desk, study, "progress", scope, have, delta=delta, tolerance=tolerance, unit=unit)
 
 
 @router.get("/win-matrix", responses=_documented(MatrixShown))
