@@ -59,9 +59,10 @@ $(VENV)/.consumed: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group consumers
 	touch $@
 
-# What we write, opened by those who read it, who are large, and whom nothing else needs.
+# What we write, opened by those who read it, who are large, and whom nothing else needs. Without the folder of tests on the path, where a
+# folder named datasets would hide the package.
 test-consumers: $(VENV)/.consumed
-	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/consumers
+	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" -o pythonpath= tests/consumers
 
 $(VENV)/.paged: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group pages
