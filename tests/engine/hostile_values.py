@@ -1,5 +1,7 @@
 """Arrays and numbers that somebody damaged."""
 
+import contextlib
+
 import numpy as np
 
 FLOATS = (np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1e308, -1e308, 1e-320, 1e160, 2.0**63, 0.5)
@@ -107,9 +109,11 @@ def strained(rng, array):
             array[whom] *= 10.0 ** rng.uniform(-320, 307) if rng.random() < 0.5 else rng.choice([0.0, -1.0, 1e-9, 1e9])
             array[~np.isfinite(array)] = 1.7e308
         elif array.size:
-            array[tuple(int(rng.integers(size)) for size in array.shape)] = int(
-                rng.choice([0, 1, 2, 3, 40, 2**20, 2**52])
+            at, number = (
+                tuple(int(rng.integers(size)) for size in array.shape),
+                rng.choice([0, 1, 2, 3, 40, 2**20, 2**52]),
             )
+            array[at] = np.array(number).astype(array.dtype)  # cut to what fits
     return array
 
 
@@ -120,7 +124,9 @@ def damaged(rng, value):
     if isinstance(value, np.ndarray):
         if value.size > 10**6:
             return value  # damaged already
-        return DAMAGES[rng.integers(len(DAMAGES))](rng, value)
+        with contextlib.suppress(RuntimeError):  # NumPy knows no way from some kinds to others
+            return DAMAGES[rng.integers(len(DAMAGES))](rng, value)
+        return value
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
