@@ -152,15 +152,22 @@ def test_with_so_many_more_votes_the_last_rival_is_just_ruled_out(seed):
     arms, theta, curvature = instance(seed)
     found = recommend(arms, Known(0.2 * theta, curvature, 1.0, votes=40.0), 0.05)
     assert not found.decided
-    growth = 1.0 + found.votes_expected / 40.0
+    u, z = arms @ (0.2 * theta), arms[found.best] - arms
+    prior = np.square(z).sum(axis=1)
+    precision = 1.0 / np.einsum("jk,kl,jl->j", z, np.linalg.inv(curvature), z).clip(1e-300)
 
-    def left(factor):
-        u = arms @ (0.2 * theta)
-        z = arms[found.best] - arms
-        squares = np.einsum("jk,kl,jl->j", z, np.linalg.inv(factor * curvature), z)
-        return not_ruled_out(u.max() - u, squares, np.square(z).sum(axis=1), 0.05).sum()
+    def left(votes):
+        """Arms that are left when the precision of each gap has grown in proportion to the votes."""
+        others = np.arange(len(arms)) != found.best
+        squares = np.zeros(len(arms))
+        grown = (precision - 1.0 / prior.clip(1e-300)) * (40.0 + votes) / 40.0 + 1.0 / prior.clip(1e-300)
+        squares[others] = 1.0 / grown[others]
+        return not_ruled_out(u.max() - u, squares, prior, 0.05).sum()
 
-    assert left(1.001 * growth) == 1 < left(0.999 * growth)
+    if found.votes_expected is None:
+        assert left(40 * 50) > 1
+    else:
+        assert left(found.votes_expected) == 1 < left(found.votes_expected - 1)
 
 
 def test_arms_that_look_equal_take_no_number_of_votes_and_a_tolerance_ends_it():

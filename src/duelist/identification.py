@@ -47,8 +47,9 @@ _HELD: Final = 2**20
 
 A = TypeVar("A")
 UNITS: Final = ("utility", "chance")
-_MOST_GROWTH: Final = 80.0
-"""Logarithm of the factor by which votes may have to grow before one says that they will not be enough."""
+FORESEEN_FROM: Final = 20
+"""Fewer votes than this say nothing of how many more there will have to be."""
+FORESEEN_TIMES: Final = 50
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Verdict(Generic[A]):
     """Arms with the features of the best: no vote can tell them apart, and they are named together."""
     tolerance: float = 0.0
     """How much better, in utility, another arm may be that is ruled out."""
-    votes_expected: float | None = None
-    """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
+    votes_expected: int | None = None
+    """Votes still needed if arms are as far apart as they look and votes go on as so far (`votes_to_decide`); None: nobody can say yet."""
     advice: str = ""
     """What to beware of, and what would help; empty: nothing."""
 
@@ -144,7 +145,6 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
     seen = _look(arms, known, delta, tolerance)
     order = _in_order(seen.best, seen.gaps, seen.kept)
     apart = [a for a in order if a == seen.best or not seen.alike[a]]
-    more = votes_still_needed(seen.gaps, seen.squares, seen.prior, seen.kept & ~seen.alike, delta, tolerance)
     return Recommendation(
         best=seen.best,
         probability=_probability(seen.whitened[apart], -seen.gaps[apart]),
@@ -153,7 +153,7 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
         delta=delta,
         alike=tuple(np.flatnonzero(seen.alike & (np.arange(len(arms)) != seen.best)).tolist()),
         tolerance=tolerance,
-        votes_expected=None if more is None else known.votes * more,
+        votes_expected=votes_to_decide(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance),
     )
 
 
@@ -183,8 +183,6 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
     block = known.covariance(drawn)
     scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
     root = cholesky(block + 1e-12 * scale * np.eye(len(block)), lower=True)
-    kept[best] = False
-    more = votes_still_needed(gaps, known.squares, known.prior, kept, delta, tolerance)
     return Recommendation(
         best=best,
         probability=_probability(root, -gaps[drawn]),
@@ -192,7 +190,7 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
         candidates=tuple(order),
         delta=delta,
         tolerance=tolerance,
-        votes_expected=None if more is None else known.votes * more,
+        votes_expected=votes_to_decide(gaps, known.squares, known.prior, known.votes, delta, tolerance),
     )
 
 
@@ -235,43 +233,44 @@ def not_ruled_out(
     gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float = 0.0
 ) -> NDArray[np.bool_]:
     """The arms that the rule of this module leaves, by g, w^2 and w_0^2 of each; the best has 0 everywhere and is left."""
-    # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
-    return np.where(squares > 0.0, _missing(gaps, squares, prior, delta, tolerance) >= 0.0, gaps <= 0.0)
-
-
-def _missing(gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float) -> Floats:
-    """By how much the evidence falls short of ruling an arm out; negative: it does not."""
     others = max(len(gaps) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         lead = np.where(squares > 0.0, (gaps + tolerance) / np.sqrt(squares), 0.0)
         doubt = np.log(np.maximum(prior / squares, 1.0)) + 2.0 * np.log(others / delta)
-    return np.asarray(doubt - np.square(lead) - 2.0 * (np.log(2.0) + log_ndtr(lead)))
+    evidence = np.square(lead) + 2.0 * (np.log(2.0) + log_ndtr(lead))
+    # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
+    return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
 
 
-def votes_still_needed(
-    gaps: Floats, squares: Floats, prior: Floats, wanted: NDArray[np.bool_], delta: float, tolerance: float = 0.0
-) -> float | None:
-    """How many times the votes so far, beyond them, until the wanted arms are ruled out, if gaps stay and widths shrink with votes.
+def votes_to_decide(
+    gaps: Floats, squares: Floats, prior: Floats, votes: float, delta: float, tolerance: float = 0.0
+) -> int | None:
+    """How many more votes until every arm is ruled out, if gaps stay as they are and every vote tells as much as those so far.
 
-    None: one of them looks as good as the best and better by the tolerance, or nearly: no number of votes would do.
+    Arms are given as to `not_ruled_out`; those with width 0 are the best, or alike. Before any vote a gap has the precision
+    1 / w_0^2, after `votes` of them 1 / w^2; it grows in a straight line. A forecast, not a promise: gaps that are small by chance
+    grow, and a policy that asks about the open ones is faster. None if there are fewer than `FORESEEN_FROM` votes, which say nothing of
+    it, or if it takes more than `FORESEEN_TIMES` as many as there are.
     """
-    if not wanted.any():
-        return 0.0
-    g, w, w0 = gaps[wanted], squares[wanted], prior[wanted]
-    others = np.full(len(gaps) - len(g), 0.0)  # the rule depends on how many arms there are in all
-
-    def open_after(growth: float) -> bool:
-        shrunk = w / np.exp(growth)
-        gap, square, before = (np.concatenate([values, others]) for values in (g, shrunk, w0))
-        return bool((_missing(gap, square, before, delta, tolerance)[: len(g)] >= 0.0).any())
-
-    if open_after(_MOST_GROWTH):
+    if votes < FORESEEN_FROM:
         return None
-    low, high = 0.0, _MOST_GROWTH
-    for _ in range(60):
-        middle = 0.5 * (low + high)
+    apart = squares > 0.0
+    told = np.maximum(1.0 / squares[apart] - 1.0 / prior[apart], 0.0) / votes  # precision that a vote brings
+    then = np.zeros_like(squares)
+
+    def open_after(count: int) -> bool:
+        then[apart] = 1.0 / (1.0 / prior[apart] + told * (votes + count))
+        return bool(not_ruled_out(gaps, then, prior, delta, tolerance)[apart].any())
+
+    low, high = 0, int(votes * FORESEEN_TIMES)
+    if not open_after(low):
+        return 0
+    if open_after(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
         low, high = (middle, high) if open_after(middle) else (low, middle)
-    return float(np.expm1(high))
+    return high
 
 
 def lead_interval(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:

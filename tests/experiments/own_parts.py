@@ -56,6 +56,22 @@ class Broken(Coin):
         return super().ask(arms)
 
 
+class Meeting(Coin):
+    """Plays on once two processes have signed a folder, or after ten seconds alone."""
+
+    def __init__(self, folder, random_state=None):
+        super().__init__(random_state=random_state)
+        self.folder = folder
+
+    def ask(self, arms):
+        folder = Path(self.folder)
+        (folder / str(os.getpid())).touch()
+        end = time.monotonic() + 10
+        while len(list(folder.iterdir())) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        return super().ask(arms)
+
+
 class Deadly(Coin):
     """Takes its process down: always, or only while a file is there, which it takes away."""
 

@@ -45,9 +45,19 @@ def test_threads_do_not_matter(truth, tmp_path):
 def test_local_processes_give_the_same_bits(truth, tmp_path):
     assert run_experiment(experiment(), tmp_path, LocalProcesses(2)).complete
     assert cells_in(tmp_path) == truth
-    where = set(where_played(tmp_path).values())
-    assert len(where) == 2
-    assert not any(told.endswith(f":{os.getpid()}") for told in where)
+
+
+def test_local_processes_play_at_the_same_time(tmp_path):
+    """Each waits for the other: however quick one of them is, it cannot play both cells."""
+    together = tmp_path / "together"
+    together.mkdir()
+    meeting = own_parts.Meeting(str(together))
+    one = Experiment([meeting], [Hypercube(dim=2)], horizon=5, runs=2, runs_per_cell=1, points=2)
+    assert run_experiment(one, tmp_path / "r", LocalProcesses(2)).complete
+    pids = {told.rpartition(":")[2] for told in where_played(tmp_path / "r").values()}
+    assert pids == {path.name for path in together.iterdir()}
+    assert len(pids) == 2
+    assert str(os.getpid()) not in pids
 
 
 def test_a_cluster_that_is_started_for_you_gives_the_same_bits(truth, tmp_path):

@@ -151,3 +151,12 @@ def test_the_same_bits_with_every_width_of_vectors():
         parts.use_vectors(parts.runnable_vectors()[0])
     assert len(seen) > 1
     assert all(each == seen[0] for each in seen)
+
+
+def test_terms_of_their_own_cannot_be_left_out():
+    policy, arms = dl.BestArmPair(estimator="online", random_state=0), dl.FreeArms([1, 2, 3])
+    for _ in range(4):
+        policy.tell(policy.ask(arms), 1.0)
+    assert policy.recommend(arms, effects=True).candidates == policy.recommend(arms).candidates
+    with pytest.raises(dl.InvalidInput, match="effects is False, but FreeArms"):
+        policy.recommend(arms, effects=False)

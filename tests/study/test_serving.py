@@ -11,11 +11,11 @@ import pytest
 from scipy.special import log_ndtr
 
 from duelist.errors import InvalidInput, UnknownArm, UnknownToken, VoteRefused
+from duelist.identification import votes_to_decide
 from duelist.study import Outcome, Vote, create_study, open_storage, restore_study
 from duelist.study.access import Scope, create_token, find_token, list_tokens, revoke_token
 from duelist.study.plain import from_plain, plain
 from duelist.study.reading import Calibration, Leaderboard, Raters, WinMatrix
-from duelist.study.reading.enough import votes_to_decide
 from tests.study.conftest import Clock, filled
 
 
@@ -127,8 +127,10 @@ def test_votes_expected_are_those_that_decide() -> None:
         return bool((evidence <= np.log(prior / now) + 2 * np.log(2 / delta)).any())
 
     wanted = next(more for more in range(10_000) if not undecided(votes + more))
-    assert votes_to_decide(gap, variance, prior, delta, votes) == wanted > 0
-    assert votes_to_decide(np.array([1e-6, 2.0]), variance, prior, delta, votes) is None
+    with_leader = [np.append(each, 0.0) for each in (gap, variance, prior)]
+    assert votes_to_decide(*with_leader, votes, delta) == wanted > 0
+    assert votes_to_decide(np.array([1e-6, 2.0, 0.0]), *with_leader[1:], votes, delta) is None
+    assert votes_to_decide(*with_leader, 19, delta) is None, "too few to say"
 
 
 def test_a_study_says_how_many_votes_are_expected_and_is_about_right() -> None:

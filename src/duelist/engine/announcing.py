@@ -12,14 +12,14 @@ from duelist.errors import InvalidInput
 from duelist.identification import Known, Recommendation, recommend, utility_tolerance
 
 if TYPE_CHECKING:
-    from duelist.engine.native_policy import NativePolicy
+    from duelist.engine.knowledge import Knowledge
 
 UNLIKELY: Final = 0.2
 """The chance of votes so odd that features are no longer taken to explain them."""
 
 
 def announce(
-    policy: NativePolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
+    policy: Knowledge, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> Recommendation:
     """The best of these arms, with effects of their own where features do not explain the votes."""
     known, within = pooled(policy), utility_tolerance(*tolerance, policy.link)
@@ -28,7 +28,7 @@ def announce(
     return replace(found, advice=_advice(policy, found, oddity))
 
 
-def _explained(policy: NativePolicy, arms: Floats, known: Known, effects: bool | None) -> tuple[Floats, Known, str]:
+def _explained(policy: Knowledge, arms: Floats, known: Known, effects: bool | None) -> tuple[Floats, Known, str]:
     """The arms and what is known of them, and what is odd about the votes."""
     if effects is False:
         return arms, known, ""
@@ -54,7 +54,7 @@ def _oddity(p: float) -> str:
     )
 
 
-def _advice(policy: NativePolicy, found: Recommendation, oddity: str) -> str:
+def _advice(policy: Knowledge, found: Recommendation, oddity: str) -> str:
     parts = [oddity] if oddity else []
     if not found.decided and not policy.seeks_the_best:
         parts.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,21 +30,19 @@ from duelist.arrays import (
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine import snapshots
 from duelist.engine.beginning import Batch, Beginning
-from duelist.engine.own_terms import Look, OwnTerms
+from duelist.engine.knowledge import Knowledge
+from duelist.engine.own_terms import OwnTerms
 from duelist.engine.seeds import check_random_state, seed_words
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.free_arms import FreeArms
 from duelist.links import get_link
-from duelist.policy import Arms, Choice, Policy
-
-if TYPE_CHECKING:
-    from duelist.identification import Recommendation
+from duelist.policy import Arms, Choice
 
 ESTIMATORS: Final = ("exact", "online")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NativePolicy(Policy):
+class NativePolicy(Knowledge):
     """A policy whose rule runs in the engine: one live run, or many at once in a simulation.
 
     Parameters
@@ -75,8 +73,6 @@ class NativePolicy(Policy):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
-    seeks_the_best: ClassVar[bool] = False
-    """Whether it asks in order to name the best arm, and not to lose little on the way."""
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
@@ -353,17 +349,7 @@ class NativePolicy(Policy):
             np.array([share for _, share in places], np.float64),
         )
 
-    # -- what it has learned -------------------------------------------------------------
-
-    @property
-    def dim_(self) -> int | None:
-        """Number of features, learned from the first arms; None before."""
-        return self._own.known.dim if self._own is not None else self._player.dim or None
-
-    @property
-    def online_(self) -> bool:
-        """Whether the one-pass estimator is used."""
-        return self.estimator == "online"
+    # -- what is out, and who arms are ---------------------------------------------------
 
     @property
     def rounds_(self) -> int:
@@ -374,105 +360,6 @@ class NativePolicy(Policy):
     def pending_(self) -> list[int]:
         """Ids of duels asked and not yet told."""
         return list(self._own.pending) if self._own is not None else list(self._player.pending_ids())
-
-    @property
-    def theta_(self) -> Floats:
-        """The estimate of theta; see `main_layer_` for policies with several."""
-        if self._own is not None:
-            return np.asarray(self._own.known.theta)
-        return self.estimate(self.main_layer_)
-
-    @property
-    def reward_theta_(self) -> Floats:
-        """The estimate for predicting votes on new arms: all votes, with the ridge that makes them most likely.
-
-        `theta_` has the ridge that decides well; with many features or few votes this one predicts better (`duelist.evidence`).
-        It takes the votes themselves, which only the exact estimator keeps.
-        """
-        from duelist.engine.pooling import reward_theta  # and SciPy with it
-
-        return reward_theta(self)
-
-    @property
-    def precision_(self) -> Floats:
-        """The precision Sigma that belongs to `theta_`."""
-        return self.layer_precision(self.main_layer_)
-
-    @property
-    def main_layer_(self) -> int:
-        """Position of the estimator with the most data (the deepest of equals)."""
-        counts = self._fitted().learned
-        return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
-
-    @property
-    def pooled_ridge_(self) -> Floats:
-        """The ridge of every feature under the votes of all layers together."""
-        arrays = self._fitted().state.arrays()
-        return np.asarray(arrays["ridge"][0] * arrays["sizes"])
-
-    def look(self, arms: FreeArms, chosen: Sequence[int] = ()) -> Look:
-        """What is known of `FreeArms`: utilities, variances, and covariances of those at the chosen positions with all."""
-        return self._own_terms(arms).look(arms, chosen)
-
-    def recommend(
-        self,
-        arms: Arms,
-        delta: float = 0.05,
-        *,
-        tolerance: float = 0.0,
-        unit: str = "utility",
-        effects: bool | None = None,
-    ) -> Recommendation:
-        """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
-
-        Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with
-        probability at most `delta` (see `duelist.identification` for what is behind that). Nothing changes.
-
-        Parameters
-        ----------
-        arms
-            (n_arms, dim). Arms with the same features are named together.
-        delta
-            The error rate.
-        tolerance, unit
-            How much better than the announced arm another may be: a difference of utilities, or, with unit "chance", by how
-            much its chance of winning may be above one half. With arms that are nearly equal, only a tolerance ends the asking.
-        effects
-            Whether arms have effects of their own beside their features (see `duelist.effects`). None: they have where
-            the votes say that features alone do not explain them, and the advice says so. That takes the exact
-            estimator, which keeps its votes, and the arms that were asked about, up to 300.
-
-        >>> import duelist as dl, numpy as np
-        >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
-        >>> for _ in range(200):
-        ...     duel = policy.ask(arms)
-        ...     policy.tell(duel, float(duel.first < duel.second))
-        >>> policy.recommend(arms).best
-        0
-        """
-        if self._by_who_they_are(arms):
-            from duelist.identification import utility_tolerance
-
-            return self._own_terms(arms).recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
-        # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.engine.announcing import announce
-
-        return announce(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
-
-    def estimate(self, layer: int) -> Floats:
-        """The up-to-date estimate of one estimator."""
-        return self._player.estimate(self._checked_layer(layer))
-
-    def layer_precision(self, layer: int) -> Floats:
-        """The precision Sigma of one estimator."""
-        factor = np.triu(self._player.factor(self._checked_layer(layer)))
-        return np.asarray(factor.T @ factor)
-
-    def _checked_layer(self, layer: int) -> int:
-        layers = len(self._fitted().learned)
-        if not is_whole(layer) or not -layers <= layer < layers:
-            raise InvalidInput(f"layer is {layer}; this policy has layers 0 to {layers - 1}")
-        return int(layer) % layers
 
     @property
     def takes_free_arms(self) -> bool:
@@ -494,15 +381,6 @@ class NativePolicy(Policy):
                 raise InvalidInput(f"arms are {type(arms).__name__}; give FreeArms(numbers, features)")
             self._own = OwnTerms.begun(self, arms, self._words)
         return self._own
-
-    def _fitted(self) -> Any:
-        if self._own is not None:
-            raise InvalidInput(
-                f"this {type(self).__name__} knows arms by terms of their own, not by theta alone; `look(arms)` says what it knows"
-            )
-        if self._player.dim == 0:
-            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
-        return self._player
 
     # -- snapshots -----------------------------------------------------------------------
 

@@ -17,10 +17,10 @@ from duelist.identification import Known
 from duelist.links import get_link
 
 if TYPE_CHECKING:
-    from duelist.engine.native_policy import NativePolicy
+    from duelist.engine.knowledge import Knowledge
 
 
-def pooled(policy: NativePolicy) -> Known:
+def pooled(policy: Knowledge) -> Known:
     """theta, its curvature H, the ridge of every feature in it, and how many votes there were."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     ridge, votes = policy.pooled_ridge_, float(arrays["learned"].sum())
@@ -35,7 +35,7 @@ def pooled(policy: NativePolicy) -> Known:
     return Known(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, votes)
 
 
-def reward_theta(policy: NativePolicy) -> Floats:
+def reward_theta(policy: Knowledge) -> Floats:
     """theta with the ridge that makes all votes most likely."""
     if policy.online_:
         raise InvalidInput("reward_theta_ needs the votes, which estimator='online' forgets; take estimator='exact'")

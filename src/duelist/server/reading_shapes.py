@@ -33,7 +33,7 @@ class RecommendedShown(Said):
     delta: float
     alike: list[str] = Field(description="Arms with the features of the best, named with it.")
     tolerance: float = Field(description="In utility.")
-    votes_expected: float | None
+    votes_expected: int | None
     advice: str
     decided: bool
     statement: str
@@ -49,7 +49,7 @@ class ProgressShown(Said):
     votes: int
     delta: float
     note: str | None
-    votes_expected: float | None
+    votes_expected: int | None
     done: bool
     statement: str
 

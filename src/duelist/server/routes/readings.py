@@ -32,9 +32,6 @@ from duelist.study.reading import Calibration, Leaderboard, RegretEstimate
 router = APIRouter(prefix="/studies/{study}", tags=["readings"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the best so many.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
-Tolerance = Annotated[
-    float, Query(ge=0, lt=0.5, description="How much better another arm may be, in utility or in chance of winning.")
-]
 Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="1 / the variance of the prior.")]
 Name = Annotated[shapes.Name | None, Query()]
 _LARGEST = shapes.LARGEST
@@ -52,6 +49,17 @@ def _scope(
 
 
 Scope = Annotated[dict[str, Any], Depends(_scope)]
+
+
+def _certainty(
+    delta: Delta = 0.05,
+    tolerance: Annotated[float, Query(ge=0, lt=0.5, description="How much better another arm may be.")] = 0.0,
+    unit: Annotated[Literal["utility", "chance"], Query(description="What the tolerance is in.")] = "utility",
+) -> dict[str, Any]:
+    return {"delta": delta, "tolerance": tolerance, "unit": unit}
+
+
+Certain = Annotated[dict[str, Any], Depends(_certainty)]
 Have = Annotated[str | None, Header(alias="If-None-Match")]
 
 
@@ -105,32 +113,18 @@ async def can_stop(
 
 @router.get("/recommend", responses=_documented(RecommendedShown))
 async def recommend(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
-    scope: Scope,
-    have: Have = None,
-    delta: Delta = 0.05,
-    tolerance: Tolerance = 0.0,
-    unit: Literal["utility", "chance"] = "utility",
+    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, certainty: Certain, have: Have = None
 ) -> Response:
     """The arm to name now, and those that are not ruled out."""
-    return await _answer(desk, study, "recommend", scope, have, delta=delta, tolerance=tolerance, unit=unit)
+    return await _answer(desk, study, "recommend", scope, have, **certainty)
 
 
 @router.get("/progress", responses=_documented(ProgressShown))
 async def progress(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
-    scope: Scope,
-    have: Have = None,
-    delta: Delta = 0.05,
-    tolerance: Tolerance = 0.0,
-    unit: Literal["utility", "chance"] = "utility",
+    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, certainty: Certain, have: Have = None
 ) -> Response:
     """How near the study is to knowing its best arm."""
-    return await _answer(desk, study, "progress", scope, have, delta=delta, tolerance=tolerance, unit=unit)
+    return await _answer(desk, study, "progress", scope, have, **certainty)
 
 
 @router.get("/win-matrix", responses=_documented(MatrixShown))

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.identification import check_delta, not_ruled_out
+from duelist.arrays import Floats, Ints
+from duelist.identification import check_delta, votes_to_decide
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
@@ -26,9 +27,6 @@ FOLDS: Final = 5
 RISE: Final = 0.01
 """A rise of the agreement by less than this is none."""
 _LEVEL: Final = 0.95
-FORESEEN_FROM: Final = 20
-"""Fewer votes than this say nothing of how many more there will have to be."""
-FORESEEN_TIMES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,7 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
         return CanStop(True, f"{found.best} is best, at error rate {delta:g}; {what}", goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
     said = f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out"
-    leader = int(np.argmax(fit.posterior.mean))
-    alike = {fit.ids.index(arm) for arm in found.alike}
-    rest = np.array([k for k in range(len(fit.among)) if k != leader and k not in alike], np.int64)
-    return CanStop(False, said, goal, votes_expected=_expected(fit, np.full(len(rest), leader), rest, delta))
+    return CanStop(False, said, goal, votes_expected=found.votes_expected)
 
 
 def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
@@ -80,64 +75,31 @@ def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
     # Each of the first against the next; the last of them against everybody behind.
     ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
     behind = order[1:]
-    open_pairs = _open_pairs(fit, ahead, behind, delta)
+    compared = _compared(fit, ahead, behind)
+    open_pairs = still_possible(*compared, _connected(fit, ahead, behind), delta)[:-1]
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
     if not open_pairs.any():
         return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
     said = f"{name} may still change in {int(open_pairs.sum())} places, the first between {one} and {other}"
-    return CanStop(False, said, "rank", votes_expected=_expected(fit, ahead, behind, delta))
+    foreseen = votes_to_decide(*compared, fit.votes, delta) if fit.note is None else None
+    return CanStop(False, said, "rank", votes_expected=foreseen)
 
 
-def _expected(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64], delta: float) -> int | None:
-    """Votes until all of these comparisons are decided; None where some of them say nothing of each other, or it is too far away."""
-    if fit.note is not None or fit.votes < FORESEEN_FROM:
-        return None
-    posterior = fit.posterior
-    gap = posterior.mean[ahead] - posterior.mean[behind]
-    variance, prior = posterior.difference_variance(ahead, behind), posterior.prior_variance(ahead, behind)
-    return votes_to_decide(gap, variance, prior, delta, fit.votes)
-
-
-def votes_to_decide(
-    gap: NDArray[np.float64], variance: NDArray[np.float64], prior: NDArray[np.float64], delta: float, votes: int
-) -> int | None:
-    """How many more votes until every comparison is decided, if gaps stay as they are and every vote tells as much as those so far.
-
-    Before any vote a comparison has the precision 1 / prior, after `votes` of them 1 / variance; it grows in a straight line.
-    A forecast, not a promise: gaps that are small by chance grow, and a policy that asks about the open ones is faster. None if it is
-    more than `FORESEEN_TIMES` as many votes as there are.
-    """
-    told = (1.0 / variance - 1.0 / prior) / votes  # precision that a vote brings
-    low, high = votes, votes * (1 + FORESEEN_TIMES)
-
-    def open_after(count: int) -> bool:
-        own = np.zeros(1)  # the rule wants the leader among the arms
-        then = np.append(1.0 / (1.0 / prior + told * count), own)
-        found = not_ruled_out(np.append(gap, own), then, np.append(prior, own), delta)
-        return bool(found[:-1].any())
-
-    if open_after(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if open_after(middle) else (low, middle)
-    return high - votes
-
-
-def _open_pairs(fit: Fitted, ahead: NDArray[np.int64], behind: NDArray[np.int64], delta: float) -> NDArray[np.bool_]:
-    """Which of these comparisons are not decided; all of them together are wrong with probability at most `delta`."""
-    posterior = fit.posterior
-    connected = np.array([fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)], np.bool_)
-    own = np.zeros(1)  # the rule wants the leader among the arms
-    return still_possible(
+def _compared(fit: Fitted, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
+    """Gap, variance and prior variance of each comparison, and at the end of the leader with itself, whom the rule wants among the arms."""
+    posterior, own = fit.posterior, np.zeros(1)
+    return (
         np.append(posterior.mean[ahead] - posterior.mean[behind], own),
         np.append(posterior.difference_variance(ahead, behind), own),
         np.append(posterior.prior_variance(ahead, behind), own),
-        np.append(connected, True),
-        delta,
-    )[:-1]
+    )
+
+
+def _connected(fit: Fitted, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
+    """Whether the votes say anything about each comparison."""
+    return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
 
 
 def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, lead_interval, utility_tolerance, votes_still_needed
+from duelist.identification import check_delta, lead_interval, utility_tolerance, votes_to_decide
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._own_terms import Features
@@ -34,7 +34,7 @@ class Progress(Shown):
     delta: float
     note: str | None = None
     """What to beware of, if there is something."""
-    votes_expected: float | None = None
+    votes_expected: int | None = None
     """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
 
     @property
@@ -47,7 +47,7 @@ class Progress(Shown):
         return (
             f"{self.leader} leads and is best with probability {percent(self.chance_best)}; "
             f"{self.not_ruled_out} of {self.arms} arms not ruled out after {self.votes} votes ({verdict})"
-            + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,.0f} votes more")
+            + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,} votes more")
         ) + ("" if self.note is None else f"; {self.note}")
 
     def _table(self) -> Table:
@@ -111,7 +111,7 @@ def verdict_of(
     order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
     apart = [arm for arm in order if arm == leader or not alike[arm]]
     chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
-    more = votes_still_needed(gap, variance, before, kept & ~alike, delta, within) if connected.all() else None
+    foreseen = votes_to_decide(gap, variance, before, fit.votes, delta, within) if connected.all() else None
     alike[leader] = False
     return Recommended(
         best=names[leader],
@@ -121,5 +121,5 @@ def verdict_of(
         delta=delta,
         alike=tuple(names[k] for k in np.flatnonzero(alike)),
         tolerance=within,
-        votes_expected=None if more is None else fit.votes * more,
+        votes_expected=foreseen,
     )

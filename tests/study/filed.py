@@ -1,0 +1,45 @@
+"""Studies to be written into files and read from them."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+from duelist.study import create_study
+from duelist.study.formats import FORMATS, read
+
+READABLE = [each.name for each in FORMATS.values() if each.read is not None]
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PROMPT = "Which caption?"
+calm = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def empty(name="again", storage="memory"):
+    return create_study(name, storage=storage, policy="LocalPairUCB")
+
+
+def filled(votes=120, contexts="q17", context_payloads=None):
+    """A study with votes of as many raters, and its best arm."""
+    rng = np.random.default_rng(0)
+    study = empty("captions")
+    arms = rng.standard_normal((6, 3))
+    study.add_arms([f"a{k}" for k in range(6)], arms, [f"text {k}" for k in range(6)], contexts, context_payloads)
+    utilities = {f"a{k}": float(arms[k] @ [2.0, -1.0, 0.5]) for k in range(6)}
+    for k in range(votes):
+        answer(study, rng, utilities, f"rater {k}")
+    return study, max(utilities, key=utilities.get)
+
+
+def answer(study, rng, utilities, rater):
+    duel = study.ask(rater=rater)
+    first = rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second.id] - utilities[duel.first.id]))
+    study.tell(duel.id, "first" if first else "second", rater=rater)
+
+
+def counts(imported):
+    return imported.added, imported.known
+
+
+def exported(study, path, name="jsonl"):
+    study.export(name, path)
+    return list(read(name, path))
