@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from duelist.errors import (
     StudyNotOpen,
     VoteRefused,
 )
-from duelist.study import Study, counted, list_studies, load_study, standing
+from duelist.study import Study, counted, create_study, list_studies, load_study, standing
 from duelist.study.reading import Leaderboard
 from duelist.study.records import StudyState
 from duelist.study.storage import StagedRow
@@ -322,6 +323,18 @@ def test_attributes_of_raters(url: str) -> None:
     assert [rater.name for rater in study.described_raters()] == ["ana", "ben"]
     with pytest.raises(InvalidInput, match="attribute age is nan"):
         study.describe_rater("ana", age=float("nan"))
+
+
+def test_what_a_file_said_of_an_erased_rater_goes_too(url: str, tmp_path: Path) -> None:
+    """Columns that are not ours are kept on import; they may name the rater in their own way."""
+    votes = tmp_path / "votes.csv"
+    votes.write_text("left,right,winner,rater,mail\na,b,left,ben,ben@home\nb,c,right,ana,ana@home\n")
+    study = create_study("study", url)
+    study.import_votes("csv", votes)
+    study.erase_rater("ben")
+    study.export("jsonl", out := tmp_path / "out.jsonl")
+    assert "ana@home" in out.read_text()
+    assert "ben" not in out.read_text()
 
 
 def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock) -> None:

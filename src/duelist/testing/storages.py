@@ -304,18 +304,26 @@ class StorageContract:
             assert tx.raters()[1] == first._replace(blocked=False)
 
     def test_a_rater_is_erased(self, storage: Storage, study: int) -> None:
-        """Another name in the log, in leases and among the raters; no reasons; nobody else is touched."""
+        """Another name in the log, in leases and among the raters; no reasons, nothing else a file said; nobody else is touched."""
         with storage.writing(study) as tx:
-            tx.add_duels([duel_row(1), duel_row(2)])
+            tx.add_duels([duel_row(1), duel_row(2), duel_row(3)])
+            told = {"prompt": "why?", "extra": {"mail": "b@n"}}
+            tx.add_details([DetailRow(1, {"extra": {}}), DetailRow(2, told), DetailRow(3, {"extra": {"ip": "::1"}})])
             for rater in ("ana", "ben"):
                 tx.put_lease(LeaseRow(1, rater, LeaseState.TOLD, NOW, NOW))
                 tx.put_rater(rater_row(rater))
-            votes = [vote_row(1, reason="because"), vote_row(2, duel=1, rater="ben", reason="why not")]
+            votes = [
+                vote_row(1, reason="because"),
+                vote_row(2, duel=2, rater="ben", reason="why not"),
+                vote_row(3, duel=3, rater="ben"),
+            ]
             tx.add_votes(votes)
             assert (tx.first_vote_of("ben"), tx.first_vote_of("x")) == (2, None)
             tx.erase_rater("ben", "nobody")
         with storage.reading(study) as tx:
-            assert tx.votes_since(0) == [votes[0], votes[1]._replace(rater="nobody", reason=None)]
+            gone = [vote._replace(rater="nobody", reason=None) for vote in votes[1:]]
+            assert tx.votes_since(0) == [votes[0], *gone]
+            assert tx.details(1, 3) == [DetailRow(1, {"extra": {}}), DetailRow(2, {"prompt": "why?"})]
             assert [row.name for row in tx.raters()] == ["ana", "nobody"]
             assert (tx.leases_of("ben"), tx.first_vote_of("ben"), tx.first_vote_of("nobody")) == ([], None, 2)
             assert [lease.duel for lease in tx.leases_of("nobody")] == [1]

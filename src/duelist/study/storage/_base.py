@@ -139,7 +139,7 @@ class VoteRow(NamedTuple):
 
 
 class DetailRow(NamedTuple):
-    """What a file knew of a duel and no other row has, as JSON."""
+    """What a file knew of a duel and no other row has, as JSON; under "extra" what we have no word for."""
 
     duel: int
     body: Any
@@ -259,7 +259,7 @@ class Transaction(KeepsMedia, ABC):
 
     @abstractmethod
     def erase_rater(self, name: str, new_name: str) -> None:
-        """Call a rater something else wherever they are named, and forget the reasons they gave."""
+        """Call a rater something else wherever they are named; forget the reasons they gave, and what files said of them besides."""
 
     @abstractmethod
     def first_vote_of(self, rater: str) -> int | None:

@@ -99,6 +99,11 @@ LEASES_BETWEEN: Final = _between(leases, leases.c.duel)
 VOTES_BETWEEN: Final = _between(votes, votes.c.sequence)
 DETAILS_BETWEEN: Final = _between(details, details.c.duel)
 ADD_DETAILS: Final = sa.insert(details)
+DETAILS_OF: Final = sa.select(details.c.duel, details.c.body).where(
+    details.c.study_id == _study,
+    details.c.duel.in_(sa.select(votes.c.duel).where(votes.c.study_id == _study, votes.c.rater == _this_rater)),
+)
+DROP_DETAILS: Final = sa.delete(details).where(details.c.study_id == _study, details.c.duel == given("told_of"))
 NEXT_STAGED: Final = (
     sa.select(staged.c.number, staged.c.since, staged.c.body)
     .where(staged.c.study_id == _study)
@@ -186,10 +191,18 @@ class OwningTransaction(Transaction):
         self._do_many(ADD_RATER, [{"study_id": self._study_id, **rater_values(row)}])
 
     def erase_rater(self, name: str, new_name: str) -> None:
-        """Call a rater something else wherever they are named, and forget the reasons they gave."""
+        """Call a rater something else wherever they are named; forget the reasons they gave, and what files said of them besides."""
+        self._forget_extras(name)
         for statement in _RENAMED:
             self._do(statement, who=name, new_name=new_name)
         self._do(DROP_TOKENS_OF, who=name)
+
+    def _forget_extras(self, name: str) -> None:
+        """Columns of an imported file that have no place of their own may hold anything: an address, a worker's number."""
+        for row in map(detail_from, list(self._rows(DETAILS_OF, who=name))):
+            if isinstance(row.body, dict) and row.body.pop("extra", None) is not None:
+                self._do(DROP_DETAILS, told_of=row.duel)
+                self.add_details([row] if row.body else [])
 
     def first_vote_of(self, rater: str) -> int | None:
         """The first row of the log that is of this rater."""
