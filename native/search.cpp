@@ -10,7 +10,7 @@ namespace {
 
 constexpr i64 CLIMBERS = 1024;
 constexpr i64 CLIMBS = 32;
-constexpr i64 CLIMBERS_A_CLIMB = 32;
+constexpr i64 CLIMBERS_A_CLIMB = 256;
 constexpr int CLIMB_STEPS = 8;
 constexpr i64 FIRST_ROWS = 16;
 constexpr i64 FIRST_DRAWS = 64;
@@ -241,6 +241,16 @@ void sweep(const Field& field, const Aim& aim, Found& found, const std::vector<d
     }
 }
 
+// The arm with the largest value of a line that `arm` may meet. Few are forbidden, so the best are tried until one is not.
+i64 best_partner(const Field& field, const Limits& limits, i64 arm, Numbers& line) {
+    if (!limits.free()) line[arm] = -INF;
+    for (;;) {
+        i64 partner = kernels->argmax(line.data(), field.n());
+        if (line[partner] == -INF || partner == arm || limits.allows(field.arm[arm], field.arm[partner])) return partner;
+        line[partner] = -INF;
+    }
+}
+
 // Offer the pairs reached by going to the best partner, again and again, from the first arms of the field. Gives the mean midpoint
 // of the first pairs of all climbs.
 std::vector<double> climb(const Field& field, const Aim& aim, Found& found) {
@@ -256,13 +266,7 @@ std::vector<double> climb(const Field& field, const Aim& aim, Found& found) {
             kernels->squared_widths(field.v.data(), field.stride, field.dim, arm, 0, n, line.data());
             if (aim.goal == Goal::best)
                 kernels->add_utilities(field.u[arm], field.u.data(), aim.radius, line.data(), n);
-            if (!aim.limits.free()) {
-                line[arm] = -INF;
-                if (aim.limits.out)
-                    for (i64 j = 0; j < n; j++)
-                        if (!aim.limits.allows(field.arm[arm], field.arm[j])) line[j] = -INF;
-            }
-            i64 partner = kernels->argmax(line.data(), n);
+            i64 partner = best_partner(field, aim.limits, arm, line);
             if (step == 0)
                 for (i64 k = 0; k < field.dim; k++) {
                     const double* row = field.v.data() + k * field.stride;
