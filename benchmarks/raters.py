@@ -55,14 +55,15 @@ def filled(url: str, n_arms: int, dim: int, **settings: object) -> Study:
 
 
 def play(study: Study, rater: str, think: float, over: threading.Event, waits: Waits) -> None:
-    """Ask, think, tell, until it is over; thoughts are exponential, so raters do not fall into step."""
+    """Ask, think, tell, until it is over; thoughts are exponential and first asks spread over one, so raters do not fall into step."""
     luck = np.random.default_rng([int(letter) for letter in rater.encode()])
-    over.wait(min(luck.exponential(think), think))
+    over.wait(luck.uniform(0.0, think))
     while not over.is_set():
         start = time.perf_counter()
         duel = study.ask(rater)
         waits.asks.append(time.perf_counter() - start)
-        over.wait(luck.exponential(think))
+        if over.wait(luck.exponential(think)):
+            return  # not all of them at once, at the end
         start = time.perf_counter()
         study.tell(duel.id, ("first", "second", "tie")[int(luck.integers(3))], rater)
         waits.tells.append(time.perf_counter() - start)

@@ -203,7 +203,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def lessons_since(self, sequence: int, everyone: bool = False) -> list[Lesson]:
         """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out, or of everyone."""
-        statement = say.LESSONS_OF_EVERYONE_SINCE if everyone else say.LESSONS_SINCE
+        statement = say.LESSONS_SINCE[self._connection.dialect.name, everyone]
         found = self._rows(statement, since=sequence, until=self._until)
         return [lesson_from(row) for row in found]
 

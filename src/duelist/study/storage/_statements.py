@@ -113,12 +113,13 @@ SET_FREE: Final = (
 LEASE: Final = sa.select(*_columns(leases)).where(
     leases.c.study_id == _study, leases.c.duel == given("of"), leases.c.rater == given("by")
 )
-# Of a duel only what may have changed: the rest is remembered by whoever has read it once.
-OPEN_LEASES: Final = (
-    sa.select(*_columns(leases), duels.c.free)
-    .join(duels, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
-    .where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
-)
+# Of a duel only what may have changed: the rest is remembered by whoever has read it once. Looked up, as in `_lessons`.
+OPEN_LEASES: Final = sa.select(
+    *_columns(leases),
+    sa.select(duels.c.free)
+    .where(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel)
+    .scalar_subquery(),
+).where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
 # The same words in SQLite and in PostgreSQL, but two constructs in SQLAlchemy.
 PUT_LEASE: Final = sa.text(
     "INSERT INTO duelist_leases (study_id, duel, rater, state, asked_at, deadline) "
@@ -141,28 +142,46 @@ SEEN_BY: Final = (
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
     .where(votes.c.study_id == _study, votes.c.rater == given("by"), votes.c.sequence > _since)
 )
-LESSONS_OF_EVERYONE_SINCE: Final = (
-    sa.select(
+
+
+def _lessons(everyone: bool, look_up: bool) -> sa.Select[Any]:
+    """What rows of the log teach: votes on normal duels, of everyone or of those who are not left out.
+
+    `look_up` finds the duel of each row by its number, whatever the database thinks of its tables. Left to itself, PostgreSQL keeps the
+    plan that it made when they were nearly empty, which then looks at every duel for each row, until its next ANALYZE.
+    """
+    asked: Any = duels
+    of_vote = sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel)
+    if look_up:  # a subquery with an offset stays one
+        asked = sa.select(duels).where(of_vote).offset(sa.literal_column("0")).lateral("asked")
+    kept = sa.select(
         votes.c.sequence,
         votes.c.root,
         votes.c.outcome,
-        duels.c.first_row,
-        duels.c.second_row,
-        duels.c.layer,
-        duels.c.share,
+        asked.c.first_row,
+        asked.c.second_row,
+        asked.c.layer,
+        asked.c.share,
         votes.c.criterion,
         votes.c.rater,
     )
-    .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
-    .where(
+    kept = kept.select_from(votes.join(asked, sa.true() if look_up else of_vote)).where(
         votes.c.study_id == _study,
         votes.c.sequence > _since,
         votes.c.sequence <= _until,
-        duels.c.kind == DuelKind.NORMAL.value,
+        asked.c.kind == DuelKind.NORMAL.value,
     )
-    .order_by(votes.c.sequence)
-)
-LESSONS_SINCE: Final = LESSONS_OF_EVERYONE_SINCE.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT))
+    if not everyone:
+        kept = kept.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT))
+    return kept.order_by(votes.c.sequence)
+
+
+LESSONS_SINCE: Final = {
+    (database, everyone): _lessons(everyone, look_up=database == "postgresql")
+    for database in ("sqlite", "postgresql")
+    for everyone in (False, True)
+}
+"""By the name of the database, and by whether votes of raters who are left out count."""
 
 PUT_SNAPSHOT: Final = sa.insert(snapshots)
 SNAPSHOT_BEFORE: Final = (
