@@ -139,7 +139,7 @@ bench-files: install
 
 # How long raters wait, with SQLite and with PostgreSQL, some ten minutes on an idle machine.
 bench-raters: install postgres
-	$(BIN)/python -m benchmarks.raters
+	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
 
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes, with Numba, which nothing else needs.
 bonus: install

@@ -250,19 +250,25 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--databases", nargs="+", choices=["sqlite", "postgres"], default=["sqlite", "postgres"])
+    parser.add_argument("--page", type=Path, help="where to write what is printed")
     parser.add_argument("--folder", type=Path, default=Path("out"), help="where the SQLite files are made")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="raters-") as name:
         disk = 1e3 * fsync_time(Path(name))
-        print(
-            f"One fdatasync of 4 KiB takes {disk:.2g} ms; load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n"
-        )
+        pages = [
+            f"Made by `make bench-raters`, {os.cpu_count()} cores; do not edit. One fdatasync of 4 KiB takes {disk:.2g} ms; "
+            f"load before: {os.getloadavg()[0]:.1f}. What each row does: `python -m benchmarks.raters --help`.\n"
+        ]
+        print(pages[0])
         for database in options.databases:
             with places(database, Path(name)) as fresh:
                 lines = waits_table(fresh, database, options.only, options.seconds)
                 lines += cpu_table(fresh, database) if "cpu" in options.only else []
-                print("\n".join(lines), flush=True)
+                pages.append("\n".join(lines))
+                print(pages[-1], flush=True)
+    if options.page:
+        options.page.write_text("# How long raters wait\n\n" + "\n".join(pages).rstrip() + "\n")
 
 
 if __name__ == "__main__":

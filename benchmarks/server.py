@@ -263,25 +263,33 @@ def main() -> None:
         wanted["rate_"] = wanted.pop("rate")
         print(json.dumps(asyncio.run(crowd(**wanted))))
         return
-    lines = []
-    for which in given.storage:
-        lines += measure(which, given.seconds, 1000, 64, 0, print)
-        lines += measure(which, given.seconds, 800, 64, 100_000, print)
-    note = restarts(100_000, 5, print)
-    note += " " + hour(given.requests, print) if given.requests else ""
-    if given.page:
-        given.page.write_text(page(lines, note))
-
-
-def page(lines: list[str], note: str) -> str:
+    lines: list[str] = []
+    notes: list[str] = []
     load = os.getloadavg()[0]
+
+    def keep() -> None:  # after each part, so that whoever stops early has what was measured
+        if given.page:
+            given.page.write_text(page(lines, notes, load))
+
+    for which in given.storage:
+        for n_arms, votes in ((1000, 0), (800, 100_000)):
+            lines += measure(which, given.seconds, n_arms, 64, votes, print)
+            keep()
+    notes.append(restarts(100_000, 5, print))
+    keep()
+    if given.requests:
+        notes.append(hour(given.requests, print))
+        keep()
+
+
+def page(lines: list[str], notes: list[str], load: float) -> str:
     return "\n".join([
         "# Benchmarks of the study server", "",
-        f"Made by `make bench-server`, {os.cpu_count()} cores (load before and during: {load:.1f}); do not edit.", "",
+        f"Made by `make bench-server`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
         "64 raters with 1,000 arms of 64 features (800 arms where there are 100,000 votes) share a number of votes a second;",
             "the server, those who rate, and the database are processes on one",
         "machine. Milliseconds that a rater waits: median / p99 / longest.", "",
-        "| | ask | tell |", "|---|---|---|", *lines, "", note, "",
+        "| | ask | tell |", "|---|---|---|", *lines, "", *notes, "",
     ])  # fmt: skip
 
 

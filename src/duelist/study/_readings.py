@@ -17,7 +17,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from typing import Any, Final, NamedTuple
@@ -128,7 +129,9 @@ class Readings(ABC):
         """The chance of being best of each arm, vote by vote; options of `reading.history`."""
         scope, options = split(context, options)
         seen = self._seen(scope)
-        return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
+        with self._kept.history(scope) as remembered:
+            options = {"remembered": remembered, **options}
+            return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     # -- whom to trust -------------------------------------------------------------------
 
@@ -212,10 +215,21 @@ class _Kept:
         self.log = VoteLog()
         self._fits: OrderedDict[Any, _Fit] = OrderedDict()
         self._judges: tuple[Any, dict[int, Any]] = None, {}
+        self._history: tuple[Any, reading.Remembered] = None, reading.Remembered()
 
     def fit(self, key: Any) -> _Fit | None:
         with self.lock:
             return self._fits.get(key)
+
+    @contextmanager
+    def history(self, key: Any) -> Iterator[reading.Remembered]:
+        """What the last history found, for one of the same scope to go on from; a copy: two threads may read at once."""
+        with self.lock:
+            of, before = self._history
+        known = reading.Remembered(dict(before.chances), before.last) if of == key else reading.Remembered()
+        yield known
+        with self.lock:
+            self._history = key, known
 
     def judges(self, key: Any) -> dict[int, Any]:
         """A copy: two threads may judge at once."""

@@ -16,7 +16,7 @@ from duelist.study.reading.figures import (
     draw_raters,
     draw_win_matrix,
 )
-from duelist.study.reading.history import History, history
+from duelist.study.reading.history import History, Remembered, history
 from duelist.study.reading.leaderboard import Leaderboard, Standing, board_of, leaderboard
 from duelist.study.reading.matrix import WinChances, WinMatrix, chances_of, matrix_of, win_chances, win_matrix
 from duelist.study.reading.progress import Progress, progress, progress_of, verdict_of
@@ -39,6 +39,7 @@ __all__ = [
     "RaterStatistics",
     "Raters",
     "RegretEstimate",
+    "Remembered",
     "Standing",
     "WinChances",
     "WinMatrix",
