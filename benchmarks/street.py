@@ -17,14 +17,18 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
+from duelist.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
 from duelist.environments import Environment, FixedArms, Hypercube, RawFeatures, World
 from duelist.environments.raw_features import KINDS
+from duelist.study import Outcome
 
 PAGE = Path(__file__).parents[1] / "docs" / "street.md"
 DELTA = 0.1
 MOST_VOTES = 3000
+HELD_OUT = 4000
 HORIZON = 2000
 DELAY = 50
+BLOCK, HEAVY = 128, 5.0
 NAMERS = ("BestArmPair", "ThompsonPair", "UniformPair")
 SERVERS = ("LocalPairUCB", "MaxPairUCB", "ThompsonPair", "VACDB", "MaxInP", "CoLSTIM", "StaD", "SupCoLSTIM", "RCDB")
 
@@ -135,6 +139,30 @@ def regret(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
             yield f"| {kind} | {name} | {raw.mean():.0f} | {standard.mean():.0f} | {ratio:.2f} | {tail:.1f} |"
 
 
+# -- tails -------------------------------------------------------------------------------
+
+
+def tails(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    blocks = max(runs // BLOCK, 1)
+    yield f"## Worst runs of LocalPairUCB over {HORIZON:,} rounds, in {blocks} blocks of {BLOCK} runs, and what lighter tails cost"
+    yield ""
+    yield f"Good: blocks whose worst run has under {HEAVY:g} times the regret of their median run; worst: that ratio in the middle block."
+    yield ""
+    scales = (1.0, 1.5, 2.0)
+    yield "| problem | " + " | ".join(f"scale {s:g}: mean | good | worst" for s in scales) + " |"
+    yield "|---|" + "---|" * 3 * len(scales)
+    hypercubes: dict[str, Environment] = {f"hypercube, scale {s:g}": Hypercube(dim=5, scale=s) for s in (0.5, 1, 2, 4)}
+    for title, environment in (hypercubes | {kind: RawFeatures(kind) for kind in KINDS}).items():
+        cells = []
+        for scale in scales:
+            policy = dl.LocalPairUCB(scale=scale)
+            found = dl.simulate([policy], environment, horizon=HORIZON, runs=blocks * BLOCK, seed=1)
+            last = found.regret("LocalPairUCB", kind="average")[:, -1].reshape(blocks, BLOCK)
+            worst = last.max(axis=1) / np.median(last, axis=1)
+            cells += [f"{last.mean():.0f}", f"{np.sum(worst < HEAVY)} of {blocks}", f"{np.median(worst):.1f}"]
+        yield f"| {title} | " + " | ".join(cells) + " |"
+
+
 # -- first arms and delays ---------------------------------------------------------------
 
 FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -216,14 +244,20 @@ def held_out(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
 
 
 def excess(dim: int, votes: int, scale: float, seed: int) -> float:
+    """Of a simulated log."""
     rng = np.random.default_rng([seed, dim, votes, int(10 * scale)])
     arms = rng.standard_normal((2000, dim)) / 10.0 ** rng.uniform(-2, 2, dim) if dim else np.eye(50)
     theta = rng.standard_normal(arms.shape[1])
     theta *= scale / (arms @ theta).std()
-    i, j = rng.integers(len(arms), size=(2, votes + 4000))
+    i, j = rng.integers(len(arms), size=(2, votes + HELD_OUT))
     z = (arms[i] - arms[j])[i != j]
     outcome = (rng.random(len(z)) < 1.0 / (1.0 + np.exp(-z @ theta))).astype(float)
-    train, test = slice(0, votes), slice(votes, None)
+    return excess_loss(z, outcome, votes)
+
+
+def excess_loss(z: np.ndarray, outcome: np.ndarray, votes: int) -> float:
+    """Held-out loss after so many votes, over that of the best constant ridge, less 1."""
+    train, test = slice(0, votes), slice(votes, votes + HELD_OUT)
 
     def loss(at: np.ndarray) -> float:
         v = z[test] @ at
@@ -238,6 +272,45 @@ def excess(dim: int, votes: int, scale: float, seed: int) -> float:
     return loss(found.theta) / min(grid) - 1.0
 
 
+def real_votes() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Logs of the data folder: what it is, the arms, and pairs (n, 2) of a winner and a loser."""
+    photos = load_photos()
+    for criterion, wins_ in zip(CRITERIA, photos.decided, strict=True):
+        pairs = np.repeat(np.argwhere(wins_), wins_[wins_ > 0], axis=0)
+        yield f"photos by {criterion}, {photos.features.shape[1]} raw features", photos.features, pairs
+        yield f"photos by {criterion}, one-hot", np.eye(len(photos.features)), pairs
+    events = load_eventtime()
+    yield "events, one-hot", np.eye(len(events.events)), events.votes
+    decided = [vote for vote in load_llmfao() if vote.outcome in (Outcome.FIRST, Outcome.SECOND)]
+    models = sorted({arm for vote in decided for arm in (vote.first, vote.second)})
+    place = {model: k for k, model in enumerate(models)}
+    ordered = [(v.first, v.second) if v.outcome is Outcome.FIRST else (v.second, v.first) for v in decided]
+    yield "language models, one-hot", np.eye(len(models)), np.array([[place[a], place[b]] for a, b in ordered])
+
+
+def real(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield "## The same on the real votes of the data folder"
+    yield ""
+    yield "Votes in a random order, another in each run; which arm stands first is a coin's."
+    yield ""
+    yield "| log | votes | mean excess | worst excess | runs |"
+    yield "|---|---|---|---|---|"
+    for title, arms, pairs in real_votes():
+        for votes in (50, 500, 5000):
+            if votes + 500 > len(pairs):
+                continue
+            found = np.array(list(pool.map(partial(real_excess, arms, pairs, votes), range(runs))))
+            yield f"| {title} | {votes:,} | {found.mean():.2%} | {found.max():.2%} | {runs} |"
+
+
+def real_excess(arms: np.ndarray, pairs: np.ndarray, votes: int, seed: int) -> float:
+    rng = np.random.default_rng([seed, votes])
+    chosen = rng.permutation(len(pairs))[: votes + HELD_OUT]
+    outcome = rng.integers(2, size=len(chosen)).astype(float)
+    winner, loser = pairs[chosen].T
+    return excess_loss((2.0 * outcome - 1.0)[:, None] * (arms[winner] - arms[loser]), outcome, votes)
+
+
 # -- the page ----------------------------------------------------------------------------
 
 
@@ -250,9 +323,11 @@ class Part:
 PARTS = {
     "announcements": Part(announcements, 1000),
     "regret": Part(regret, 128),
+    "tails": Part(tails, 10 * BLOCK),
     "first": Part(first_arms, 64),
     "delays": Part(delays, 64),
     "held-out": Part(held_out, 10),
+    "real": Part(real, 10),
 }
 
 
@@ -262,16 +337,33 @@ def main() -> None:
     parser.add_argument("--runs", type=int)
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
-    lines = ["# On features as people have them", "", f"Made by `make street` with duelist {dl.__version__}.", ""]
     with ProcessPoolExecutor() as pool:
         for name in given.parts or PARTS:
             began, part = time.perf_counter(), PARTS[name]
+            lines = []
             for line in part.write(given.runs or part.runs, pool):
                 print(line, flush=True)
                 lines.append(line)
-            lines += ["", f"({time.perf_counter() - began:,.0f} s)", ""]
-    given.page.parent.mkdir(parents=True, exist_ok=True)
-    given.page.write_text("\n".join(lines).rstrip() + "\n")
+            lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
+            put(given.page, name, "\n".join(lines))
+
+
+def put(page: Path, name: str, section: str) -> None:
+    """A section into the page, in the place of the older one; the others stay."""
+    mark = "<!-- {} -->"
+    text = page.read_text() if page.exists() else ""
+    sections = {}
+    for each in PARTS:
+        _, found, rest = text.partition(mark.format(each) + "\n")
+        if found:
+            sections[each] = rest.partition("\n<!-- ")[0].strip()
+    sections[name] = section
+    lines = ["# On features as people have them", "", "Made by `make street`, each part by itself; do not edit.", ""]
+    for each in PARTS:
+        if each in sections:
+            lines += [mark.format(each), sections[each], ""]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(lines))
 
 
 if __name__ == "__main__":
