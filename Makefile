@@ -180,6 +180,12 @@ SERVER_TESTS := $(BIN)/python -m pytest -o addopts="--strict-markers --strict-co
 test-server: $(VENV)/.tried postgres
 	$(SERVER_TESTS) -n 2 --dist loadfile tests/server
 
+# Two server processes behind a real nginx with the file of deploy/.
+.PHONY: test-proxy
+test-proxy: $(VENV)/.tried postgres
+	scripts/install-nginx
+	$(SERVER_TESTS) tests/proxy
+
 # Every endpoint with many made-up requests; `make test-server` tries a few.
 test-api: $(VENV)/.tried
 	DUELIST_API_EXAMPLES=60 $(SERVER_TESTS) tests/server/test_openapi.py
