@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -68,6 +70,24 @@ def test_anybody_registers_where_the_owner_wants_it(
     with server.stranger() as other:
         refused(other.post(f"{study}/register", json={"name": "ana"}), 409, "name_taken")
         assert checked(other.post(f"{study}/register", json={}))["rater"].startswith("rater ")
+
+
+def test_two_people_who_register_at_once_never_have_one_name(
+    server: Running, admin: httpx.Client, make: Callable[..., str]
+) -> None:
+    study = make()
+    checked(admin.patch(study, json={"settings": {"open_registration": True}}))
+    together = threading.Barrier(4)
+
+    def register(name: str) -> int:
+        with server.stranger() as browser:
+            together.wait()
+            return browser.post(f"{study}/register", json={"name": name}).status_code
+
+    with ThreadPoolExecutor(4) as people:
+        for round_ in range(6):
+            answers = sorted(people.map(register, [f"ana {round_}"] * 4))
+            assert answers in ([200, 409, 409, 409], [409] * 4)
 
 
 def test_guessing_tokens_is_slow(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from duelist.server.desk import Desk
 from duelist.server.documented import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.server.refusals import Refused
 from duelist.study import Study
-from duelist.study.access import Scope, create_token, list_tokens
+from duelist.study.access import Scope, create_token, list_tokens, revoke_token
 
 router = APIRouter(tags=["sessions"])
 OfStudy = Annotated[int | None, Query(ge=1, le=shapes.LARGEST, description="For a rater's cookie: of which study.")]
@@ -79,13 +79,21 @@ async def register(
     if not opened.study.settings.open_registration:
         raise Refused(403, "not_allowed", "this study is not open to everybody", "ask its owner for a link of your own")
     name = given.name or f"rater {secrets.token_hex(4)}"
-    taken = await opened.read(Study.knows_rater, name)
-    tokens = await asyncio.to_thread(list_tokens, desk.storage, study)
-    if taken or any(token.rater == name for token in tokens):
-        raise Refused(409, "name_taken", f"there is a rater {name!r} already", "choose another name", "name")
+    taken = Refused(409, "name_taken", f"there is a rater {name!r} already", "choose another name", "name")
+    if await opened.read(Study.knows_rater, name) or await _has_token(desk, study, name):
+        raise taken
     made = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, name, "registered")
+    # Whoever came at the same moment sees this token, or is seen here: never do two people have one name.
+    if await _has_token(desk, study, name, besides=made.token.id):
+        await asyncio.to_thread(revoke_token, desk.storage, made.token.id)
+        raise taken
     set_cookie(response, made.token, made.secret, desk.options.is_https)
     return await _session(desk, Caller(made.token, made.secret, True))
+
+
+async def _has_token(desk: Desk, study: int, name: str, besides: str | None = None) -> bool:
+    tokens = await asyncio.to_thread(list_tokens, desk.storage, study)
+    return any(token.rater == name and token.id != besides for token in tokens)
 
 
 async def _session(desk: Desk, caller: Caller) -> shapes.Session:
