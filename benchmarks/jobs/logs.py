@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -177,7 +177,7 @@ def arguments() -> tuple[Log, ...]:
 def _topic(path: Path) -> Log:
     texts: dict[str, str] = {}
     votes: list[tuple[str, str, float]] = []
-    for _, pair in ElementTree.iterparse(path):
+    for _, pair in ET.iterparse(path):
         if pair.tag != "annotatedArgumentPair":
             continue
         first, second = (_text(pair, f"{side}/id") for side in ("arg1", "arg2"))
@@ -191,7 +191,7 @@ def _topic(path: Path) -> Log:
     return split_log(wins, np.array([text_features(texts[name]) for name in place]))
 
 
-def _text(pair: ElementTree.Element, where: str) -> str:
+def _text(pair: ET.Element, where: str) -> str:
     found = pair.findtext(where)
     if found is None:
         raise ValueError(f"a pair of arguments has no {where}; get the files anew from {SOURCES['arguments']}")
