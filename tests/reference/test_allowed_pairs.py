@@ -198,7 +198,12 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
         return pairs[:1]
     if max(u) == min(u):
         return best(pairs, lambda i, j: table.width(i, j, h))
-    rival = min(rivals, key=lambda j: (u[leader] - u[j]) / table.width(leader, j, h))
+
+    def cost(j: int) -> float:
+        width = table.width(leader, j, h)
+        return float(((u[leader] - u[j]) / width) ** 2 - 2.0 * math.log(width**2))
+
+    rival = min(rivals, key=cost)
 
     def lesson(i: int, j: int) -> float:
         p = float(link_mean("logistic", u[i] - u[j]))

@@ -25,6 +25,7 @@ from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.free_arms import FreeArms
 from duelist.policy import Policy
+from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
 from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
 from duelist.reference.uniform_pair import uniform_pair
@@ -233,9 +234,9 @@ class FreeBestArmPair(FreeReference):
             return only((0, 0))
         gap = u[:, None] - u
         slope = link_slope(self.link, gap)
-        lead = np.divide(gap, width, out=np.full_like(gap, np.inf), where=width > 0.0)
+        cost = costs(gap, width)
         x = int(np.argmax(u))
-        y = int(np.argmin(lead[x]))
+        y = int(np.argmin(cost[x]))
         along = seen.covariance[x] - seen.covariance[y]
         lesson = slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2)
         led = bool(gap.any())
@@ -245,7 +246,7 @@ class FreeBestArmPair(FreeReference):
             """Leader and rival may be near ties, too: the least over all ways to see it."""
             ways = [choice.shortfall(i, j), max(gap.max(), _short(width, allowed, i, j))]
             for leader in range(len(u)) if len(u) <= FEW else ():
-                others = self._others(seen, slope, lead, leader, allowed)
+                others = self._others(seen, slope, cost, leader, allowed)
                 ways += [max(missed, short(i, j)) for missed, short in others]
             return min(ways)
 
@@ -264,11 +265,11 @@ class FreeBestArmPair(FreeReference):
             pairs = [(min(best, j), max(best, j)) for j in allowed.arms if j != best and allowed(best, j)]
         return best_pair(values, pairs)
 
-    def _others(self, seen: Seen, slope: Any, lead: Floats, x: int, allowed: Allowed) -> list[tuple[float, Any]]:
+    def _others(self, seen: Seen, slope: Any, cost: Floats, x: int, allowed: Allowed) -> list[tuple[float, Any]]:
         """With x as the leader and any rival: by how much they miss that, and the shortfall of a pair then."""
         found = []
         for y in np.flatnonzero(seen.width[x] > 0.0):
-            missed = float(max(seen.u.max() - seen.u[x], lead[x, y] - lead[x].min()))
+            missed = float(max(seen.u.max() - seen.u[x], cost[x, y] - cost[x].min()))
             if missed > 1e-6:
                 continue
             along = seen.covariance[x] - seen.covariance[y]

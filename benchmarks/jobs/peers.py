@@ -1,0 +1,140 @@
+"""Peers of the policy for the best arm: rules that fit on a page, in plain NumPy, on the same model.
+
+Each keeps the Laplace posterior N(theta, H^-1) of Bradley-Terry votes with features, H = R + sum mu' zz', from the wins of every pair. R is
+diagonal: max(1, dim / 5) times the variance of each feature, as in the library's ThompsonPair, or once the variance where `follows_dim` is
+False. Without features an arm has one of its own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+import duelist as dl
+from duelist.arrays import Floats
+from duelist.policy import Policy
+
+
+class Laplace(Policy):
+    """Arms that never change, and what is known of them after every vote."""
+
+    follows_dim = True
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+        self.rng = np.random.default_rng(random_state)
+        self.theta: Floats | None = None
+        self._asked = 0
+
+    @abstractmethod
+    def pair(self) -> tuple[int, int]:
+        """The two arms to compare."""
+
+    def ask(self, arms: Floats) -> dl.Duel:
+        if self.theta is None:
+            self._begin(np.asarray(arms, np.float64))
+        first, second = self.pair() if self._asked else self._farthest()
+        self._asked += 1
+        return dl.Duel(first, second, self._asked - 1)
+
+    def tell(self, duel: dl.Duel, outcome: float, weight: float = 1.0) -> None:
+        self.wins[duel.first, duel.second] += weight * outcome
+        self.wins[duel.second, duel.first] += weight * (1.0 - outcome)
+        self._refit(2)
+
+    def _begin(self, arms: Floats) -> None:
+        self.arms, (self.n, dim) = arms - arms.mean(axis=0), arms.shape
+        variance = self.arms.var(axis=0)
+        self.ridge = (max(1.0, dim / 5.0) if self.follows_dim else 1.0) * np.where(variance > 0.0, variance, 1.0)
+        self.theta, self.wins = np.zeros(dim), np.zeros((self.n, self.n))
+        self._refit(0)
+
+    def _refit(self, steps: int) -> None:
+        """A Newton step or two from the estimate before this vote, and the curvature there."""
+        votes = self.wins + self.wins.T
+        for step in range(steps + 1):
+            self.u = self.arms @ self.theta
+            self.gap = self.u[:, None] - self.u
+            chance = 1.0 / (1.0 + np.exp(-self.gap))
+            self.slope = chance * (1.0 - chance)
+            laplacian = -votes * self.slope
+            laplacian[np.diag_indices(self.n)] -= laplacian.sum(axis=1)
+            self.curvature = self.arms.T @ laplacian @ self.arms + np.diag(self.ridge)
+            if step < steps:
+                pull = self.arms.T @ (self.wins - votes * chance).sum(axis=1) - self.ridge * self.theta
+                move = np.linalg.solve(self.curvature, pull)
+                self.theta = self.theta + move / max(
+                    1.0, np.abs(self.arms @ move).max()
+                )  # far from the root, small steps
+
+    def covariance(self) -> Floats:
+        """Of all arms."""
+        return np.asarray(self.arms @ np.linalg.solve(self.curvature, self.arms.T))
+
+    def squares(self) -> Floats:
+        """Squared widths of all pairs."""
+        covariance = self.covariance()
+        variance = np.diagonal(covariance)
+        return np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
+
+    def draws(self, count: int) -> Floats:
+        """Utilities of all arms for each of some draws from the posterior."""
+        upper = np.linalg.cholesky(self.curvature).T
+        noise = np.linalg.solve(upper, self.rng.standard_normal((len(self.ridge), count)))
+        return np.asarray(self.u + (self.arms @ noise).T)
+
+    def _farthest(self) -> tuple[int, int]:
+        first, second = np.unravel_index(int(np.argmax(self.squares())), (self.n, self.n))
+        return int(first), int(second)
+
+
+class TopTwoThompson(Laplace):
+    """Top-two Thompson sampling (Russo 2016) for duels: the best arm of a draw meets the best of the next draw that has another one."""
+
+    at_once = 32
+    most_draws = 320
+
+    def pair(self) -> tuple[int, int]:
+        leader = int(np.argmax(self.draws(1)[0]))
+        for _ in range(self.most_draws // self.at_once):
+            drawn = self.draws(self.at_once)
+            best = np.argmax(drawn, axis=1)
+            others = np.flatnonzero(best != leader)
+            if others.size:
+                return leader, int(best[others[0]])
+        drawn[-1, leader] = -np.inf  # it is all but certain: the second best of the last draw
+        return leader, int(np.argmax(drawn[-1]))
+
+
+class Telling(Laplace):
+    """The leader, a rival, and the pair that tells most about the two: LinGapE's greedy step."""
+
+    @abstractmethod
+    def rival(self, gaps: Floats, squares: Floats) -> int:
+        """The rival, by gaps and squared widths to the leader; arms that do not differ from it have infinite gaps."""
+
+    def pair(self) -> tuple[int, int]:
+        leader, squares = int(np.argmax(self.u)), self.squares()
+        gaps = np.where(squares[leader] > 0.0, self.gap[leader], np.inf)
+        covariance = self.covariance()
+        along = covariance[leader] - covariance[self.rival(gaps, np.where(squares[leader] > 0.0, squares[leader], 1.0))]
+        lesson = self.slope * np.square(along[:, None] - along) / (1.0 + self.slope * squares)
+        first, second = np.unravel_index(int(np.argmax(lesson)), lesson.shape)
+        return int(first), int(second)
+
+
+class LeastLead(Telling):
+    """The rival of least lead in standard deviations: what BestArmPair was before decision 0039."""
+
+    follows_dim = False
+
+    def rival(self, gaps: Floats, squares: Floats) -> int:
+        return int(np.argmin(gaps / np.sqrt(squares)))
+
+
+class OptimisticRival(Telling):
+    """LinGapE's own rival: the largest upper bound, at three standard deviations, on how much better it may be."""
+
+    def rival(self, gaps: Floats, squares: Floats) -> int:
+        return int(np.argmax(3.0 * np.sqrt(squares) - gaps))
