@@ -20,6 +20,8 @@ class Laplace(Policy):
     """Arms that never change, and what is known of them after every vote."""
 
     follows_dim = True
+    early = 60
+    """So many votes move the estimate so far that one step of Newton is not enough."""
 
     def __init__(self, random_state: int | None = None) -> None:
         self.random_state = random_state
@@ -41,7 +43,7 @@ class Laplace(Policy):
     def tell(self, duel: dl.Duel, outcome: float, weight: float = 1.0) -> None:
         self.wins[duel.first, duel.second] += weight * outcome
         self.wins[duel.second, duel.first] += weight * (1.0 - outcome)
-        self._refit(2)
+        self._refit(2 if self._asked < self.early else 1)
 
     def _begin(self, arms: Floats) -> None:
         self.arms, (self.n, dim) = arms - arms.mean(axis=0), arms.shape
@@ -51,7 +53,7 @@ class Laplace(Policy):
         self._refit(0)
 
     def _refit(self, steps: int) -> None:
-        """A Newton step or two from the estimate before this vote, and the curvature there."""
+        """A step or two of Newton from the estimate before this vote, and the curvature where they end."""
         votes = self.wins + self.wins.T
         for step in range(steps + 1):
             self.u = self.arms @ self.theta
@@ -72,9 +74,8 @@ class Laplace(Policy):
         """Of all arms."""
         return np.asarray(self.arms @ np.linalg.solve(self.curvature, self.arms.T))
 
-    def squares(self) -> Floats:
+    def squares(self, covariance: Floats) -> Floats:
         """Squared widths of all pairs."""
-        covariance = self.covariance()
         variance = np.diagonal(covariance)
         return np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
 
@@ -85,21 +86,22 @@ class Laplace(Policy):
         return np.asarray(self.u + (self.arms @ noise).T)
 
     def _farthest(self) -> tuple[int, int]:
-        first, second = np.unravel_index(int(np.argmax(self.squares())), (self.n, self.n))
+        first, second = np.unravel_index(int(np.argmax(self.squares(self.covariance()))), (self.n, self.n))
         return int(first), int(second)
 
 
 class TopTwoThompson(Laplace):
     """Top-two Thompson sampling (Russo 2016) for duels: the best arm of a draw meets the best of the next draw that has another one."""
 
-    at_once = 32
-    most_draws = 320
+    batches = (16, 304)
+    """Draws are made many at a time, and not for ever."""
 
     def pair(self) -> tuple[int, int]:
-        leader = int(np.argmax(self.draws(1)[0]))
-        for _ in range(self.most_draws // self.at_once):
-            drawn = self.draws(self.at_once)
+        leader = None
+        for count in self.batches:
+            drawn = self.draws(count)
             best = np.argmax(drawn, axis=1)
+            leader = int(best[0]) if leader is None else leader
             others = np.flatnonzero(best != leader)
             if others.size:
                 return leader, int(best[others[0]])
@@ -115,10 +117,11 @@ class Telling(Laplace):
         """The rival, by gaps and squared widths to the leader; arms that do not differ from it have infinite gaps."""
 
     def pair(self) -> tuple[int, int]:
-        leader, squares = int(np.argmax(self.u)), self.squares()
-        gaps = np.where(squares[leader] > 0.0, self.gap[leader], np.inf)
-        covariance = self.covariance()
-        along = covariance[leader] - covariance[self.rival(gaps, np.where(squares[leader] > 0.0, squares[leader], 1.0))]
+        leader, covariance = int(np.argmax(self.u)), self.covariance()
+        squares = self.squares(covariance)
+        apart = squares[leader] > 0.0
+        rival = self.rival(np.where(apart, self.gap[leader], np.inf), np.where(apart, squares[leader], 1.0))
+        along = covariance[leader] - covariance[rival]
         lesson = self.slope * np.square(along[:, None] - along) / (1.0 + self.slope * squares)
         first, second = np.unravel_index(int(np.argmax(lesson)), lesson.shape)
         return int(first), int(second)
