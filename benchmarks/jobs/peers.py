@@ -20,7 +20,7 @@ class Laplace(Policy):
     """Arms that never change, and what is known of them after every vote."""
 
     follows_dim = True
-    early = 60
+    early = 200
     """So many votes move the estimate so far that one step of Newton is not enough."""
 
     def __init__(self, random_state: int | None = None) -> None:
