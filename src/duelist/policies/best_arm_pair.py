@@ -15,7 +15,7 @@ class BestArmPair(LocalCurvature):
     With H_t = ridge I + sum mu'(z_s . theta_hat) z_s z_s', the leader is x = argmax x . theta_hat. Its rival is the arm that is cheapest to
     mistake for the best, by its gap g = (x - y) . theta_hat and its width w = |x - y|_{H_t^-1},
 
-        y = argmin_y g^2 / w^2 - 2 log w^2,
+        y = argmin_y g^2 / w^2 - 4 log w^2,
 
     and the pair played is the one with difference z = p - q that maximises
 
@@ -25,16 +25,17 @@ class BestArmPair(LocalCurvature):
     whether all rivals are ruled out, and stop then.
 
     Leader and rival are those of EB-TCI (Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022): the empirically best arm, and the challenger
-    of least transportation cost g^2 / (2 w^2) plus the logarithm of how well it is known. That term ends with the
-    cost in front, and keeps an arm that was unlucky in its first votes from being left aside while others are close. The
-    pair is the greedy one of LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link as in GLGapE (Kazerouni, Wein
-    2021), for comparisons. It is for finding the best arm with few votes, not for small regret: it shows bad arms whenever
-    they teach more.
+    of least transportation cost g^2 / (2 w^2) plus the logarithm of how well it is known. In the long run the cost decides; before, the
+    logarithm keeps an arm that was unlucky in its first votes from being left aside while others are close. The pair is
+    the greedy one of LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link as in GLGapE (Kazerouni, Wein 2021),
+    for comparisons. It is for finding the best arm with few votes, not for small regret: it shows bad arms whenever they
+    teach more.
 
     Deviations
     ----------
     - EB-TCI counts how often an arm was drawn; arms with features are known through one another, so 1 / w^2 is in the place
-      of the count. It asks about leader or rival by the toss of a coin; here both are in the pair's worth.
+      of the count. Its logarithm counts twice here: that names the best arm more often, and announces as soon (decision 39).
+    - EB-TCI asks about leader or rival by the toss of a coin; here both are in the pair's worth.
     - Where `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that an arm's utility is as
       uncertain before the first vote as with five features, however many there are.
     - Before the first vote, and whenever the estimate is zero, the widest pair.
