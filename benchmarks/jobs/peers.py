@@ -2,7 +2,8 @@
 
 Each keeps the Laplace posterior N(theta, H^-1) of Bradley-Terry votes with features, H = R + sum mu' zz', from the wins of every pair. R is
 diagonal: max(1, dim / 5) times the variance of each feature, as in the library's ThompsonPair, or once the variance where `follows_dim` is
-False. Without features an arm has one of its own.
+False. Without features an arm has one of its own. The posterior is brought up to date after every vote, from 200 votes on whenever there
+are 1 % more.
 """
 
 from __future__ import annotations
@@ -17,17 +18,15 @@ from duelist.policy import Policy
 
 
 class Laplace(Policy):
-    """Arms that never change, and what is known of them after every vote."""
+    """Arms that never change, and what is known of them."""
 
     follows_dim = True
-    early = 200
-    """So many votes move the estimate so far that one step of Newton is not enough."""
 
     def __init__(self, random_state: int | None = None) -> None:
         self.random_state = random_state
         self.rng = np.random.default_rng(random_state)
         self.theta: Floats | None = None
-        self._asked = 0
+        self._asked, self._told, self._due = 0, 0.0, 0.0
 
     @abstractmethod
     def pair(self) -> tuple[int, int]:
@@ -43,7 +42,10 @@ class Laplace(Policy):
     def tell(self, duel: dl.Duel, outcome: float, weight: float = 1.0) -> None:
         self.wins[duel.first, duel.second] += weight * outcome
         self.wins[duel.second, duel.first] += weight * (1.0 - outcome)
-        self._refit(2 if self._asked < self.early else 1)
+        self._told += weight
+        if self._told >= self._due:
+            self._refit(2)
+            self._due = self._told + max(1.0, self._told // 100.0)
 
     def _begin(self, arms: Floats) -> None:
         self.arms, (self.n, dim) = arms - arms.mean(axis=0), arms.shape
@@ -53,7 +55,7 @@ class Laplace(Policy):
         self._refit(0)
 
     def _refit(self, steps: int) -> None:
-        """A step or two of Newton from the estimate before this vote, and the curvature where they end."""
+        """Some steps of Newton from the estimate so far, and what is known where they end."""
         votes = self.wins + self.wins.T
         for step in range(steps + 1):
             self.u = self.arms @ self.theta
@@ -66,27 +68,19 @@ class Laplace(Policy):
             if step < steps:
                 pull = self.arms.T @ (self.wins - votes * chance).sum(axis=1) - self.ridge * self.theta
                 move = np.linalg.solve(self.curvature, pull)
-                self.theta = self.theta + move / max(
-                    1.0, np.abs(self.arms @ move).max()
-                )  # far from the root, small steps
-
-    def covariance(self) -> Floats:
-        """Of all arms."""
-        return np.asarray(self.arms @ np.linalg.solve(self.curvature, self.arms.T))
-
-    def squares(self, covariance: Floats) -> Floats:
-        """Squared widths of all pairs."""
-        variance = np.diagonal(covariance)
-        return np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
+                far = np.abs(self.arms @ move).max()  # from the root: small steps there
+                self.theta = self.theta + move / max(1.0, far)
+        self.root = np.linalg.solve(np.linalg.cholesky(self.curvature), self.arms.T).T
+        self.covariance = self.root @ self.root.T
+        variance = np.diagonal(self.covariance)
+        self.squares = np.maximum(variance[:, None] + variance - 2.0 * self.covariance, 0.0)
 
     def draws(self, count: int) -> Floats:
         """Utilities of all arms for each of some draws from the posterior."""
-        upper = np.linalg.cholesky(self.curvature).T
-        noise = np.linalg.solve(upper, self.rng.standard_normal((len(self.ridge), count)))
-        return np.asarray(self.u + (self.arms @ noise).T)
+        return np.asarray(self.u + self.rng.standard_normal((count, len(self.ridge))) @ self.root.T)
 
     def _farthest(self) -> tuple[int, int]:
-        first, second = np.unravel_index(int(np.argmax(self.squares(self.covariance()))), (self.n, self.n))
+        first, second = np.unravel_index(int(np.argmax(self.squares)), (self.n, self.n))
         return int(first), int(second)
 
 
@@ -116,15 +110,20 @@ class Telling(Laplace):
     def rival(self, gaps: Floats, squares: Floats) -> int:
         """The rival, by gaps and squared widths to the leader; arms that do not differ from it have infinite gaps."""
 
+    def _refit(self, steps: int) -> None:
+        super()._refit(steps)
+        self._chosen: tuple[int, int] | None = None
+
     def pair(self) -> tuple[int, int]:
-        leader, covariance = int(np.argmax(self.u)), self.covariance()
-        squares = self.squares(covariance)
-        apart = squares[leader] > 0.0
-        rival = self.rival(np.where(apart, self.gap[leader], np.inf), np.where(apart, squares[leader], 1.0))
-        along = covariance[leader] - covariance[rival]
-        lesson = self.slope * np.square(along[:, None] - along) / (1.0 + self.slope * squares)
-        first, second = np.unravel_index(int(np.argmax(lesson)), lesson.shape)
-        return int(first), int(second)
+        if self._chosen is None:
+            leader = int(np.argmax(self.u))
+            apart = self.squares[leader] > 0.0
+            rival = self.rival(np.where(apart, self.gap[leader], np.inf), np.where(apart, self.squares[leader], 1.0))
+            along = self.covariance[leader] - self.covariance[rival]
+            lesson = self.slope * np.square(along[:, None] - along) / (1.0 + self.slope * self.squares)
+            first, second = np.unravel_index(int(np.argmax(lesson)), lesson.shape)
+            self._chosen = int(first), int(second)
+        return self._chosen
 
 
 class LeastLead(Telling):
