@@ -72,23 +72,23 @@ def one(problem: str, contestant: str, run: int) -> Finding:
     return play(*CONTESTANTS[contestant](world, seed), world, luck)
 
 
-def findings(problem: str, contestant: str, runs: int, pool: ProcessPoolExecutor) -> list[Finding]:
-    """All runs of a policy on a problem; those that were played before are read."""
-    path = KEPT / stamp() / f"{problem} - {contestant}.json".replace("/", " ")
+def findings(problem: str, contestant: str, runs: int, pool: ProcessPoolExecutor | None) -> list[Finding]:
+    """All runs of a policy on a problem; those that were played before are read. Without a pool, none is played."""
+    path = KEPT / stamp(contestant) / f"{problem} - {contestant}.json".replace("/", " ")
     kept = [_read(row) for row in json.loads(path.read_text())] if path.is_file() else []
-    kept += pool.map(partial(one, problem, contestant), range(len(kept), runs))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([_written(finding) for finding in kept]))
+    if pool is not None and len(kept) < runs:
+        kept += pool.map(partial(one, problem, contestant), range(len(kept), runs))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([_written(finding) for finding in kept]))
     return kept[:runs]
 
 
-def stamp() -> str:
-    """Changes with the engine, the policies and the files of this folder that a run depends on."""
-    mine = [
-        zlib.crc32((Path(__file__).parent / f"{name}.py").read_bytes())
-        for name in ("judging", "logs", "problems", "peers")
-    ]
-    return f"{zlib.crc32(repr((code_stamp(), mine)).encode()):08x}"
+def stamp(contestant: str) -> str:
+    """Changes with the files of this folder that a run depends on, and for policies of the library with them and their engine."""
+    names = ("judging", "logs", "problems", "peers")
+    mine = [zlib.crc32((Path(__file__).parent / f"{name}.py").read_bytes()) for name in names]
+    engine = None if hasattr(peers, contestant) else code_stamp()
+    return f"{zlib.crc32(repr((engine, mine)).encode()):08x}"
 
 
 def _written(finding: Finding) -> dict[str, object]:
@@ -251,26 +251,33 @@ def main() -> None:
     parser.add_argument("--problems", nargs="*", default=None)
     parser.add_argument("--policies", nargs="*", default=list(CONTESTANTS), choices=list(CONTESTANTS))
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--kept", action="store_true", help="write the page of the runs there are, and play none")
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
     for line in logs.missing():
         print(f"left out: {line}")
-    results: Results = {}
-    with ProcessPoolExecutor(given.workers) as pool:
-        for problem in given.problems or list(problems()):
-            results[problem] = played(problem, given.policies, given.runs, pool)
+    names = given.problems or list(problems())
+    if given.kept:
+        results = {problem: played(problem, given.policies, given.runs, None) for problem in names}
+        results = {problem: row for problem, row in results.items() if {OURS, PEER, PLAIN} <= set(row)}
+    else:
+        with ProcessPoolExecutor(given.workers) as pool:
+            results = {problem: played(problem, given.policies, given.runs, pool) for problem in names}
     given.page.parent.mkdir(parents=True, exist_ok=True)
     given.page.write_text("\n".join(page(results, given.runs)).rstrip() + "\n")
 
 
-def played(problem: str, names: Sequence[str], runs: int, pool: ProcessPoolExecutor) -> dict[str, list[Finding]]:
+def played(problem: str, names: Sequence[str], runs: int, pool: ProcessPoolExecutor | None) -> dict[str, list[Finding]]:
     features = problems()[problem].world(SEED, 0).features is not None
     row = {}
     for name in names:
         if not features and name in WITH_FEATURES_ONLY:
             continue
         began = time.perf_counter()
-        row[name] = findings(problem, name, runs, pool)
+        found = findings(problem, name, runs, pool)
+        if len(found) < runs:
+            continue
+        row[name] = found
         right = " ".join(f"{np.mean([f.right[k] for f in row[name]]):.2f}" for k in range(len(CHECKPOINTS)))
         regret = " ".join(f"{np.mean([f.regret[k] for f in row[name]]):.4f}" for k in range(len(CHECKPOINTS)))
         votes = np.mean([f.votes for f in row[name]])

@@ -35,7 +35,7 @@ public:
 private:
     static constexpr i64 ENDS = 64;
     static constexpr i64 FREE_ENDS = 32;
-    static constexpr double EAGERNESS = 4.0;
+    static constexpr double EAGERNESS = 3.0;
 
     // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
     struct FreeWorth {

@@ -50,7 +50,7 @@ def leaders_and_rivals(arms, theta, squares):
     u = arms @ theta
     for x in np.flatnonzero(u >= u.max() - NEAR * (1.0 + np.abs(u).max())):
         others = np.flatnonzero((arms != arms[x]).any(axis=1))
-        cost = (u[x] - u[others]) ** 2 / squares[x, others] - 4.0 * np.log(squares[x, others])
+        cost = (u[x] - u[others]) ** 2 / squares[x, others] - 3.0 * np.log(squares[x, others])
         for y in others[cost <= cost.min(initial=np.inf) + NEAR * (1.0 + np.abs(cost).max(initial=0.0))]:
             yield int(x), int(y)
 

@@ -201,7 +201,7 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
 
     def cost(j: int) -> float:
         width = table.width(leader, j, h)
-        return float(((u[leader] - u[j]) / width) ** 2 - 4.0 * math.log(width**2))
+        return float(((u[leader] - u[j]) / width) ** 2 - 3.0 * math.log(width**2))
 
     rival = min(rivals, key=cost)
 

@@ -15,7 +15,7 @@ class BestArmPair(LocalCurvature):
     With H_t = ridge I + sum mu'(z_s . theta_hat) z_s z_s', the leader is x = argmax x . theta_hat. Its rival is the arm that is cheapest to
     mistake for the best, by its gap g = (x - y) . theta_hat and its width w = |x - y|_{H_t^-1},
 
-        y = argmin_y g^2 / w^2 - 4 log w^2,
+        y = argmin_y g^2 / w^2 - 3 log w^2,
 
     and the pair played is the one with difference z = p - q that maximises
 
@@ -34,7 +34,7 @@ class BestArmPair(LocalCurvature):
     Deviations
     ----------
     - EB-TCI counts how often an arm was drawn; arms with features are known through one another, so 1 / w^2 is in the place
-      of the count. Its logarithm counts twice here: that names the best arm more often, and announces as soon (decision 39).
+      of the count. Its logarithm counts one and a half times here, a compromise that was measured (decision 39).
     - EB-TCI asks about leader or rival by the toss of a coin; here both are in the pair's worth.
     - Where `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that an arm's utility is as
       uncertain before the first vote as with five features, however many there are.

@@ -17,7 +17,7 @@ from duelist.reference.policy import Reference
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BestArmPair(Reference):
-    """With x = argmax x . theta and, for its gap g and its width w to x, the rival y = argmin g^2 / w^2 - 4 log w^2, the pair of
+    """With x = argmax x . theta and, for its gap g and its width w to x, the rival y = argmin g^2 / w^2 - 3 log w^2, the pair of
 
     argmax mu'(z . theta) ((x - y)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}),
 
@@ -62,7 +62,7 @@ class BestArmPair(Reference):
 
 
 def costs(gap: Floats, width: Floats) -> Floats:
-    """g^2 / w^2 - 4 log w^2: what it takes to rule an arm out, more for one that is known well. inf: the two do not differ."""
+    """g^2 / w^2 - 3 log w^2: what it takes to rule an arm out, more for one that is known well. inf: the two do not differ."""
     found, apart = np.full_like(gap, np.inf), width > 0.0
-    found[apart] = np.square(gap[apart] / width[apart]) - 8.0 * np.log(width[apart])
+    found[apart] = np.square(gap[apart] / width[apart]) - 6.0 * np.log(width[apart])
     return found
