@@ -200,6 +200,7 @@ def speeds() -> Iterator[str]:
     """Time of an ask and a tell after 200 votes on arms that stay."""
     names = ("BestArmPair", "ThompsonPair", "LocalPairUCB", "UniformPair")
     yield from ("## Speed: milliseconds an ask and a tell, one-pass estimator, median of 50", "")
+    yield from ("Compare columns, not numbers: other programs were running on the machine.", "")
     yield "| arms | " + " | ".join(names) + " |"
     yield "|---|" + "---|" * len(names)
     for title, n, dim in SIZES:
