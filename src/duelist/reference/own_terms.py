@@ -28,10 +28,15 @@ from duelist.policy import Policy
 from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
 from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
+from duelist.reference.ranking_pair import openness, settled
 from duelist.reference.uniform_pair import uniform_pair
 
 FEW: Final = 64
 """Of more arms not all pairs are looked at."""
+FEW_TO_ORDER: Final = 128
+"""The same where the whole order matters."""
+NEXT: Final = 16
+"""Of more arms than that, those that an arm is compared with stand so near in the order."""
 
 
 class Seen(NamedTuple):
@@ -279,6 +284,30 @@ class FreeBestArmPair(FreeReference):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class FreeRankingPair(FreeReference):
+    """The rule of RankingPair. Of more than 128 arms, pairs of an arm with the 16 that stand next to it in the order are tried, each for
+    what a vote on it settles of its own order; where none of these may be asked, the first pair that may.
+    """
+
+    top: int | None = None
+
+    def choose(self, seen: Seen, allowed: Allowed) -> Choice:
+        """The pair of different arms that settles most."""
+        u, width = seen.u, seen.width
+        if len(u) == 1:
+            return only((0, 0))
+        pairs = allowed.different(allowed.arms)
+        if not pairs:
+            allowed.refuse()
+        if len(u) <= FEW_TO_ORDER:
+            return best_pair(settled(self.link, u, seen.covariance, width, self.top), pairs)
+        information = link_slope(self.link, u[:, None] - u) * width**2
+        place = np.argsort(np.argsort(-u, kind="stable"))
+        near = [(i, j) for i, j in pairs if abs(place[i] - place[j]) <= NEXT]
+        return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or pairs[:1])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class FreeUniformPair(FreeReference):
     """Two different arms by chance."""
 
@@ -290,6 +319,7 @@ class FreeUniformPair(FreeReference):
 FREE_REFERENCES: Final[dict[str, type[FreeReference]]] = {
     "BestArmPair": FreeBestArmPair,
     "LocalPairUCB": FreeLocalPairUCB,
+    "RankingPair": FreeRankingPair,
     "UniformPair": FreeUniformPair,
 }
 
