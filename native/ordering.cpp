@@ -8,6 +8,7 @@ namespace {
 
 constexpr double SQRT_HALF = 0.70710678118654752440;
 constexpr double NO_WIDTH = 1e-200;  // two arms that are one: nothing is to be found out about their order
+constexpr double MISFIT = 0.25;       // variance of what a pair has of its own, beyond the utilities of its arms
 constexpr i64 NEXT = 16;             // of many arms, an arm is compared with so many that stand next to it
 constexpr i64 FAR = 64;              // and so many arms about which most is open meet one another
 
@@ -44,6 +45,7 @@ class Best {
 public:
     Best(Link link, const Limits& limits) : link_(link), steepest_(max_slope(link)), limits_(limits) {}
 
+    // `settled` is what a vote on the pair would settle, times (1 + slope square) / slope.
     void meet(i64 i, i64 j, double gap, double square, double settled) {
         if (found_.first >= 0 && worth(steepest_, square, settled) < found_.value) return;
         double value = worth(slope(link_, gap), square, settled);
@@ -136,15 +138,17 @@ void meet_far_out(const Ordered& arms, const double* y, Best& best) {
     }
 }
 
-// Every pair of a band, where column j of y is what the vote on a pair of arm j would settle.
+// Every pair of a band, where z' M z of a pair is the product of its gaps in v and y; `fresh` is what is left of a vote's worth.
+template <class Fresh>
 void meet_in_band(const std::vector<i64>& order, const double* u, const double* v, const double* y, i64 stride, i64 dim,
-                  Band& squares, Best& best) {
+                  Band& squares, Best& best, Fresh&& fresh) {
     i64 n = static_cast<i64>(order.size());
     Numbers settled(padded(n));
     for (i64 r = 0; r + 1 < n; r++) {
         i64 stop = squares.stop(r);
         kernels->products_of_gaps(v, y, stride, dim, r, r + 1, stop, settled.data());
-        for (i64 s = r + 1; s < stop; s++) best.meet(order[r], order[s], u[r] - u[s], squares.of(r)[s - r - 1], settled[s - r - 1]);
+        for (i64 s = r + 1; s < stop; s++)
+            best.meet(order[r], order[s], u[r] - u[s], squares.of(r)[s - r - 1], fresh(r, s) * settled[s - r - 1]);
     }
 }
 
@@ -171,7 +175,24 @@ struct OrderedTerms {
     i64 n() const { return view.n(); }
 };
 
-// All pairs: the covariances are the columns, and L C = (C L)' takes the place of the estimate's curvature.
+// Minus the precision of some arms: entry (i, j) is what votes on these two have taught, each with its slope. All zero where rounding
+// leaves no inverse.
+Numbers taught_directly(const double* covariance, i64 n, i64 stride) {
+    Numbers factor(n * n), taught(n * stride), line(padded(n));
+    for (i64 r = 0; r < n; r++) std::copy_n(covariance + r * stride, n, factor.data() + r * n);
+    if (!kernels->cholesky(factor.data(), n)) return taught;
+    for (i64 r = 0; r < n; r++) {
+        std::fill_n(line.data(), n, 0.0);
+        line[r] = -1.0;
+        kernels->solve_lower(factor.data(), n, line.data());
+        kernels->solve_upper(factor.data(), n, line.data());
+        std::copy_n(line.data(), n, taught.data() + r * stride);
+    }
+    return taught;
+}
+
+// All pairs: the covariances are the columns, and L C = (C L)' what they are pulled to. After votes that taught t of a pair with an effect of
+// its own, N(0, MISFIT), the pair says 1 / (1 / t + MISFIT) about its arms, and the next vote 1 / (1 + MISFIT t)^2 of what the first did.
 void meet_all(OrderedTerms& arms, const Openness& open, Best& best) {
     i64 n = arms.n(), stride = padded(n);
     Numbers covariance(n * stride), pulled(n * stride), turned(n * stride);
@@ -179,7 +200,12 @@ void meet_all(OrderedTerms& arms, const Openness& open, Best& best) {
     pull(covariance.data(), stride, n, arms.u.data(), n, open, arms.squares, pulled.data());
     for (i64 r = 0; r < n; r++)
         for (i64 s = 0; s < n; s++) turned[s * stride + r] = pulled[r * stride + s];
-    meet_in_band(arms.order, arms.u.data(), covariance.data(), turned.data(), stride, n, arms.squares, best);
+    Numbers taught = taught_directly(covariance.data(), n, stride);
+    auto fresh = [&](i64 r, i64 s) {
+        double tired = 1.0 + MISFIT * std::max(taught[r * stride + s], 0.0);
+        return 1.0 / (tired * tired);
+    };
+    meet_in_band(arms.order, arms.u.data(), covariance.data(), turned.data(), stride, n, arms.squares, best, fresh);
 }
 
 // Pairs that stand next to each other, each for what a vote on it settles of its own order.
@@ -207,7 +233,7 @@ FoundPair most_settling_pair(Link link, const View& view, i64 top, const Table& 
     multiply_rows(v, pulled.data(), stride, dim, n, matrix.data());
     kernels->combine(matrix.data(), dim, v, stride, n, pulled.data());
     Best best(link, limits);
-    meet_in_band(arms.order, arms.u.data(), v, pulled.data(), stride, dim, squares, best);
+    meet_in_band(arms.order, arms.u.data(), v, pulled.data(), stride, dim, squares, best, [](i64, i64) { return 1.0; });
     if (n > FEW_TO_ORDER) meet_far_out(arms, pulled.data(), best);
     return best.found().first >= 0 ? best.found() : first_pair(n, limits);
 }

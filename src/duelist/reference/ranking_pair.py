@@ -46,6 +46,11 @@ class RankingPair(Reference):
 
     top: int | None = None
 
+    @classmethod
+    def practical_ridge_in(cls, dim: int) -> float:
+        """An arm's utility is as uncertain as with five features, however many there are."""
+        return cls.practical_ridge * max(1.0, dim / 5.0)
+
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The pair of different arms that settles most."""
         if len(arms) == 1:
