@@ -37,7 +37,8 @@ SEED = 40
 RESAMPLES = 1000
 LEVELS = (0.7, 0.8, 0.9)
 FOUND = (0.8, 0.9)
-OURS, FIRST, PLAIN, ASAP = "RankingPair", f"RankingPair(top={TOP})", "UniformPair", "ASAP"
+OURS, FIRST, PLAIN = "RankingPair", f"RankingPair(top={TOP})", "UniformPair"
+ASAP, APPROX = "ASAP", "ASAP-approx"
 PROBLEMS = (
     "arguments",
     "tennis",
@@ -52,8 +53,9 @@ PROBLEMS = (
     "correlated",
     "heavy-tailed",
 )
-ASAP_PROBLEMS = ("arguments", "no features")
-"""It takes minutes a run, and knows no features."""
+ASAP_PROBLEMS = ("arguments",)
+ASAP_VOTES = 600
+"""It takes a minute a run, and its faster variant seconds; neither knows features."""
 Contestant = Callable[[World, int], tuple[Policy, Floats | dl.FreeArms]]
 
 
@@ -70,9 +72,10 @@ CONTESTANTS: dict[str, Contestant] = {
     "D-optimal": lambda world, seed: (rank_peers.DOptimal(seed), world.table()),
     "Swiss": lambda world, seed: (rank_peers.Swiss(seed), world.table()),
     ASAP: lambda world, seed: (rank_peers.Asap(seed), world.table()),
+    APPROX: lambda world, seed: (rank_peers.Asap(seed, approx=True), world.table()),
     PLAIN: lambda world, seed: (dl.UniformPair(random_state=seed), world.one_hot()),
 }
-PEERS = ("information gain", "D-optimal", "Swiss", ASAP)
+PEERS = ("information gain", "D-optimal", "Swiss", APPROX, ASAP)
 
 
 # -- playing -----------------------------------------------------------------------------
@@ -92,7 +95,9 @@ def votes_of(problem: str) -> Ints:
 def one(problem: str, contestant: str, run: int) -> Ordering:
     world = problems()[problem].world(SEED, run)
     seed, luck = seeds(SEED, run)
-    return play(*CONTESTANTS[contestant](world, seed), world, luck, votes_of(problem))
+    votes = votes_of(problem)
+    due = votes[votes <= ASAP_VOTES] if contestant == ASAP else votes
+    return play(*CONTESTANTS[contestant](world, seed), world, luck, due)
 
 
 Map = Callable[..., Iterable[Ordering]]
@@ -123,7 +128,10 @@ Results = dict[str, dict[str, list[Ordering]]]
 
 
 def wanted(problem: str, name: str) -> bool:
-    return name != ASAP or (rank_peers.has_asap() and problem in ASAP_PROBLEMS)
+    if name not in (ASAP, APPROX):
+        return True
+    known = problem in ASAP_PROBLEMS if name == ASAP else problems()[problem].world(SEED, 0).features is None
+    return known and rank_peers.has_asap()
 
 
 # -- shares of votes ---------------------------------------------------------------------
@@ -139,7 +147,8 @@ class Share:
     def __init__(self, results: Results, problem: str, names: tuple[str, str], which: str, level: float) -> None:
         count = min(len(results[problem][name]) for name in names)
         mine, theirs = (curves(results[problem][name][:count], which) for name in names)
-        votes = votes_of(problem)
+        looks_of_both = min(mine.shape[1], theirs.shape[1])
+        mine, theirs, votes = mine[:, :looks_of_both], theirs[:, :looks_of_both], votes_of(problem)[:looks_of_both]
 
         def share(runs: Ints) -> float:
             return votes_to(level, votes, mine[runs]) / votes_to(level, votes, theirs[runs])
@@ -285,9 +294,10 @@ def draw(results: Results, path: Path) -> None:
     for panel, (problem, row) in zip(panels.flat, results.items(), strict=False):
         for name in (name for name in CONTESTANTS if name in row and name != FIRST):
             style = {"color": "black", "linestyle": "--"} if name == PLAIN else {}
+            tau = curves(row[name], "tau").mean(axis=0)
             panel.plot(
-                votes_of(problem),
-                curves(row[name], "tau").mean(axis=0),
+                votes_of(problem)[: len(tau)],
+                tau,
                 label=name,
                 linewidth=2.5 if name == OURS else 1.2,
                 **style,
@@ -324,7 +334,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
             f"Votes to Kendall's tau {level}, as a share of uniform sampling's", note, results, "tau", level, whole
         )
     yield from verdicts(results)
-    yield from ends(results, [*whole, PLAIN])
+    yield from ends(results, [*(name for name in whole if name != ASAP), PLAIN])
     large = {problem: row for problem, row in results.items() if problems()[problem].world(SEED, 0).n >= 3 * TOP}
     for level in FOUND:
         title = f"Votes until {level:.0%} of the first {TOP} arms are found, as a share of uniform sampling's"
