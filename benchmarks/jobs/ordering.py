@@ -18,9 +18,9 @@ from duelist.policy import Policy
 
 TOP: Final = 10
 VOTES_AN_ARM: Final = 100
-MOST_VOTES: Final = 6000
+MOST_VOTES: Final = 4000
 FIRST_LOOK: Final = 16
-GROWTH: Final = 1.08
+GROWTH: Final = 1.1
 """From one look at the order to the next, there are so many times as many votes."""
 
 

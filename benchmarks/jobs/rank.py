@@ -31,7 +31,9 @@ HERE = Path(__file__).parents[2]
 PAGE = HERE / "docs" / "jobs-rank.md"
 PICTURE = "jobs-rank.png"
 KEPT = HERE / "out" / "jobs-rank"
-RUNS = 24
+RUNS = 32
+LARGE, RUNS_OF_LARGE = 40, 12
+"""Problems with so many arms take minutes a run."""
 ASAP_RUNS = 6
 SEED = 40
 RESAMPLES = 1000
@@ -53,9 +55,9 @@ PROBLEMS = (
     "correlated",
     "heavy-tailed",
 )
-ASAP_PROBLEMS = ("arguments",)
+ASAP_PROBLEMS = {ASAP: ("arguments",), APPROX: ("arguments", "events", "photos by color", "no features")}
 ASAP_VOTES = 600
-"""It takes a minute a run, and its faster variant seconds; neither knows features."""
+"""It takes a minute a run, and its faster variant some seconds; neither knows features."""
 Contestant = Callable[[World, int], tuple[Policy, Floats | dl.FreeArms]]
 
 
@@ -87,9 +89,15 @@ def problems() -> dict[str, Problem]:
 
 
 @cache
+def arms_in(problem: str) -> int:
+    """How many there are in the first run; some problems have now more, now fewer."""
+    return problems()[problem].world(SEED, 0).n
+
+
+@cache
 def votes_of(problem: str) -> Ints:
-    """After how many votes the order is looked at; by the arms of the first run, since some problems have now more, now fewer."""
-    return looks(problems()[problem].world(SEED, 0).n)
+    """After how many votes the order is looked at."""
+    return looks(arms_in(problem))
 
 
 def one(problem: str, contestant: str, run: int) -> Ordering:
@@ -128,10 +136,14 @@ Results = dict[str, dict[str, list[Ordering]]]
 
 
 def wanted(problem: str, name: str) -> bool:
-    if name not in (ASAP, APPROX):
-        return True
-    known = problem in ASAP_PROBLEMS if name == ASAP else problems()[problem].world(SEED, 0).features is None
-    return known and rank_peers.has_asap()
+    if name == FIRST:
+        return arms_in(problem) >= 3 * TOP
+    return name not in ASAP_PROBLEMS or (rank_peers.has_asap() and problem in ASAP_PROBLEMS[name])
+
+
+def runs_of(problem: str, name: str, runs: int) -> int:
+    most = ASAP_RUNS if name in ASAP_PROBLEMS else RUNS_OF_LARGE if arms_in(problem) >= LARGE else runs
+    return min(runs, most)
 
 
 # -- shares of votes ---------------------------------------------------------------------
@@ -193,7 +205,7 @@ def table(title: str, note: str, results: Results, which: str, level: float, nam
 
 def _mean(shares: dict[str, dict[str, Share]], name: str) -> str:
     reached = [row[name] for row in shares.values() if name in row and row[name].known]
-    if not reached or name == ASAP:
+    if not reached or name in ASAP_PROBLEMS:
         return ""
     low, high = np.nanquantile(np.mean([share.drawn for share in reached], axis=0), (0.025, 0.975))
     return f"{np.mean([share.value for share in reached]):.2f} ({low:.2f} to {high:.2f}), {len(reached)} problems"
@@ -317,7 +329,8 @@ def draw(results: Results, path: Path) -> None:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Ranking", "")
-    yield f"Made by `make jobs-rank` with duelist {dl.__version__}: {runs} runs a problem ({ASAP_RUNS} of ASAP), the same worlds and"
+    yield f"Made by `make jobs-rank` with duelist {dl.__version__}: {runs} runs a problem ({RUNS_OF_LARGE} with {LARGE} arms"
+    yield f"and more, {ASAP_RUNS} of ASAP), the same worlds and"
     yield "the same luck for every policy. Problems are described in `benchmarks/jobs/problems.py`, peers in"
     yield "`benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders the arms for all"
     yield "(`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it. In brackets: 95 % bootstrap"
@@ -335,7 +348,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
         )
     yield from verdicts(results)
     yield from ends(results, [*(name for name in whole if name != ASAP), PLAIN])
-    large = {problem: row for problem, row in results.items() if problems()[problem].world(SEED, 0).n >= 3 * TOP}
+    large = {problem: row for problem, row in results.items() if arms_in(problem) >= 3 * TOP}
     for level in FOUND:
         title = f"Votes until {level:.0%} of the first {TOP} arms are found, as a share of uniform sampling's"
         yield from table(title, "Problems of 30 arms and more.", large, "first", level, [OURS, FIRST, *PEERS])
@@ -357,8 +370,7 @@ def main() -> None:
             results[problem] = {}
             for name in (name for name in given.policies if wanted(problem, name)):
                 began = time.perf_counter()
-                runs = min(given.runs, ASAP_RUNS) if name == ASAP else given.runs
-                results[problem][name] = played(problem, name, runs, each)
+                results[problem][name] = played(problem, name, runs_of(problem, name, given.runs), each)
                 tau = curves(results[problem][name], "tau")
                 reached = " ".join(f"{votes_to(level, votes_of(problem), tau):6.0f}" for level in LEVELS)
                 print(

@@ -97,7 +97,7 @@ class DOptimal(OnePass):
 class InformationGain(OnePass):
     """The vote whose outcome has the most mutual information with the utilities (Chen et al. 2013, Pfeiffer et al. 2012)."""
 
-    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(7)
     weights = weights / weights.sum()
 
     def pair(self) -> tuple[int, int]:
@@ -155,7 +155,7 @@ class Asap(Policy):
     def ask(self, arms: Any) -> dl.Duel:
         if self._asked == 0:
             asap_module().random.seed(self.random_state)
-            np.random.seed(self.random_state)  # noqa: NPY002 - theirs is the global generator
+            np.random.seed((self.random_state or 0) % 2**32)  # noqa: NPY002 - theirs is the global generator
             self._wins = np.zeros((len(arms), len(arms)), np.int64)
             self._scheduler = asap_module().ASAP(len(arms), approx=self.approx)
         if not self._waiting:

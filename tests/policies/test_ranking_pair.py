@@ -96,7 +96,7 @@ def values(policy, arms, link):
 @pytest.mark.parametrize("top", [None, 10])
 @pytest.mark.parametrize("link", LINKS)
 def test_of_many_arms_a_good_pair_is_found(link, top):
-    """From 256 arms on not all pairs are looked at: what is asked settles at least half as much as the best pair of all would."""
+    """From 256 arms on not all pairs are looked at: on average, what is asked settles two thirds of what the best pair would."""
     rng = np.random.default_rng(3)
     arms, theta = rng.normal(size=(300, 6)), rng.normal(size=6)
     policy = dl.RankingPair(link=link, top=top)
@@ -107,7 +107,7 @@ def test_of_many_arms_a_good_pair_is_found(link, top):
             worth = values(policy, arms, link)
             shares.append(worth[duel.first, duel.second] / worth.max())
         policy.tell(duel, float(rng.random() < dl.get_link(link).mean((arms[duel.first] - arms[duel.second]) @ theta)))
-    assert min(shares) > 0.5
+    assert np.mean(shares) > 2.0 / 3.0
 
 
 def ordered(policy, table, utilities, votes, seed):
@@ -125,7 +125,7 @@ def ordered(policy, table, utilities, votes, seed):
 def test_it_orders_arms_better_than_uniform_pairs(features):
     """The mean difference of tau is more than three of its standard errors."""
     differences = []
-    for run in range(20):
+    for run in range(80):
         rng = np.random.default_rng([run, features])
         arms = rng.normal(size=(20, 5))
         utilities = arms @ rng.normal(size=5) if features else 1.5 * rng.normal(size=20)
@@ -150,4 +150,4 @@ def test_a_study_that_ranks_asks_every_arm_and_ends():
         if vote % 50 == 49 and study.can_stop().done:
             break
     assert study.can_stop().statement == "the order of all arms is settled at error rate 0.05"
-    assert [row.id for row in study.leaderboard().rows] == [f"a{k}" for k in range(5)]
+    assert [standing.arm for standing in study.leaderboard().standings] == [f"a{k}" for k in range(5)]
