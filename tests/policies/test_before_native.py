@@ -33,8 +33,12 @@ def play(policy, rounds, rng):
     return duels
 
 
+LATER = {"RankingPair"}
+"""Policies that were never anything but native."""
+
+
 def test_every_policy_was_kept():
-    assert set(KEPT) == {f"{name} {estimator}" for name in POLICIES for estimator in ("exact", "online")}
+    assert set(KEPT) == {f"{name} {estimator}" for name in POLICIES.keys() - LATER for estimator in ("exact", "online")}
     assert all(kept["snapshot"]["version"] == 2 for kept in KEPT.values())
 
 

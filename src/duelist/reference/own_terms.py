@@ -287,8 +287,8 @@ class FreeBestArmPair(FreeReference):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FreeRankingPair(FreeReference):
-    """The rule of RankingPair, where a pair tires: after votes on it that taught t, which is an entry of the precision of the arms, the next
-    is worth 1 / (1 + MISFIT t)^2 of what the first was, as if every pair had an effect N(0, MISFIT) of its own.
+    """The rule of RankingPair, where a pair tires: after votes on it that taught t, an entry of the precision of the arms, the next is worth
+    1 / (1 + MISFIT t)^2 of what the first was, as if every pair had an effect N(0, MISFIT) of its own.
 
     Of more than 128 arms, pairs of an arm with the 16 that stand next to it in the order are tried, each for what a vote on it settles
     of its own order; where none of these may be asked, the first pair that may.
