@@ -287,7 +287,7 @@ class FreeBestArmPair(FreeReference):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FreeRankingPair(FreeReference):
-    """The rule of RankingPair, where a pair tires: after votes on it that taught t, an entry of the precision of the arms, the next is worth
+    """The rule of RankingPair, where a pair tires: after votes on it that taught t, an entry of the arms' precision, the next is worth
     1 / (1 + MISFIT t)^2 of what the first was, as if every pair had an effect N(0, MISFIT) of its own.
 
     Of more than 128 arms, pairs of an arm with the 16 that stand next to it in the order are tried, each for what a vote on it settles
