@@ -21,7 +21,7 @@ import numpy as np
 import duelist as dl
 from benchmarks.jobs import logs, rank_peers
 from benchmarks.jobs.judging import seeds
-from benchmarks.jobs.ordering import TOP, Ordering, looks, play, votes_to
+from benchmarks.jobs.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
 from benchmarks.jobs.problems import Problem, World, judged
 from duelist.arrays import Floats, Ints
 from duelist.engine import code_stamp
@@ -329,14 +329,18 @@ def draw(results: Results, path: Path) -> None:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Ranking", "")
-    yield f"Made by `make jobs-rank` with duelist {dl.__version__}: {runs} runs a problem ({RUNS_OF_LARGE} with {LARGE} arms"
-    yield f"and more, {ASAP_RUNS} of ASAP), the same worlds and"
-    yield "the same luck for every policy. Problems are described in `benchmarks/jobs/problems.py`, peers in"
-    yield "`benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders the arms for all"
-    yield "(`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it. In brackets: 95 % bootstrap"
-    yield "intervals over runs."
+    yield f"Made by `make jobs-rank` with duelist {dl.__version__}: {runs} runs a problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
+    yield f"{ASAP_RUNS} of ASAP; the same worlds and the same luck for every policy. Problems are described in"
+    yield "`benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders"
+    yield "the arms for all (`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it, looked at from"
+    yield f"vote {FIRST_LOOK} to {VOTES_AN_ARM} votes an arm, at most {MOST_VOTES:,}. In brackets: 95 % bootstrap intervals over runs."
     yield ""
     left_out = [*logs.missing(), *([] if rank_peers.has_asap() else [f"{ASAP}: get {rank_peers.ASAP_SOURCE}"])]
+    left_out += [
+        f"{name}, which was not played this time"
+        for name in CONTESTANTS
+        if not any(name in row for row in results.values())
+    ]
     yield from (f"- Left out: {line}" for line in left_out)
     yield from ([""] if left_out else [])
     yield from (f"![Kendall's tau by votes]({PICTURE})", "")
