@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -149,6 +149,15 @@ bonus: install
 # Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
+
+# Which policy names the best arm, after how many votes: an hour on two cores; public votes in the folder that DUELIST_PUBLIC names.
+jobs-best: install
+	$(BIN)/python -m benchmarks.jobs.best $(JOBS)
+
+# Which policy orders the arms, after how many votes: half an hour on one core; ASAP, if its checkout is named in DUELIST_ASAP, needs networkx.
+jobs-rank: install
+	$(BIN)/python -m pip install --quiet networkx
+	$(BIN)/python -m benchmarks.jobs.rank $(JOBS)
 
 clean:
 	rm -rf out build dist

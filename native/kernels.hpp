@@ -67,6 +67,9 @@ struct Kernels {
     i64 (*argmax)(const double* values, i64 n);
     double (*largest_size)(const double* values, i64 n);
     void (*squared_widths)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
+    void (*products_of_gaps)(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
+    void (*pull_together)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights, double* out);
+    void (*combine)(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out);
     void (*squared_distances)(const double* v, i64 stride, i64 dim, const double* centre, i64 n, double* out);
     void (*add_utilities)(double own, const double* u, double radius, double* squares, i64 n);
     // own + u_j + w_j sqrt(stretch (4 mu'(D))^(1/5) (L - log(1 + L))), for the logistic link: see `local_pairs.hpp`

@@ -99,6 +99,44 @@ void squared_widths(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i6
         store(out + at - start, squares_of_eight(v, stride, dim, arm, at));
 }
 
+// out[j] = (v_arm - v_{start + j}) . (y_arm - y_{start + j}) for start + j < stop
+void products_of_gaps(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out) {
+    for (i64 at = start; at < stop; at += LANES) {
+        Lanes total = all(0.0);
+        for (i64 k = 0; k < dim; k++) {
+            i64 row = k * stride;
+            total += (load(v + row + at) - all(v[row + arm])) * (load(y + row + at) - all(y[row + arm]));
+        }
+        store(out + at - start, total);
+    }
+}
+
+// What every pair of one arm adds to the product of v with a graph's Laplacian: out_arm += w_j (v_arm - v_{start + j}), and
+// out_{start + j} -= the same. Weights past the last one, up to a whole vector, are zero.
+void pull_together(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights, double* out) {
+    for (i64 k = 0; k < dim; k++) {
+        const double* from = v + k * stride;
+        double* to = out + k * stride;
+        Lanes total = all(0.0);
+        for (i64 at = start; at < stop; at += LANES) {
+            Lanes force = load(weights + at - start) * (all(from[arm]) - load(from + at));
+            total += force;
+            store(to + at, load(to + at) - force);
+        }
+        to[arm] += joined(total);
+    }
+}
+
+// out = matrix v, for a symmetric matrix of dim rows.
+void combine(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out) {
+    for (i64 k = 0; k < dim; k++)
+        for (i64 at = 0; at < n; at += LANES) {
+            Lanes total = all(0.0);
+            for (i64 l = 0; l < dim; l++) total += all(matrix[k * dim + l]) * load(v + l * stride + at);
+            store(out + k * stride + at, total);
+        }
+}
+
 // out[j] = |v_j - centre|^2
 void squared_distances(const double* v, i64 stride, i64 dim, const double* centre, i64 n, double* out) {
     for (i64 at = 0; at < n; at += LANES) {

@@ -8,6 +8,7 @@
 #include "policies/local_pair_ucb.hpp"
 #include "policies/max_in_p.hpp"
 #include "policies/max_pair_ucb.hpp"
+#include "policies/ranking_pair.hpp"
 #include "policies/rcdb.hpp"
 #include "policies/stad.hpp"
 #include "policies/sup_colstim.hpp"
@@ -36,6 +37,7 @@ const std::map<std::string, Maker>& makers() {
         {"MaxInP", maker<MaxInP>()},
         {"MaxPairUCB", maker<MaxPairUCB>()},
         {"RCDB", maker<RCDB>()},
+        {"RankingPair", maker<RankingPair>()},
         {"StaD", maker<StaD>()},
         {"SupCoLSTIM", maker<SupCoLSTIM>()},
         {"ThompsonPair", maker<ThompsonPair>()},

@@ -56,6 +56,6 @@ def default_ridge(
         spread = first_arms.var(axis=0).mean()
         return np.full(dim, policy.practical_ridge * (spread if spread > 0.0 else 1.0))
     multiple = policy.practical_ridge
-    if type(policy).__name__ == "ThompsonPair":
+    if type(policy).__name__ in ("BestArmPair", "RankingPair", "ThompsonPair"):
         multiple *= max(1.0, dim / 5.0)
     return multiple * squared_sizes(first_arms, told, shown_before)

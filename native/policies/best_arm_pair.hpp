@@ -1,4 +1,4 @@
-// BestArmPair (LinGapE, GLGapE): the comparison that tells most about the leader and the arm that comes closest to it.
+// BestArmPair (top two, LinGapE): the comparison that tells most about the leader and its strongest rival.
 #pragma once
 
 #include <numeric>
@@ -35,6 +35,7 @@ public:
 private:
     static constexpr i64 ENDS = 64;
     static constexpr i64 FREE_ENDS = 32;
+    static constexpr double EAGERNESS = 3.0;
 
     // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
     struct FreeWorth {
@@ -79,7 +80,7 @@ private:
         different.distinct = true;
         Numbers squares(padded(n)), along(padded(n));
         view.squares(leader, nullptr, n, squares.data());
-        i64 rival = nearest(view.u(), n, leader, squares.data());
+        i64 rival = strongest(view.u(), n, leader, squares.data());
         if (rival < 0) return first_pair(n, different);
         bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
         if (led) lie_along(view, leader, rival, along.data());
@@ -116,7 +117,7 @@ private:
         Limits different = table.limits();
         different.distinct = true;  // an arm against itself tells nothing
         i64 leader = kernels->argmax(view.u, view.n);
-        i64 rival = closest_rival(view, leader, scratch.line.data());
+        i64 rival = strongest_rival(view, leader, scratch.line.data());
         if (rival < 0) return first_pair(view.n, different);  // all arms are equal
         if (nobody_leads(view, leader)) return widest_pair(view, different, scratch);
         double* along = scratch.near_u.data();
@@ -130,21 +131,24 @@ private:
         return std::all_of(view.u, view.u + view.n, [&](double u) { return u == view.u[leader]; });
     }
 
-    // The arm whose gap to the leader is the fewest standard deviations; -1: no arm differs from it.
-    static i64 closest_rival(const View& view, i64 leader, double* line) {
+    // The rival of the leader; -1: no arm differs from it.
+    static i64 strongest_rival(const View& view, i64 leader, double* line) {
         kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
-        return nearest(view.u, view.n, leader, line);
+        return strongest(view.u, view.n, leader, line);
     }
 
-    static i64 nearest(const double* u, i64 n, i64 leader, const double* squares) {
+    // The cost of ruling an arm out is its squared gap in variances; one that is known well already has to be cheaper: EAGERNESS times the
+    // logarithm of what is known. Without it an arm that was unlucky once is never asked about again while others are close.
+    static i64 strongest(const double* u, i64 n, i64 leader, const double* squares) {
         i64 rival = -1;
         double least = INF;
         for (i64 j = 0; j < n; j++) {
             if (!(squares[j] > 0.0)) continue;
-            double distance = (u[leader] - u[j]) / std::sqrt(squares[j]);
-            if (distance < least) {
+            double gap = u[leader] - u[j];
+            double cost = gap * gap / squares[j] - EAGERNESS * log(squares[j]);
+            if (rival < 0 || cost < least) {
                 rival = j;
-                least = distance;
+                least = cost;
             }
         }
         return rival;

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MaxInP,
         MaxPairUCB,
         Policy,
+        RankingPair,
         StaD,
         SupCoLSTIM,
         ThompsonPair,
@@ -56,7 +57,8 @@ _HOMES = {
     **dict.fromkeys(
         (
             "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
-            "MaxPairUCB", "Policy", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
+            "MaxPairUCB", "Policy", "RankingPair", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy",
+            "restore_policy",
         ),
         "policies",
     ),
@@ -94,6 +96,7 @@ __all__ = [
     "MaxPairUCB",
     "Pair",
     "Policy",
+    "RankingPair",
     "Runs",
     "StaD",
     "SupCoLSTIM",

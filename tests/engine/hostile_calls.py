@@ -114,7 +114,7 @@ def _own_arrays(given):
 
 
 def _free_rule(given):
-    policy = POLICIES[("BestArmPair", "LocalPairUCB", "UniformPair", "VACDB")[given.rng.integers(4)]]
+    policy = POLICIES[("BestArmPair", "LocalPairUCB", "RankingPair", "UniformPair", "VACDB")[given.rng.integers(5)]]
     return policy(horizon=50, link=given.link).make_rule()
 
 

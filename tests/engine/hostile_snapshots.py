@@ -39,7 +39,7 @@ def honest():
 
 def _with_own_terms():
     """Policies that know arms by who they are, with and without features, some of their duels out."""
-    for kind, dim in [(dl.LocalPairUCB, 0), (dl.BestArmPair, 2), (dl.UniformPair, 1)]:
+    for kind, dim in [(dl.LocalPairUCB, 0), (dl.BestArmPair, 2), (dl.UniformPair, 1), (dl.RankingPair, 1)]:
         rng = np.random.default_rng(dim)
         policy, features = kind(estimator="online", random_state=dim), rng.normal(size=(9, dim))
         for round_number in range(25):

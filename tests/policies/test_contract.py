@@ -42,6 +42,7 @@ EXTRA = {
     "RCDB": [{"horizon": HORIZON, "trust": 0.1}, {"corruption": 20.0}],
     "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
     "BestArmPair": [{"ridge": 0.01}],
+    "RankingPair": [{"top": 1}, {"top": 2, "ridge": 0.01}],
 }
 
 

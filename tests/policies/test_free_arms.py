@@ -12,13 +12,23 @@ from duelist.policies import POLICIES
 from duelist.testing import FreeArmsContract
 from duelist.testing.free_arms import play_free
 
-TAKERS = {"BestArmPair", "LocalPairUCB", "UniformPair"}
+TAKERS = {"BestArmPair", "LocalPairUCB", "RankingPair", "UniformPair"}
 """All policies that goals of studies choose by themselves."""
 
 
 class TestBestArmPair(FreeArmsContract):
     def make(self, random_state):
         return dl.BestArmPair(estimator="online", random_state=random_state)
+
+
+class TestRankingPair(FreeArmsContract):
+    def make(self, random_state):
+        return dl.RankingPair(estimator="online", random_state=random_state)
+
+
+class TestRankingPairOfTheFirst(FreeArmsContract):
+    def make(self, random_state):
+        return dl.RankingPair(estimator="online", top=2, link="probit", ridge=0.5, random_state=random_state)
 
 
 class TestLocalPairUCB(FreeArmsContract):

@@ -41,6 +41,7 @@ SIMULATED = {
     "VACDB theory": duelist.VACDB(radius="theory", scale=1e-3, horizon=300),
     "VACDB from above": duelist.VACDB(first_layer=-1),
     "BestArmPair online": duelist.BestArmPair(estimator="online", link="probit"),
+    "RankingPair of three": duelist.RankingPair(top=3, link="exponential"),
     "CoLSTIM warmup": duelist.CoLSTIM(warmup=None, link="probit", clip=1.0),
     "StaD known horizon": duelist.StaD(horizon=64, scale=0.3),
     "SupCoLSTIM known horizon": duelist.SupCoLSTIM(horizon=64, scale=0.3, link="probit"),

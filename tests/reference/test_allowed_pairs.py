@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from duelist.reference import REFERENCES
 from duelist.reference.estimation import link_mean
 
 NEAR = 1e-10
-ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair")
+NORMAL = NormalDist()
+ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair", "RankingPair")
 """Rules that never let an arm meet itself, unless it is alone."""
 
 
@@ -198,7 +200,12 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
         return pairs[:1]
     if max(u) == min(u):
         return best(pairs, lambda i, j: table.width(i, j, h))
-    rival = min(rivals, key=lambda j: (u[leader] - u[j]) / table.width(leader, j, h))
+
+    def cost(j: int) -> float:
+        width = table.width(leader, j, h)
+        return float(((u[leader] - u[j]) / width) ** 2 - 3.0 * math.log(width**2))
+
+    rival = min(rivals, key=cost)
 
     def lesson(i: int, j: int) -> float:
         p = float(link_mean("logistic", u[i] - u[j]))
@@ -206,6 +213,31 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
         return float(p * (1.0 - p) * along**2 / (1.0 + p * (1.0 - p) * table.width(i, j, h) ** 2))
 
     return best(pairs, lesson)
+
+
+def ranking(table: Table) -> list[tuple[int, int]]:
+    """The sum over all pairs, a pair after the other, each before and after one more vote on (p, q)."""
+    curvature, top = table.policy.layer(1).curvature, table.policy.top
+    falling = sorted((table.u(i) for i in range(table.n)), reverse=True)
+
+    def doubt(i: int, j: int) -> float:
+        width = table.width(i, j, curvature)
+        chance = NORMAL.cdf(-abs(table.u(i) - table.u(j)) / width)
+        if top is not None and top < table.n - 1:
+            above = max(table.u(i), table.u(j)) - (falling[top - 1] + falling[top]) / 2.0
+            chance *= NORMAL.cdf(math.sqrt(2.0) * above / width)
+        return chance
+
+    open_pairs = [(i, j) for i in range(table.n) for j in range(i) if table.width(i, j, curvature) > 0.0]
+
+    def settled(p: int, q: int) -> float:
+        z, chance = table.arms[p] - table.arms[q], float(link_mean("logistic", table.u(p) - table.u(q)))
+        after = curvature + chance * (1.0 - chance) * np.outer(z, z)
+        return sum(
+            doubt(i, j) * (1.0 - (table.width(i, j, after) / table.width(i, j, curvature)) ** 2) for i, j in open_pairs
+        )
+
+    return [(0, 0)] if table.n == 1 else best(table.pairs(different=True), settled)
 
 
 def vacdb(table: Table) -> list[tuple[int, int]]:
@@ -278,6 +310,8 @@ CASES: list[tuple[str, dict[str, Any], Callable[[Table], list[tuple[int, int]]]]
     ("UniformPair", {}, uniform),
     ("GreedyUniform", {}, greedy_uniform),
     ("BestArmPair", {}, best_arm),
+    ("RankingPair", {}, ranking),
+    ("RankingPair", {"top": 2}, ranking),
     ("VACDB", {"alpha": 0.4, "scale": 3.0}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}, vacdb),
@@ -359,9 +393,10 @@ def test_a_champion_of_equal_arms_meets_itself(name: str) -> None:
     assert len({duel.first for duel in duels}) > 1
 
 
-def test_best_arm_pair_of_equal_arms_asks_the_first_allowed_pair() -> None:
+@pytest.mark.parametrize("name", ["BestArmPair", "RankingPair"])
+def test_of_equal_arms_the_first_allowed_pair_is_asked(name: str) -> None:
     for distinct in (True, False):
-        policy = REFERENCES["BestArmPair"](random_state=0)
+        policy = REFERENCES[name](random_state=0)
         assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct)) == (0, 1)
         assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct, exclude=[(0, 1), (0, 2)])) == (1, 2)
 

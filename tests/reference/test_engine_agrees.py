@@ -41,7 +41,7 @@ WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "chan
 
 
 def test_every_policy_is_played_here_or_among_the_layered_ones() -> None:
-    assert len(FLAT) == 10
+    assert len(FLAT) == 11
     assert set(WITH_RADIUS) == {*COMPARATORS, "LocalPairUCB"}
 
 
@@ -130,6 +130,9 @@ SPECIAL: list[tuple[str, dict[str, Any]]] = [
     ("RCDB", {"trust": 0.5, "corruption": 1000.0}),
     ("RCDB", {"radius": 0.7}),
     ("BestArmPair", {"ridge": 0.05}),
+    ("RankingPair", {"ridge": 0.05}),
+    ("RankingPair", {"top": 1}),
+    ("RankingPair", {"top": 3, "ridge": 0.3}),
     ("LocalPairUCB", {"scale": 0.1, "horizon": 200}),
     ("CoLSTIM", {"warmup": None, "horizon": 150}),
     ("CoLSTIM", {"warmup": 15}),
@@ -270,6 +273,7 @@ ON_THE_HYPERCUBE: list[tuple[str, dict[str, Any]]] = [
     ("GreedyChallenger", {"radius": 0.3}),
     ("LocalPairUCB", {"scale": 0.3}),
     ("BestArmPair", {"estimator": "online"}),
+    ("RankingPair", {"estimator": "online", "top": 2}),
     ("VACDB", {"scale": 3.0}),
     ("VACDB", {"explore": "widest", "alpha": 0.4, "scale": 10.0}),
     ("StaD", {"horizon": 64, "scale": 0.3}),

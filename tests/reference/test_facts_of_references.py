@@ -123,7 +123,17 @@ def rounds_of_arms(count: int = 40) -> list[Any]:
     return list(np.random.default_rng(0).normal(size=(count, 6, 3)))
 
 
-DETERMINISTIC = ("VACDB", "MaxInP", "MaxPairUCB", "StaD", "GreedyChallenger", "RCDB", "LocalPairUCB", "BestArmPair")
+DETERMINISTIC = (
+    "VACDB",
+    "MaxInP",
+    "MaxPairUCB",
+    "StaD",
+    "GreedyChallenger",
+    "RCDB",
+    "LocalPairUCB",
+    "BestArmPair",
+    "RankingPair",
+)
 LOOKS_AT_SINGLE_ARMS = ("CoLSTIM", "SupCoLSTIM")
 
 

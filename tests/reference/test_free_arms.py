@@ -102,6 +102,20 @@ def test_more_arms_than_pairs_are_looked_at(name: str, dim: int) -> None:
     assert len({k for pair in played for k in pair}) > 8
 
 
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("top", [None, 5])
+def test_more_arms_than_an_order_is_looked_at_whole(dim: int, top: int | None) -> None:
+    played = play(*twins("RankingPair", top=top), World(7, 140, dim, "logistic"), 80)
+    assert len({k for pair in played for k in pair}) > (100 if top is None else 10)
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("link", LINKS)
+def test_the_first_few_of_few_arms(link: str, dim: int) -> None:
+    played = play(*twins("RankingPair", link=link, top=2), World(6, 9, dim, link), 70)
+    assert len(set(played)) > 5
+
+
 @pytest.mark.parametrize("dim", [0, 2])
 @pytest.mark.parametrize("name", NAMES)
 def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:

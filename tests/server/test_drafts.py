@@ -99,7 +99,7 @@ def test_answers_to_prompts_are_grouped(tmp_path: Path) -> None:
     assert study.contexts() == ["Why?", "How?"]
     assert [arm.id for arm in study.arms("How?")] == ["gpt / How?", "llama / How?"]
     assert study.ask("ana").prompt in ("Why?", "How?")
-    assert (study.settings.goal, study.settings.policy) == ("rank", "UniformPair")
+    assert (study.settings.goal, study.settings.policy) == ("rank", "RankingPair")
 
 
 def test_features_of_each_kind_are_what_they_say(tmp_path: Path) -> None:

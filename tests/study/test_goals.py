@@ -23,6 +23,7 @@ def test_every_goal_has_a_policy_and_says_when() -> None:
         assert goal.when.endswith(".")
     assert GOALS["serve"].policy == "LocalPairUCB"
     assert GOALS["best"].policy == "BestArmPair"
+    assert GOALS["rank"].policy == "RankingPair"
     mine = create_study("mine", "memory", goal="rank", policy="vacdb")
     assert (mine.settings.policy, mine.settings.goal) == ("VACDB", "rank")
     with pytest.raises(InvalidInput, match="goal is 'win'; choose one of best, rank, learn, serve"):

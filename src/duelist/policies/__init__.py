@@ -10,6 +10,7 @@ from duelist.policies.greedy_uniform import GreedyUniform
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
+from duelist.policies.ranking_pair import RankingPair
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
     ENTRY_POINTS,
@@ -44,6 +45,7 @@ __all__ = [
     "MaxPairUCB",
     "NativePolicy",
     "Policy",
+    "RankingPair",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",

@@ -27,6 +27,7 @@ from duelist.policies.greedy_uniform import GreedyUniform
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
+from duelist.policies.ranking_pair import RankingPair
 from duelist.policies.rcdb import RCDB
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
@@ -55,6 +56,7 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        RankingPair,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

@@ -1,6 +1,7 @@
-"""BestArmPair: the comparison that tells most about the leader and the arm that comes closest to it.
+"""BestArmPair: the comparison that tells most about the leader and its strongest rival.
 
-The greedy rule of LinGapE (Xu, Honda, Sugiyama 2018) with the slope of the link (Kazerouni, Wein 2021), for comparisons.
+Leader and rival of a top-two rule (EB-TCI: Jourdan et al. 2022), and the comparison that tells most about the two, as in
+LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link (Kazerouni, Wein 2021).
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from duelist.reference.policy import Reference
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BestArmPair(Reference):
-    """With x = argmax x . theta and its rival y = argmin (x - y) . theta / |x - y|_{H^-1}, the pair with difference z of
+    """With x = argmax x . theta and, for its gap g and its width w to x, the rival y = argmin g^2 / w^2 - 3 log w^2, the pair of
 
     argmax mu'(z . theta) ((x - y)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}),
 
-    by which its outcome shrinks |x - y|^2: the two need not meet to be told apart.
+    z being its difference: by so much its outcome shrinks w^2. The two need not meet to be told apart.
     """
+
+    @classmethod
+    def practical_ridge_in(cls, dim: int) -> float:
+        """An arm's utility is as uncertain as with five features, however many there are."""
+        return cls.practical_ridge * max(1.0, dim / 5.0)
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The most telling pair of different arms."""
@@ -32,7 +38,7 @@ class BestArmPair(Reference):
             allowed.refuse()
         u, width = self.look_locally(arms)
         gap, inverse = u[:, None] - u, np.linalg.inv(self.layer(1).curvature)
-        lead = np.divide(gap, width, out=np.full_like(gap, np.inf), where=width > 0.0)  # in standard deviations
+        cost = costs(gap, width)
         slope = link_slope(self.link, gap)
 
         def lessons(x: int, y: int) -> Floats:
@@ -40,8 +46,8 @@ class BestArmPair(Reference):
             return np.asarray(slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2))
 
         x = int(np.argmax(u))
-        y = int(np.argmin(lead[x]))
-        if lead[x, y] == np.inf:  # no arm differs from the leader
+        y = int(np.argmin(cost[x]))
+        if cost[x, y] == np.inf:  # no arm differs from the leader
             return only(pairs[0])
         values = lessons(x, y) if gap.any() else width  # nobody leads before the first vote: then the widest pair
 
@@ -49,7 +55,14 @@ class BestArmPair(Reference):
             """Leader, rival, and whether anybody leads, may be near ties too: the least over all ways to see it."""
             ways = [(gap.max(), width)]
             for x, y in np.argwhere(width > 0.0):
-                ways.append((max(gap[:, x].max(), lead[x, y] - lead[x].min()), lessons(x, y)))
+                ways.append((max(gap[:, x].max(), cost[x, y] - cost[x].min()), lessons(x, y)))
             return min(max(missed, best_pair(seen, pairs).shortfall(i, j)) for missed, seen in ways)
 
         return replace(best_pair(values, pairs), shortfall=shortfall)
+
+
+def costs(gap: Floats, width: Floats) -> Floats:
+    """g^2 / w^2 - 3 log w^2: what it takes to rule an arm out, more for one that is known well. inf: the two do not differ."""
+    found, apart = np.full_like(gap, np.inf), width > 0.0
+    found[apart] = np.square(gap[apart] / width[apart]) - 6.0 * np.log(width[apart])
+    return found

@@ -25,12 +25,20 @@ from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
 from duelist.free_arms import FreeArms
 from duelist.policy import Policy
+from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
 from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
+from duelist.reference.ranking_pair import openness, settled
 from duelist.reference.uniform_pair import uniform_pair
 
 FEW: Final = 64
 """Of more arms not all pairs are looked at."""
+FEW_TO_ORDER: Final = 128
+"""The same where the whole order matters."""
+MISFIT: Final = 0.25
+"""Variance of what a pair has of its own, beyond the utilities of its arms."""
+NEXT: Final = 16
+"""Of more arms than that, those that an arm is compared with stand so near in the order."""
 
 
 class Seen(NamedTuple):
@@ -233,9 +241,9 @@ class FreeBestArmPair(FreeReference):
             return only((0, 0))
         gap = u[:, None] - u
         slope = link_slope(self.link, gap)
-        lead = np.divide(gap, width, out=np.full_like(gap, np.inf), where=width > 0.0)
+        cost = costs(gap, width)
         x = int(np.argmax(u))
-        y = int(np.argmin(lead[x]))
+        y = int(np.argmin(cost[x]))
         along = seen.covariance[x] - seen.covariance[y]
         lesson = slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2)
         led = bool(gap.any())
@@ -245,7 +253,7 @@ class FreeBestArmPair(FreeReference):
             """Leader and rival may be near ties, too: the least over all ways to see it."""
             ways = [choice.shortfall(i, j), max(gap.max(), _short(width, allowed, i, j))]
             for leader in range(len(u)) if len(u) <= FEW else ():
-                others = self._others(seen, slope, lead, leader, allowed)
+                others = self._others(seen, slope, cost, leader, allowed)
                 ways += [max(missed, short(i, j)) for missed, short in others]
             return min(ways)
 
@@ -264,17 +272,46 @@ class FreeBestArmPair(FreeReference):
             pairs = [(min(best, j), max(best, j)) for j in allowed.arms if j != best and allowed(best, j)]
         return best_pair(values, pairs)
 
-    def _others(self, seen: Seen, slope: Any, lead: Floats, x: int, allowed: Allowed) -> list[tuple[float, Any]]:
+    def _others(self, seen: Seen, slope: Any, cost: Floats, x: int, allowed: Allowed) -> list[tuple[float, Any]]:
         """With x as the leader and any rival: by how much they miss that, and the shortfall of a pair then."""
         found = []
         for y in np.flatnonzero(seen.width[x] > 0.0):
-            missed = float(max(seen.u.max() - seen.u[x], lead[x, y] - lead[x].min()))
+            missed = float(max(seen.u.max() - seen.u[x], cost[x, y] - cost[x].min()))
             if missed > 1e-6:
                 continue
             along = seen.covariance[x] - seen.covariance[y]
             lesson = slope * (along[:, None] - along) ** 2 / (1.0 + slope * seen.width**2)
             found.append((missed, best_pair(lesson, allowed.different(allowed.arms)).shortfall))
         return found
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FreeRankingPair(FreeReference):
+    """The rule of RankingPair, where a pair tires: after votes on it that taught t, an entry of the arms' precision, the next is worth
+    1 / (1 + MISFIT t)^2 of what the first was, as if every pair had an effect N(0, MISFIT) of its own.
+
+    Of more than 128 arms, pairs of an arm with the 16 that stand next to it in the order are tried, each for what a vote on it settles
+    of its own order; where none of these may be asked, the first pair that may.
+    """
+
+    top: int | None = None
+
+    def choose(self, seen: Seen, allowed: Allowed) -> Choice:
+        """The pair of different arms that settles most."""
+        u, width = seen.u, seen.width
+        if len(u) == 1:
+            return only((0, 0))
+        pairs = allowed.different(allowed.arms)
+        if not pairs:
+            allowed.refuse()
+        if len(u) <= FEW_TO_ORDER:
+            taught = np.maximum(-np.linalg.inv(seen.covariance), 0.0)
+            worth = settled(self.link, u, seen.covariance, width, self.top) / (1.0 + MISFIT * taught) ** 2
+            return best_pair(worth, pairs)
+        information = link_slope(self.link, u[:, None] - u) * width**2
+        place = np.argsort(np.argsort(-u, kind="stable"))
+        near = [(i, j) for i, j in pairs if abs(place[i] - place[j]) <= NEXT]
+        return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or pairs[:1])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -289,6 +326,7 @@ class FreeUniformPair(FreeReference):
 FREE_REFERENCES: Final[dict[str, type[FreeReference]]] = {
     "BestArmPair": FreeBestArmPair,
     "LocalPairUCB": FreeLocalPairUCB,
+    "RankingPair": FreeRankingPair,
     "UniformPair": FreeUniformPair,
 }
 

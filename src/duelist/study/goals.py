@@ -25,7 +25,11 @@ GOALS: Final = {
             "You want one winner with as few votes as possible, and do not mind bad arms being shown on the way.",
             "BestArmPair",
         ),
-        Goal("rank", "You want the order of the arms, not only the first of them.", "UniformPair"),
+        Goal(
+            "rank",
+            "You want the order of the arms, not only the first of them, with as few votes as possible.",
+            "RankingPair",
+        ),
         Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "UniformPair"),
         Goal(
             "serve",

@@ -1,0 +1,117 @@
+"""Who is named after so many votes, and when an announcement is made: the same judge for every policy.
+
+The judge reads the votes and nothing else. With features it fits them, and where they do not explain the votes a term for each arm, as
+`recommend` does; without features it fits a term of variance 1 for each arm, as studies do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+import duelist as dl
+from benchmarks.jobs.problems import World
+from duelist.arrays import Floats
+from duelist.effects import PairVotes, misfit, with_effects
+from duelist.engine.announcing import UNLIKELY
+from duelist.estimation import fit_mle
+from duelist.identification import Known, not_ruled_out
+from duelist.links import get_link
+from duelist.policy import Policy
+from duelist.simulation import policy_seed
+
+CHECKPOINTS: Final = (100, 300, 1000, 3000)
+FIRST_LOOK: Final = 16
+LOOK_EVERY: Final = 16
+LOOK_GROWTH: Final = 0.1
+"""Looks for an announcement are 16 votes apart, later a tenth of the votes so far."""
+DELTA: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One run."""
+
+    regret: Floats
+    """Simple regret of the arm named at each checkpoint."""
+    right: Floats
+    """1 where that was the best, else 0."""
+    votes: int
+    """Until an announcement, or in all."""
+    announced: bool | None
+    """Whether the announced arm was the best; None: none was announced."""
+    shown: int
+    """In how many duels the best arm took part."""
+
+
+class Judge:
+    """The votes so far, and what they say."""
+
+    def __init__(self, world: World) -> None:
+        self._arms = np.eye(world.n) if world.features is None else world.features - world.features.mean(axis=0)
+        variance = self._arms.var(axis=0)
+        dim = self._arms.shape[1]
+        usual = max(1.0, dim / 5.0) * np.where(variance > 0.0, variance, 1.0)
+        self._ridge = np.ones(dim) if world.features is None else usual
+        self._plain = world.features is None
+        self._wins = np.zeros((world.n, world.n))
+        self._theta = np.zeros(dim)
+
+    def count(self, first: int, second: int, outcome: float) -> None:
+        self._wins[first, second] += outcome
+        self._wins[second, first] += 1.0 - outcome
+
+    def look(self, delta: float = DELTA) -> tuple[int, bool]:
+        """The arm to name, and whether all others are ruled out."""
+        first, second = np.nonzero(np.triu(self._wins + self._wins.T, 1))
+        wins = self._wins[first, second]
+        votes = PairVotes(first, second, wins + self._wins[second, first], wins)
+        arms, known = self._arms, self._fit(votes)
+        if not self._plain and misfit(arms, votes, known, "logistic") < UNLIKELY:
+            arms, known = with_effects(arms, votes, known, "logistic")
+        utilities = arms @ known.theta
+        best = int(np.argmax(utilities))
+        apart = arms - arms[best]
+        squares = np.einsum("nd,dn->n", apart, np.linalg.solve(known.curvature, apart.T))
+        same = (apart == 0.0).all(axis=1)
+        prior = (np.square(apart) / known.ridge).sum(axis=1)
+        gaps, squares = np.where(same, 0.0, utilities[best] - utilities), np.where(same, 0.0, np.maximum(squares, 0.0))
+        kept = not_ruled_out(gaps, squares, prior, delta) & ~same
+        return best, not kept.any()
+
+    def _fit(self, votes: PairVotes) -> Known:
+        z = self._arms[votes.first] - self._arms[votes.second]
+        self._theta = fit_mle(z, votes.wins / votes.mass, votes.mass, self._ridge, start=self._theta).theta
+        slopes = votes.mass * get_link("logistic").slope(z @ self._theta)
+        return Known(self._theta, np.diag(self._ridge) + (z * slopes[:, None]).T @ z, self._ridge, votes.mass.sum())
+
+
+def play(policy: Policy, table: Floats | dl.FreeArms, world: World, luck: np.random.Generator) -> Finding:
+    """One policy through all checkpoints; it goes on after an announcement, of which the first counts."""
+    judge, look = Judge(world), FIRST_LOOK
+    named: list[int] = []
+    votes, announced, shown = CHECKPOINTS[-1], None, 0
+    for vote in range(1, CHECKPOINTS[-1] + 1):
+        duel = policy.ask(table)
+        outcome = world.vote(duel.first, duel.second, vote - 1, luck)
+        policy.tell(duel, outcome)
+        judge.count(duel.first, duel.second, outcome)
+        shown += world.best in (duel.first, duel.second)
+        due = vote == look
+        if due:
+            look += max(LOOK_EVERY, int(LOOK_GROWTH * vote))
+        if vote in CHECKPOINTS or (due and announced is None):
+            best, sure = judge.look()
+            if vote in CHECKPOINTS:
+                named.append(best)
+            if due and sure and announced is None:
+                votes, announced = vote, world.regret(best) <= 1e-12
+    regret = np.array([world.regret(arm) for arm in named])
+    return Finding(regret, (regret <= 1e-12).astype(float), votes, announced, shown)
+
+
+def seeds(seed: int, run: int) -> tuple[int, np.random.Generator]:
+    """The seed of a policy, and the luck of the votes, the same for every policy."""
+    return policy_seed(seed, run), np.random.default_rng([seed, run, 2])

@@ -1,0 +1,64 @@
+"""RankingPair: the comparison that settles most of the order of the arms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from duelist.reference.choosing import Allowed, Choice, best_pair, only
+from duelist.reference.estimation import Floats, link_slope
+from duelist.reference.policy import Reference
+
+
+def openness(u: Floats, width: Floats, top: int | None) -> Floats:
+    """Chance that two arms stand in the wrong order, times, with `top`, the chance that the better one is among the first."""
+    apart = width > 0.0
+    wide = np.where(apart, width, 1.0)
+    chance = ndtr(-np.abs(u[:, None] - u) / wide)
+    if top is not None and top < len(u) - 1:
+        falling = np.sort(u)[::-1]
+        border = (falling[top - 1] + falling[top]) / 2.0
+        chance = chance * ndtr(math.sqrt(2.0) * (np.maximum(u[:, None], u) - border) / wide)
+    return np.where(apart, chance, 0.0)
+
+
+def settled(link: str, u: Floats, covariance: Floats, width: Floats, top: int | None) -> Floats:
+    """For every pair, the sum over pairs (i, j) of openness_ij times the part of W_ij^2 that a vote on it takes away."""
+    weight = openness(u, width, top) / np.where(width > 0.0, width**2, 1.0)
+    laplacian = np.diag(weight.sum(axis=1)) - weight
+    through = covariance @ laplacian @ covariance
+    spread = np.diagonal(through)
+    slope = link_slope(link, u[:, None] - u)
+    return np.asarray(slope * (spread[:, None] + spread - 2.0 * through) / (1.0 + slope * width**2))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankingPair(Reference):
+    """With chances Phi(-|D_ij| / W_ij) that i and j stand in the wrong order, the pair with difference z of
+
+    argmax sum_{i < j} Phi(-|D_ij| / W_ij) mu' ((x_i - x_j)' H^-1 z)^2 / (1 + mu' |z|^2_{H^-1}) / W_ij^2,
+
+    where mu' = mu'(z . theta): how much of the doubt about the order a vote on it takes away.
+    """
+
+    top: int | None = None
+
+    @classmethod
+    def practical_ridge_in(cls, dim: int) -> float:
+        """An arm's utility is as uncertain as with five features, however many there are."""
+        return cls.practical_ridge * max(1.0, dim / 5.0)
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """The pair of different arms that settles most."""
+        if len(arms) == 1:
+            return only((0, 0))
+        pairs = allowed.different(allowed.arms)
+        if not pairs:
+            allowed.refuse()
+        u, width = self.look_locally(arms)
+        middle = arms - arms.mean(axis=0)  # only differences matter
+        covariance = middle @ np.linalg.inv(self.layer(1).curvature) @ middle.T
+        return best_pair(settled(self.link, u, covariance, width, self.top), pairs)
