@@ -150,6 +150,11 @@ bonus: install
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
 
+# What designed batches are worth for learning a reward: an hour of one core with all its runs, see `--runs`. $$DUELIST_PUBLIC names a folder of public votes.
+.PHONY: jobs-learn
+jobs-learn: $(VENV)/.tested
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
+
 clean:
 	rm -rf out build dist
 

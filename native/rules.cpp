@@ -9,6 +9,7 @@
 #include "policies/max_in_p.hpp"
 #include "policies/max_pair_ucb.hpp"
 #include "policies/rcdb.hpp"
+#include "policies/reward_design.hpp"
 #include "policies/stad.hpp"
 #include "policies/sup_colstim.hpp"
 #include "policies/thompson_pair.hpp"
@@ -36,6 +37,7 @@ const std::map<std::string, Maker>& makers() {
         {"MaxInP", maker<MaxInP>()},
         {"MaxPairUCB", maker<MaxPairUCB>()},
         {"RCDB", maker<RCDB>()},
+        {"RewardDesign", maker<RewardDesign>()},
         {"StaD", maker<StaD>()},
         {"SupCoLSTIM", maker<SupCoLSTIM>()},
         {"ThompsonPair", maker<ThompsonPair>()},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MaxInP,
         MaxPairUCB,
         Policy,
+        RewardDesign,
         StaD,
         SupCoLSTIM,
         ThompsonPair,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         restore_policy,
     )
     from duelist.runs import Runs
+    from duelist.scorer import Scorer, load_scorer
     from duelist.selection import Pair, best_pair, widest_pair
     from duelist.simulation import simulate
     from duelist.study import (
@@ -56,11 +58,13 @@ _HOMES = {
     **dict.fromkeys(
         (
             "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
-            "MaxPairUCB", "Policy", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
+            "MaxPairUCB", "Policy", "RewardDesign", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy",
+            "restore_policy",
         ),
         "policies",
     ),
     "Runs": "runs",
+    **dict.fromkeys(("Scorer", "load_scorer"), "scorer"),
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
     "simulate": "simulation",
     **dict.fromkeys(
@@ -94,7 +98,9 @@ __all__ = [
     "MaxPairUCB",
     "Pair",
     "Policy",
+    "RewardDesign",
     "Runs",
+    "Scorer",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",
@@ -110,6 +116,7 @@ __all__ = [
     "fit_mle",
     "get_link",
     "list_studies",
+    "load_scorer",
     "load_study",
     "make_policy",
     "policies",

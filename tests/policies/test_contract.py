@@ -42,6 +42,7 @@ EXTRA = {
     "RCDB": [{"horizon": HORIZON, "trust": 0.1}, {"corruption": 20.0}],
     "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
     "BestArmPair": [{"ridge": 0.01}],
+    "RewardDesign": [{"coverage": 0.0}, {"coverage": 1.0}],
 }
 
 
@@ -66,6 +67,7 @@ DICE = {
     "UniformPair": {},
     "GreedyUniform": {},
     "ThompsonPair": {},
+    "RewardDesign": {},
 }
 
 

@@ -130,6 +130,8 @@ SPECIAL: list[tuple[str, dict[str, Any]]] = [
     ("RCDB", {"trust": 0.5, "corruption": 1000.0}),
     ("RCDB", {"radius": 0.7}),
     ("BestArmPair", {"ridge": 0.05}),
+    ("RewardDesign", {"coverage": 0.0}),
+    ("RewardDesign", {"coverage": 0.6, "ridge": 0.05}),
     ("LocalPairUCB", {"scale": 0.1, "horizon": 200}),
     ("CoLSTIM", {"warmup": None, "horizon": 150}),
     ("CoLSTIM", {"warmup": 15}),

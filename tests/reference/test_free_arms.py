@@ -138,7 +138,7 @@ def test_nearly_everything_is_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 2])
-@pytest.mark.parametrize("name", ["BestArmPair", "LocalPairUCB"])
+@pytest.mark.parametrize("name", ["BestArmPair", "LocalPairUCB", "RewardDesign"])
 def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, dim: int) -> None:
     """The references that know nothing of terms of their own, shown features in which each arm has one more of its own."""
     n, ridge = 14, 0.8

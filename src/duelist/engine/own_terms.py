@@ -258,7 +258,7 @@ def check_support(policy: NativePolicy) -> None:
             )
         raise InvalidInput(
             f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, LocalPairUCB "
-            '(radius "practical" or a number) or UniformPair'
+            '(radius "practical" or a number), RewardDesign or UniformPair'
         )
 
 

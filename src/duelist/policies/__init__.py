@@ -22,6 +22,7 @@ from duelist.policies.registry import (
     read_policy,
     restore_policy,
 )
+from duelist.policies.reward_design import RewardDesign
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
 from duelist.policies.thompson_pair import ThompsonPair
@@ -44,6 +45,7 @@ __all__ = [
     "MaxPairUCB",
     "NativePolicy",
     "Policy",
+    "RewardDesign",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",

@@ -28,6 +28,7 @@ from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
+from duelist.policies.reward_design import RewardDesign
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
 from duelist.policies.thompson_pair import ThompsonPair
@@ -55,6 +56,7 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        RewardDesign,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

@@ -11,8 +11,8 @@ from the arms or the votes.
 
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
 clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be
-played; `Choice.shortfall` says whether they do. Two things the engine does on its own account: from 256 arms on LocalPairUCB and
-BestArmPair search among good pairs, not all; and above 128 dimensions a vote keeps its slope in the curvature.
+played; `Choice.shortfall` says whether they do. Two things the engine does on its own account: from 256 arms on LocalPairUCB,
+BestArmPair and RewardDesign search among good pairs, not all; and above 128 dimensions a vote keeps its slope in the curvature.
 
 >>> import numpy as np, duelist as dl
 >>> policy, arms = dl.reference.VACDB(horizon=1000, random_state=0), np.eye(4)
@@ -36,6 +36,7 @@ from duelist.reference.max_in_p import MaxInP
 from duelist.reference.max_pair_ucb import MaxPairUCB
 from duelist.reference.policy import Reference
 from duelist.reference.rcdb import RCDB
+from duelist.reference.reward_design import RewardDesign
 from duelist.reference.stad import StaD
 from duelist.reference.sup_colstim import SupCoLSTIM
 from duelist.reference.thompson_pair import ThompsonPair
@@ -56,6 +57,7 @@ __all__ = [
     "MaxInP",
     "MaxPairUCB",
     "Reference",
+    "RewardDesign",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",
@@ -75,6 +77,7 @@ REFERENCES: Final[dict[str, type[Reference]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        RewardDesign,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,
