@@ -86,7 +86,7 @@ void Design::look_again(i64 context) {
         for (i64 i = 0; i + 1 < candidates; i++)
             for (i64 j = i + 1; j < candidates; j++, square++) {
                 double fall = along[i] - along[j];
-                if (*square >= 0.0) *square = std::max(*square - fall * fall, 0.0);
+                if (*square != TAKEN) *square = std::max(*square - fall * fall, 0.0);
             }
     }
     looked_[context] = static_cast<i64>(taken_.size());
@@ -102,8 +102,9 @@ void Design::find_best_pair(i64 context) {
     for (i64 i = 0; i + 1 < candidates; i++)
         for (i64 j = i + 1; j < candidates; j++, pair++) {
             // At most that of the largest slope; most pairs need no exponential.
-            if (square[pair] < 0.0 || largest * square[pair] <= most) continue;
+            if (square[pair] == TAKEN || largest * square[pair] <= most) continue;
             double worth = slope_of(context, i, j) * square[pair];
+            if (!(worth >= 0.0)) worth = 0.0;  // what is not a number teaches nothing, and can still be asked
             if (worth > most) {
                 most = worth;
                 best_pair_[context] = pair;

@@ -48,7 +48,7 @@ private:
     const double* factor_;
     Contexts contexts_;
     Numbers utilities_;                     // (n, candidates)
-    Numbers squares_;                       // (n, pairs): z' H^-1 z, negative where a pair is taken
+    Numbers squares_;                       // (n, pairs): z' H^-1 z, -1 where a pair is taken
     std::vector<double> value_;             // of every context: what its best pair would add, divided
     std::vector<i64> best_pair_, looked_;   // its best pair; how many taken pairs that takes into account
     std::vector<i64> times_, best_context_;  // its pairs in the batch; the best context of each group

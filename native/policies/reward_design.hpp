@@ -31,7 +31,7 @@ public:
         const double* theta = state.theta(0, scratch.solver);
         Design chosen(state.link, theta, state.local_curvature(0, scratch.solver), contexts, threads);
         double wanted = coverage_ * static_cast<double>(k) + state.random.uniform();
-        i64 by_chance = std::min(k, static_cast<i64>(wanted));
+        i64 by_chance = wanted >= static_cast<double>(k) ? k : wanted > 0.0 ? static_cast<i64>(wanted) : 0;
         for (i64 t = 0; t < k; t++) t < by_chance ? chosen.take_random(state.random) : chosen.take_best();
         return chosen.taken();
     }

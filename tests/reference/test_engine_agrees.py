@@ -41,7 +41,7 @@ WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "chan
 
 
 def test_every_policy_is_played_here_or_among_the_layered_ones() -> None:
-    assert len(FLAT) == 10
+    assert len(FLAT) == 11
     assert set(WITH_RADIUS) == {*COMPARATORS, "LocalPairUCB"}
 
 
