@@ -59,7 +59,7 @@ DEAR = (RANDOM, DESIGN, "coverage 0")
 """What is played on every world where there are many features; the others on one of them."""
 SIZES = (
     Size(32, 64, 768, (128, 256, 512, 1024), 16),
-    Size(300, 128, 1024, (512, 1024, 2048), 6),
+    Size(300, 128, 1024, (512, 1024, 2048, 3072), 6),
 )
 
 
@@ -153,11 +153,11 @@ def worlds(size: Size, runs: int | None) -> Iterator[str]:
     yield f"## Simulated worlds, {size.dim} features"
     yield ""
     yield (
-        f"Prompts with {CANDIDATES} answers, features in units of their own; batches of {size.batch} out of {size.prompts:,} new prompts; "
-        f'`fit_mle(ridge="auto")` on the votes. Excess log-loss on {TEST_PAIRS:,} test pairs drawn at random, as a multiple of that of {RANDOM} in '
-        f"the same run: the geometric mean over {many} runs and its {LEVEL:.0%} interval, in bold where all of it is below 1, which is better. "
-        "Then the same on pairs of the two best answers to a prompt, after the last vote. Then how many times the votes random pairs take to come to "
-        f"the loss that a design has after {size.marks[-2]:,}, with a bootstrap interval over runs."
+        f"Prompts with {CANDIDATES} answers, features in units of their own; batches of {size.batch} out of {size.prompts:,} new "
+        f'prompts; `fit_mle(ridge="auto")` on the votes. Excess log-loss on {TEST_PAIRS:,} test pairs drawn at random, as a multiple of '
+        f"that of {RANDOM} in the same run: the geometric mean over {many} runs and its {LEVEL:.0%} interval, in bold where all of it is "
+        "below 1, which is better. Then the same on pairs of the two best answers to a prompt, after the last vote. Then how many "
+        f"times the votes random pairs take to come to the loss that a design has after {size.marks[-2]:,}, with a bootstrap interval."
     )
     said: list[str] = []
     for kind in KINDS:

@@ -38,7 +38,7 @@ def _logistic(v: Floats) -> Floats:
 
 
 def _probit(v: Floats) -> Floats:
-    return np.asarray(0.5 * (1.0 + _erf(np.asarray(v) / math.sqrt(2.0)).astype(np.float64)))
+    return np.asarray(0.5 * (1.0 + np.asarray(_erf(v / math.sqrt(2.0)), np.float64)))
 
 
 def _exponential(v: Floats) -> Floats:
