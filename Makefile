@@ -159,6 +159,11 @@ jobs-rank: install
 	$(BIN)/python -m pip install --quiet networkx
 	$(BIN)/python -m benchmarks.jobs.rank $(JOBS)
 
+# What designed batches are worth for learning a reward: an hour of one core with all its runs, see `--runs`. $$DUELIST_PUBLIC names a folder of public votes.
+.PHONY: jobs-learn
+jobs-learn: $(VENV)/.tested
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
+
 clean:
 	rm -rf out build dist
 

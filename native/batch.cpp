@@ -1,17 +1,20 @@
 #include "batch.hpp"
 
-#include <exception>
-#include <system_error>
-#include <thread>
+#include "threads.hpp"
 
 namespace duelist {
 
 namespace {
 
-constexpr i64 MOST_THREADS = 256;
 constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
 
 constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
+
+// The duel of every context.
+struct Decided {
+    std::vector<Decision> duels;
+    Numbers lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
+};
 
 // w z of a duel into the row of its context.
 void write_difference(const Decision& duel, const Table& table, double* z) {
@@ -28,24 +31,24 @@ void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, doubl
         for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
 }
 
-void decide_some(const Rule& rule, State& state, const double* arms, i64 start, i64 stop, i64 candidates, bool distinct,
-                 Batch& batch) {
+void decide_some(const Rule& rule, State& state, const Contexts& contexts, i64 start, i64 stop, bool distinct,
+                 Decided& decided) {
     Scratch scratch;
     Numbers room;
     i64 dim = state.dim;
     for (i64 from = start; from < stop; from += TOGETHER) {
         std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
         for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
-            Table table{arms + c * candidates * dim, candidates, dim, distinct};
+            Table table{contexts.arm(c, 0), contexts.candidates, dim, distinct};
             Decision duel = rule.decide(state, scratch, table);
-            batch.duels[static_cast<std::size_t>(c)] = duel;
+            decided.duels[static_cast<std::size_t>(c)] = duel;
             if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
-            write_difference(duel, table, batch.lifted.data() + c * dim);
+            write_difference(duel, table, decided.lifted.data() + c * dim);
             learning[static_cast<std::size_t>(duel.layer)].push_back(c);
         }
         for (i64 layer = 0; layer < state.n_layers(); layer++) {
-            const std::vector<i64>& contexts = learning[static_cast<std::size_t>(layer)];
-            if (!contexts.empty()) lift(state.layer(layer).factor.data(), dim, contexts, batch.lifted.data(), room);
+            const std::vector<i64>& listed = learning[static_cast<std::size_t>(layer)];
+            if (!listed.empty()) lift(state.layer(layer).factor.data(), dim, listed, decided.lifted.data(), room);
         }
     }
 }
@@ -63,47 +66,36 @@ void discount(double* a, const double* p, double square, i64 dim) {
     for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
 }
 
-}  // namespace
+Decided decide_all(const Rule& rule, State& state, const Contexts& contexts, bool distinct, i64 threads) {
+    Decided decided;
+    decided.duels.resize(static_cast<std::size_t>(contexts.n));
+    decided.lifted.fit(contexts.n * state.dim);
+    threads = rule.draws() ? 1 : useful_threads(threads, contexts.n);
+    in_parts(threads, [&](i64 k) {
+        decide_some(rule, state, contexts, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct, decided);
+    });
+    return decided;
+}
 
-Batch decide_all(const Rule& rule, State& state, const double* arms, i64 contexts, i64 candidates, bool distinct,
-                 i64 threads) {
+Batch all_in_order(const Decided& decided, i64 dim) {
     Batch batch;
-    batch.duels.resize(static_cast<std::size_t>(contexts));
-    batch.lifted.fit(contexts * state.dim);
-    Scratch scratch;
-    rule.prepare(state, scratch);
-    threads = rule.draws() ? 1 : std::max<i64>(1, std::min({threads, contexts, MOST_THREADS}));
-    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
-    auto part = [&](i64 k) {
-        try {
-            decide_some(rule, state, arms, contexts * k / threads, contexts * (k + 1) / threads, candidates, distinct,
-                        batch);
-        } catch (...) {  // it may not leave its thread
-            failures[static_cast<std::size_t>(k)] = std::current_exception();
-        }
-    };
-    std::vector<std::thread> helpers;
-    i64 started = 0;
-    try {
-        for (; started + 1 < threads; started++) helpers.emplace_back(part, started);
-    } catch (const std::system_error&) {
-        // The system gives no more threads: this one does the rest.
+    batch.duels = decided.duels;
+    for (i64 c = 0; c < static_cast<i64>(decided.duels.size()); c++) {
+        const double* z = decided.lifted.data() + c * dim;
+        batch.contexts.push_back(c);
+        batch.information.push_back(log1p(kernels->dot(z, z, dim)));
     }
-    for (i64 k = started; k < threads; k++) part(k);
-    for (std::thread& helper : helpers) helper.join();
-    for (const std::exception_ptr& failure : failures)
-        if (failure) std::rethrow_exception(failure);
-    for (const Decision& duel : batch.duels) batch.complete = batch.complete && duel.first >= 0;
     return batch;
 }
 
 // After a duel with lifted difference p is chosen, every other a of its layer becomes
 // a - (1 - 1/sqrt(1 + |p|^2)) (a.p / |p|^2) p. This is done only to a context that would be chosen next, for all duels chosen
 // since it was last looked at.
-void choose_contexts(Batch& batch, i64 dim, i64 k, i64* chosen, double* information) {
-    i64 n = static_cast<i64>(batch.duels.size());
-    auto lifted = [&](i64 c) { return batch.lifted.data() + c * dim; };
-    auto layer = [&](i64 c) { return batch.duels[static_cast<std::size_t>(c)].layer; };
+Batch choose_contexts(Decided& decided, i64 dim, i64 k) {
+    i64 n = static_cast<i64>(decided.duels.size());
+    Batch batch;
+    auto lifted = [&](i64 c) { return decided.lifted.data() + c * dim; };
+    auto layer = [&](i64 c) { return decided.duels[static_cast<std::size_t>(c)].layer; };
     std::vector<double> worth(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
     std::vector<i64> seen(static_cast<std::size_t>(n), 0), best(static_cast<std::size_t>((n + GROUP - 1) / GROUP));
     for (i64 c = 0; c < n; c++) worth[c] = kernels->dot(lifted(c), lifted(c), dim);
@@ -118,19 +110,46 @@ void choose_contexts(Batch& batch, i64 dim, i64 k, i64* chosen, double* informat
         i64 c = most();
         while (seen[c] != done) {
             for (i64 past = seen[c]; past < done; past++)
-                if (layer(chosen[past]) == layer(c)) discount(lifted(c), lifted(chosen[past]), square[past], dim);
+                if (layer(batch.contexts[past]) == layer(c))
+                    discount(lifted(c), lifted(batch.contexts[past]), square[past], dim);
             seen[c] = done;
             worth[c] = kernels->dot(lifted(c), lifted(c), dim);
             best[c / GROUP] = best_of_group(worth, c / GROUP);
             c = most();
         }
-        chosen[done] = c;
+        batch.contexts.push_back(c);
+        batch.duels.push_back(decided.duels[static_cast<std::size_t>(c)]);
+        batch.information.push_back(log1p(worth[c]));
         square[done] = worth[c];
-        information[done] = log1p(worth[c]);
         worth[c] = -1.0;
         seen[c] = k;
         best[c / GROUP] = best_of_group(worth, c / GROUP);
     }
+    return batch;
+}
+
+Batch designed(const std::vector<ChosenPair>& chosen) {
+    Batch batch;
+    for (const ChosenPair& pair : chosen) {
+        batch.contexts.push_back(pair.context);
+        batch.duels.push_back({pair.first, pair.second, 0, 1.0});
+        batch.information.push_back(pair.information);
+    }
+    return batch;
+}
+
+}  // namespace
+
+std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, i64 k, bool distinct,
+                                  i64 threads) {
+    Scratch scratch;
+    rule.prepare(state, scratch);
+    if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)
+        return designed(rule.design(state, scratch, contexts, k, threads));
+    Decided decided = decide_all(rule, state, contexts, distinct, threads);
+    for (const Decision& duel : decided.duels)
+        if (duel.first < 0) return std::nullopt;
+    return k < 0 ? all_in_order(decided, contexts.dim) : choose_contexts(decided, contexts.dim, k);
 }
 
 }  // namespace duelist

@@ -4,6 +4,7 @@
 // state that was brought up to date before. A rule that draws random numbers plays the contexts in order, in one thread.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "round.hpp"
@@ -11,19 +12,18 @@
 namespace duelist {
 
 struct Batch {
-    std::vector<Decision> duels;
-    Numbers lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
-    bool complete = true;
+    std::vector<i64> contexts;
+    std::vector<Decision> duels;      // one each
+    std::vector<double> information;  // what each adds, to those before it where contexts were chosen
 };
 
-Batch decide_all(const Rule& rule, State& state, const double* arms, i64 contexts, i64 candidates, bool distinct,
-                 i64 threads);
-
-// The k contexts of most information log(1 + |lifted|^2), greedily, each for what it adds to those before it; equal ones: the
-// first. Overwrites `lifted`.
+// The duels of all contexts in their order (k < 0), or of k contexts; nothing where a context has no pair to ask.
 //
-// The growth of log det Sigma that a duel brings shrinks once other duels are chosen; greedy choice reaches at least 1 - 1/e of
-// the best total (Nemhauser, Wolsey and Fisher 1978), and since a worth only ever falls, few have to be looked at again.
-void choose_contexts(Batch& batch, i64 dim, i64 k, i64* chosen, double* information);
+// The k contexts are those of most information, greedily, each for what it adds to those before it; equal ones: the first. The
+// growth of log det Sigma that a duel brings shrinks once other duels are chosen; greedy choice reaches at least 1 - 1/e of
+// the best total (Nemhauser, Wolsey and Fisher 1978), and since a worth only ever falls, few have to be looked at again. A rule
+// that designs chooses contexts and pairs together (`design.hpp`), among up to MANY_ARMS candidates.
+std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, i64 k, bool distinct,
+                                  i64 threads);
 
 }  // namespace duelist

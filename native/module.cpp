@@ -179,45 +179,32 @@ nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinc
     if (static_cast<i64>(arms.shape(2)) != dim || contexts == 0 || candidates == 0)
         throw std::invalid_argument("the arms do not fit the policy");
     if (k > contexts) throw std::invalid_argument("there are fewer contexts than are to be chosen");
-    Batch batch;
-    std::vector<i64> chosen;
-    std::vector<double> information;
+    Contexts shown{arms.data(), contexts, candidates, dim};
+    std::optional<Batch> batch;
     State state = player.for_batch();  // while nobody else can touch the player
     {
         nb::gil_scoped_release others_go_on;
-        batch = decide_all(*player.rule, state, arms.data(), contexts, candidates, distinct, threads);
-        if (!batch.complete) {
-            // told below
-        } else if (k < 0) {
-            for (i64 c = 0; c < contexts; c++) {
-                const double* z = batch.lifted.data() + c * dim;
-                chosen.push_back(c);
-                information.push_back(log1p(kernels->dot(z, z, dim)));
-            }
-        } else {
-            chosen.resize(static_cast<std::size_t>(k));
-            information.resize(static_cast<std::size_t>(k));
-            choose_contexts(batch, dim, k, chosen.data(), information.data());
-        }
+        batch = decide_batch(*player.rule, state, shown, k, distinct, threads);
     }
-    if (!batch.complete) return nb::none();
+    if (!batch) return nb::none();
     nb::list asked;
     player.state->random = state.random;
-    player.state->rounds += static_cast<i64>(chosen.size());
+    player.state->rounds += static_cast<i64>(batch->duels.size());
     player.rule->grow(*player.state);
-    for (i64 c : chosen) {
-        const Decision& duel = batch.duels[static_cast<std::size_t>(c)];
-        i64 id = player.hand_out(duel, {arms.data() + c * candidates * dim, candidates, dim});
+    for (std::size_t at = 0; at < batch->duels.size(); at++) {
+        const Decision& duel = batch->duels[at];
+        i64 id = player.hand_out(duel, {shown.arm(batch->contexts[at], 0), candidates, dim});
         asked.append(new_duel(duel.first, duel.second, id));
     }
-    return nb::make_tuple(copied(chosen), asked, copied(information));
+    return nb::make_tuple(copied(batch->contexts), asked, copied(batch->information));
 }
 
 void bind_player(nb::module_& m) {
     nb::class_<Rule>(m, "Rule")
         .def_prop_ro("local", &Rule::local)
         .def_prop_ro("draws", &Rule::draws)
-        .def_prop_ro("takes_own_terms", &Rule::takes_own_terms);
+        .def_prop_ro("takes_own_terms", &Rule::takes_own_terms)
+        .def_prop_ro("designs", &Rule::designs);
     m.def(
         "make_rule",
         [](const std::string& policy, const std::map<std::string, double>& settings) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "design.hpp"
 #include "own_terms.hpp"
 #include "pairs.hpp"
 #include "state.hpp"
@@ -81,6 +82,12 @@ public:
 
     // Whether decisions draw random numbers, so that the order in which they are made matters.
     virtual bool draws() const { return false; }
+
+    // Whether it chooses the contexts of a batch together with their pairs, and the k duels that it chooses.
+    virtual bool designs() const { return false; }
+    virtual std::vector<ChosenPair> design(State&, Scratch&, const Contexts&, i64, i64) const {
+        throw std::invalid_argument("this rule decides contexts one by one");
+    }
 
     // Bring everything up to date that a decision would, so that many decisions can then read the state at once.
     virtual void prepare(State& state, Scratch& scratch) const {

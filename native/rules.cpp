@@ -10,6 +10,7 @@
 #include "policies/max_pair_ucb.hpp"
 #include "policies/ranking_pair.hpp"
 #include "policies/rcdb.hpp"
+#include "policies/reward_design.hpp"
 #include "policies/stad.hpp"
 #include "policies/sup_colstim.hpp"
 #include "policies/thompson_pair.hpp"
@@ -38,6 +39,7 @@ const std::map<std::string, Maker>& makers() {
         {"MaxPairUCB", maker<MaxPairUCB>()},
         {"RCDB", maker<RCDB>()},
         {"RankingPair", maker<RankingPair>()},
+        {"RewardDesign", maker<RewardDesign>()},
         {"StaD", maker<StaD>()},
         {"SupCoLSTIM", maker<SupCoLSTIM>()},
         {"ThompsonPair", maker<ThompsonPair>()},

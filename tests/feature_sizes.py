@@ -58,4 +58,6 @@ def default_ridge(
     multiple = policy.practical_ridge
     if type(policy).__name__ in ("BestArmPair", "RankingPair", "ThompsonPair"):
         multiple *= max(1.0, dim / 5.0)
+    if type(policy).__name__ == "RewardDesign":
+        multiple *= dim
     return multiple * squared_sizes(first_arms, told, shown_before)

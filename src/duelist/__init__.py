@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         MaxPairUCB,
         Policy,
         RankingPair,
+        RewardDesign,
         StaD,
         SupCoLSTIM,
         ThompsonPair,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         restore_policy,
     )
     from duelist.runs import Runs
+    from duelist.scorer import Scorer, load_scorer
     from duelist.selection import Pair, best_pair, widest_pair
     from duelist.simulation import simulate
     from duelist.study import (
@@ -57,12 +59,13 @@ _HOMES = {
     **dict.fromkeys(
         (
             "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
-            "MaxPairUCB", "Policy", "RankingPair", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy",
+            "MaxPairUCB", "Policy", "RankingPair", "RewardDesign", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy",
             "restore_policy",
         ),
         "policies",
     ),
     "Runs": "runs",
+    **dict.fromkeys(("Scorer", "load_scorer"), "scorer"),
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
     "simulate": "simulation",
     **dict.fromkeys(
@@ -97,7 +100,9 @@ __all__ = [
     "Pair",
     "Policy",
     "RankingPair",
+    "RewardDesign",
     "Runs",
+    "Scorer",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",
@@ -113,6 +118,7 @@ __all__ = [
     "fit_mle",
     "get_link",
     "list_studies",
+    "load_scorer",
     "load_study",
     "make_policy",
     "policies",

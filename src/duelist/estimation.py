@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from duelist.arrays import Floats, check_choice, finite_floats, floats, is_whole
 from duelist.errors import InvalidInput
 from duelist.evidence import Votes, likeliest_ridge
 from duelist.links import Link, get_link
+from duelist.scorer import Scorer
 
 SOLVERS: Final = ("newton", "agd", "svrg", "online")
 
@@ -27,6 +28,7 @@ _ADVICE: Final = {
 _PAD: Final = 16
 _LARGEST_ENERGY: Final = 1e300
 _HUGE: Final = 2.0**40
+_SMALLEST: Final = 1e-300
 _SETTLED: Final = 1e-3
 """Share of theta by which Newton's next step may still move it where a solver has converged."""
 AUTO: Final = "auto"
@@ -139,6 +141,25 @@ def fit_mle(
         solver,
         kept if kept.ndim else float(kept),
     )
+
+
+def fitted_scorer(
+    differences: ArrayLike,
+    outcomes: ArrayLike,
+    weights: ArrayLike | None = None,
+    link: str | Link = "logistic",
+    **described: Any,
+) -> Scorer:
+    """`fit_mle` with ridge "auto", as a scorer; `described` are fields of `Scorer`.
+
+    >>> fitted_scorer([[1.0, 0.0], [0.0, 1.0]], [1, 0]).prefer([1.0, 0.0], [0.0, 1.0]) > 0.5
+    np.True_
+    """
+    fit = fit_mle(differences, outcomes, weights, AUTO, link)
+    z, mass, _ = _check_rows(differences, outcomes, weights)
+    sizes = np.sqrt(np.square(z) @ mass / (2.0 * max(mass.sum(), _SMALLEST)))
+    ridge = np.broadcast_to(np.asarray(fit.ridge, np.float64), fit.theta.shape)
+    return Scorer(fit.theta, get_link(link).name, sizes=sizes, ridge=ridge, **described)
 
 
 def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:

@@ -244,7 +244,7 @@ METHODS = {
     ("Runs", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
 }  # fmt: skip
 PROPERTIES = {
-    "Rule": ("local", "draws", "takes_own_terms"),
+    "Rule": ("local", "designs", "draws", "takes_own_terms"),
     "OwnTerms": ("dim", "votes", "theta"),
     "State": ("dim", "n_layers", "rounds"),
     "Player": ("state", "dim", "rounds", "learned", "most_layers"),

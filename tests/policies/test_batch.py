@@ -13,6 +13,8 @@ from looking import known, pending
 DIM = 3
 DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]
 RANDOM = [name for name in POLICIES if name not in DETERMINISTIC]
+CONTEXT_BY_CONTEXT = [name for name, cls in POLICIES.items() if not cls().make_rule().designs]
+"""Each context is decided on its own, and then the contexts are chosen; the others choose both together (test_reward_design.py)."""
 
 
 def trained(name, rounds=40, seed=0, **settings):
@@ -114,6 +116,20 @@ def test_the_very_first_call_may_be_a_batch(name):
     assert np.isfinite(policy.theta_).all()
 
 
+@pytest.mark.parametrize("k", [None, 9])
+@pytest.mark.parametrize("candidates", [2, 5])
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_arm_meets_itself_unless_asked_for(name, candidates, k):
+    """Also where a policy has learned enough to be content with the arm it knows: with fixed arms most published rules soon are."""
+    policy, shown = POLICIES[name](random_state=0), np.array([[1.0, 0, 0], [0, 0, 0]])
+    for _ in range(300):
+        policy.tell(policy.ask(shown), 1.0)
+    batch = policy.ask_batch(
+        np.concatenate([np.tile(shown[:2], (10, 1, 1)), contexts(10, 2)])[:, [0, 1, 0, 1, 1][:candidates]], k=k
+    )
+    assert all(duel.first != duel.second for duel in batch.duels)
+
+
 def test_nothing_is_learned_by_asking():
     policy = trained("MaxPairUCB")
     theta, precision = policy.theta_, policy.precision_
@@ -163,7 +179,7 @@ def gains_along(precisions, worths, chosen):
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", CONTEXT_BY_CONTEXT)
 @pytest.mark.parametrize("k", [1, 5, 25])
 def test_the_chosen_contexts_are_the_greedy_ones(name, k, estimator):
     policy, arms = trained(name, estimator=estimator), contexts(25)

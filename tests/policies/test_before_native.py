@@ -33,7 +33,7 @@ def play(policy, rounds, rng):
     return duels
 
 
-LATER = {"RankingPair"}
+LATER = {"RankingPair", "RewardDesign"}
 """Policies that were never anything but native."""
 
 

@@ -43,6 +43,7 @@ EXTRA = {
     "ThompsonPair": [{"scale": 0.5}, {"feel_good": 0.3}, {"allow_self_duel": False}],
     "BestArmPair": [{"ridge": 0.01}],
     "RankingPair": [{"top": 1}, {"top": 2, "ridge": 0.01}],
+    "RewardDesign": [{"coverage": 0.0}, {"coverage": 1.0}],
 }
 
 
@@ -67,6 +68,7 @@ DICE = {
     "UniformPair": {},
     "GreedyUniform": {},
     "ThompsonPair": {},
+    "RewardDesign": {},
 }
 
 

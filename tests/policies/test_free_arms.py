@@ -12,7 +12,7 @@ from duelist.policies import POLICIES
 from duelist.testing import FreeArmsContract
 from duelist.testing.free_arms import play_free
 
-TAKERS = {"BestArmPair", "LocalPairUCB", "RankingPair", "UniformPair"}
+TAKERS = {"BestArmPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
 """All policies that goals of studies choose by themselves."""
 
 
@@ -39,6 +39,11 @@ class TestLocalPairUCB(FreeArmsContract):
 class TestLocalPairUCBWithANumber(FreeArmsContract):
     def make(self, random_state):
         return dl.LocalPairUCB(estimator="online", radius=1.0, link="probit", ridge=0.5, random_state=random_state)
+
+
+class TestRewardDesign(FreeArmsContract):
+    def make(self, random_state):
+        return dl.RewardDesign(estimator="online", random_state=random_state)
 
 
 class TestUniformPair(FreeArmsContract):

@@ -13,7 +13,7 @@ from looking import known
 
 DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])
-DICE = {"CoLSTIM", "SupCoLSTIM", "ThompsonPair", "UniformPair", "GreedyUniform"}
+DICE = {"CoLSTIM", "SupCoLSTIM", "ThompsonPair", "UniformPair", "GreedyUniform", "RewardDesign"}
 WIDTH_RULES = [name for name in POLICIES if name not in DICE]
 
 

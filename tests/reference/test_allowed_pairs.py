@@ -22,7 +22,7 @@ from duelist.reference.estimation import link_mean
 
 NEAR = 1e-10
 NORMAL = NormalDist()
-ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair", "RankingPair")
+ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair", "RankingPair", "RewardDesign")
 """Rules that never let an arm meet itself, unless it is alone."""
 
 
@@ -240,6 +240,18 @@ def ranking(table: Table) -> list[tuple[int, int]]:
     return [(0, 0)] if table.n == 1 else best(table.pairs(different=True), settled)
 
 
+def reward_design(table: Table) -> list[tuple[int, int]]:
+    h, by_chance = table.policy.layer(1).curvature, table.draws.uniform() < table.policy.coverage
+    if by_chance or table.n == 1:
+        return uniform(table)
+
+    def information(i: int, j: int) -> float:
+        p = float(link_mean("logistic", table.u(i) - table.u(j)))
+        return math.log(1.0 + p * (1.0 - p) * table.width(i, j, h) ** 2)
+
+    return best(table.pairs(different=True), information)
+
+
 def vacdb(table: Table) -> list[tuple[int, int]]:
     policy, remaining, ell = table.policy, set(range(table.n)), 1
     while True:
@@ -312,6 +324,8 @@ CASES: list[tuple[str, dict[str, Any], Callable[[Table], list[tuple[int, int]]]]
     ("BestArmPair", {}, best_arm),
     ("RankingPair", {}, ranking),
     ("RankingPair", {"top": 2}, ranking),
+    ("RewardDesign", {}, reward_design),
+    ("RewardDesign", {"coverage": 0.0}, reward_design),
     ("VACDB", {"alpha": 0.4, "scale": 3.0}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}, vacdb),
@@ -364,9 +378,14 @@ def test_the_pair_is_the_best_allowed_one(
 
 
 def uses_luck(name: str, settings: dict[str, Any]) -> bool:
-    return name in ("UniformPair", "GreedyUniform", "CoLSTIM", "SupCoLSTIM", "ThompsonPair") or "random" in str(
-        settings
-    )
+    return name in (
+        "UniformPair",
+        "GreedyUniform",
+        "CoLSTIM",
+        "SupCoLSTIM",
+        "ThompsonPair",
+        "RewardDesign",
+    ) or "random" in str(settings)
 
 
 # -- ties, and the corners ---------------------------------------------------------------

@@ -133,6 +133,8 @@ SPECIAL: list[tuple[str, dict[str, Any]]] = [
     ("RankingPair", {"ridge": 0.05}),
     ("RankingPair", {"top": 1}),
     ("RankingPair", {"top": 3, "ridge": 0.3}),
+    ("RewardDesign", {"coverage": 0.0}),
+    ("RewardDesign", {"coverage": 0.6, "ridge": 0.05}),
     ("LocalPairUCB", {"scale": 0.1, "horizon": 200}),
     ("CoLSTIM", {"warmup": None, "horizon": 150}),
     ("CoLSTIM", {"warmup": 15}),

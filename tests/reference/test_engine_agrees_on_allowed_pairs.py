@@ -22,13 +22,14 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("ThompsonPair", {"allow_self_duel": False}),
     ("ThompsonPair", {"feel_good": 1.0}),
     ("RankingPair", {"top": 2}),
+    ("RewardDesign", {"coverage": 0.0}),
     ("VACDB", {"alpha": 0.4, "scale": 3.0}),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}),
     ("StaD", {"horizon": 16, "scale": 0.3}),
     ("SupCoLSTIM", {"horizon": 16, "scale": 0.3}),
 ]
-NEVER_ITSELF = ("UniformPair", "GreedyUniform", "BestArmPair", "RankingPair", "CoLSTIM")
+NEVER_ITSELF = ("UniformPair", "GreedyUniform", "BestArmPair", "CoLSTIM", "RankingPair", "RewardDesign")
 """Rules that refuse where only self-pairs are left (CoLSTIM in its warm-up)."""
 
 

@@ -152,7 +152,7 @@ def test_nearly_everything_is_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 2])
-@pytest.mark.parametrize("name", ["BestArmPair", "LocalPairUCB"])
+@pytest.mark.parametrize("name", ["BestArmPair", "LocalPairUCB", "RewardDesign"])
 def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, dim: int) -> None:
     """The references that know nothing of terms of their own, shown features in which each arm has one more of its own."""
     n, ridge = 14, 0.8
@@ -160,8 +160,8 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, dim: int) -> No
     features = rng.normal(size=(n, dim)) * [1.0, 40.0][:dim]
     scaled = features / np.sqrt(max(dim, 1) * features.var(axis=0))
     by_hand = np.concatenate([scaled, np.eye(n)], axis=1)
-    policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150)
-    reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150)
+    policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150, random_state=0)
+    reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150, random_state=0)
     table = dl.FreeArms(n, features if dim else None)
     for _ in range(90):
         duel = policy.ask(table)

@@ -106,7 +106,7 @@ def test_every_verb_of_a_study_is_there() -> None:
     """But for what needs the study at hand: its features, its policy, drawings, files of the server's own."""
     at_hand = {
         "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "described_raters", "rater",
-        "mine", "knows_rater", "put_media", "media", "stamp",
+        "mine", "knows_rater", "put_media", "media", "stamp", "scorer",
     }  # fmt: skip
     verbs = {name for name in dir(Study) if not name.startswith(("_", "plot_"))} - at_hand
     assert verbs <= set(dir(RemoteStudy)) | {"settings", "name", "id"}

@@ -60,9 +60,22 @@ def plot(
         say(f"wrote {file}")
 
 
+def scorer(
+    name: Name,
+    file: Annotated[Path, typer.Option("--out", help="Where to write it: .json or .npz.")] = Path("scorer.json"),
+    storage: Url = STORAGE,
+    context: Context = None,
+    without: Without = None,
+) -> None:
+    """Write what votes teach about features, to score arms that nobody has voted on."""
+    with kind_errors():
+        found = _study(name, storage).scorer(context, **_left_out(without))
+        say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
+
+
 def add_to(app: typer.Typer) -> None:
     """Let the app have these commands."""
-    for command in (raters, calibration, history, plot):
+    for command in (raters, calibration, history, plot, scorer):
         app.command()(command)
     app.command("win-matrix")(win_matrix)
 

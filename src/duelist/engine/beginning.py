@@ -35,7 +35,7 @@ class Batch:
 
     `contexts` are positions in the arms that were given: all in order, or the k chosen ones, the first
     chosen first. `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it where k was
-    given, on its own otherwise; 0 where the policy would learn nothing.
+    given, on its own otherwise; 0 where the policy would learn nothing. (`RewardDesign` has the slope of the link in the place of w^2.)
     """
 
     contexts: Ints

@@ -16,6 +16,7 @@ from duelist.policy import Arms, Policy
 
 if TYPE_CHECKING:
     from duelist.identification import Recommendation
+    from duelist.scorer import Scorer
 
 
 class Knowledge(Policy):
@@ -55,6 +56,22 @@ class Knowledge(Policy):
         from duelist.engine.pooling import reward_theta  # and SciPy with it
 
         return reward_theta(self)
+
+    def scorer(self) -> Scorer:
+        """What was learned, as a thing of its own that scores arms and foresees votes; see `duelist.scorer`.
+
+        All votes, with the ridge that makes them most likely, as in `reward_theta_`. The one-pass estimator has not kept the votes, and
+        gives its own estimate, with the ridge it decides by.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy = dl.UniformPair(random_state=0)
+        >>> policy.tell(duel := policy.ask(np.eye(3)), 1)
+        >>> bool(policy.scorer().prefer(np.eye(3)[duel.first], np.eye(3)[duel.second]) > 0.5)
+        True
+        """
+        from duelist.engine.pooling import learned_scorer  # and SciPy with it
+
+        return learned_scorer(self)
 
     @property
     def precision_(self) -> Floats:

@@ -121,6 +121,10 @@ class NativePolicy(Knowledge):
         known = native.rule_names()
         return native.make_rule(next(name for name in named if name in known), self.rule_settings())
 
+    def typical_arms(self, contexts: Floats) -> Floats:
+        """What a policy that begins with a batch (contexts, candidates, dim) learns the units from: the first context."""
+        return np.asarray(contexts[0])
+
     def first_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
         start = self.beginning(*native.spread(arms))
@@ -180,12 +184,13 @@ class NativePolicy(Knowledge):
         arms
             (contexts, candidates, dim): the candidates of every context.
         k
-            How many contexts to ask in; None: all of them. The k contexts are chosen one after the other, each
-            for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen.
+            How many duels to ask for; None: one in each context. The k contexts are chosen one after the other, each
+            for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen. A policy that designs
+            (`RewardDesign`) chooses pairs and contexts together, and may come back to a context for another pair where that pays.
         threads
             How many to use; None: all cores. The result does not depend on it.
         distinct
-            As for `ask`.
+            As for `ask`: two different arms, unless told otherwise.
 
         Every context is decided by the policy's own rule from what it knows now; nothing is learned in
         between. Tell each duel of the result like any other.
@@ -204,7 +209,7 @@ class NativePolicy(Knowledge):
             raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them")
         many = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
-            self.begin(shown[0])
+            self.begin(self.typical_arms(shown))
         asked = self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct))
         if asked is None:
             raise InvalidInput(_nothing_left(shown.shape[1]))

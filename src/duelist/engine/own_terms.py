@@ -257,8 +257,8 @@ def check_support(policy: NativePolicy) -> None:
                 f'take {name}(estimator="online")'
             )
         raise InvalidInput(
-            f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, RankingPair, "
-            'LocalPairUCB (radius "practical" or a number) or UniformPair'
+            f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, LocalPairUCB "
+            '(radius "practical" or a number), RankingPair, RewardDesign or UniformPair'
         )
 
 

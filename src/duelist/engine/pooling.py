@@ -12,9 +12,10 @@ import numpy as np
 
 from duelist.arrays import Floats
 from duelist.errors import InvalidInput
-from duelist.estimation import fit_mle
+from duelist.estimation import fit_mle, fitted_scorer
 from duelist.identification import Known
 from duelist.links import get_link
+from duelist.scorer import Scorer
 
 if TYPE_CHECKING:
     from duelist.engine.knowledge import Knowledge
@@ -43,6 +44,21 @@ def reward_theta(policy: Knowledge) -> Floats:
     if not len(z):
         return np.zeros(z.shape[1])
     return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link).theta
+
+
+def learned_scorer(policy: Knowledge) -> Scorer:
+    """What all votes say, with the ridge that makes them most likely; with the one-pass estimator, what it has kept of them."""
+    arrays: dict[str, Any] = policy._fitted().state.arrays()
+    kept: dict[str, Any] = {
+        "link": policy.link,
+        "votes": float(arrays["learned"].sum()),
+        "source": type(policy).__name__,
+    }
+    z, mass, wins = told_rows(arrays)
+    if policy.online_ or not len(z):
+        known = pooled(policy)
+        return Scorer(known.theta, sizes=np.sqrt(arrays["sizes"]), ridge=policy.pooled_ridge_, **kept)
+    return fitted_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **kept)
 
 
 def told_rows(arrays: dict[str, Any]) -> tuple[Floats, Floats, Floats]:

@@ -23,6 +23,7 @@ from duelist.policies.registry import (
     read_policy,
     restore_policy,
 )
+from duelist.policies.reward_design import RewardDesign
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
 from duelist.policies.thompson_pair import ThompsonPair
@@ -46,6 +47,7 @@ __all__ = [
     "NativePolicy",
     "Policy",
     "RankingPair",
+    "RewardDesign",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",

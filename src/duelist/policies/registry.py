@@ -29,6 +29,7 @@ from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.ranking_pair import RankingPair
 from duelist.policies.rcdb import RCDB
+from duelist.policies.reward_design import RewardDesign
 from duelist.policies.stad import StaD
 from duelist.policies.sup_colstim import SupCoLSTIM
 from duelist.policies.thompson_pair import ThompsonPair
@@ -57,6 +58,7 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         RCDB,
         BestArmPair,
         RankingPair,
+        RewardDesign,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

@@ -12,7 +12,7 @@ from the arms or the votes.
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
 clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be
 played; `Choice.shortfall` says whether they do. Two things the engine does on its own account: from 256 arms on LocalPairUCB,
-BestArmPair and RankingPair search among good pairs, not all; and above 128 dimensions a vote keeps its slope in the curvature.
+BestArmPair, RankingPair and RewardDesign search among good pairs, not all; and above 128 dimensions a vote keeps its slope in the curvature.
 
 >>> import numpy as np, duelist as dl
 >>> policy, arms = dl.reference.VACDB(horizon=1000, random_state=0), np.eye(4)
@@ -37,6 +37,7 @@ from duelist.reference.max_pair_ucb import MaxPairUCB
 from duelist.reference.policy import Reference
 from duelist.reference.ranking_pair import RankingPair
 from duelist.reference.rcdb import RCDB
+from duelist.reference.reward_design import RewardDesign
 from duelist.reference.stad import StaD
 from duelist.reference.sup_colstim import SupCoLSTIM
 from duelist.reference.thompson_pair import ThompsonPair
@@ -58,6 +59,7 @@ __all__ = [
     "MaxPairUCB",
     "RankingPair",
     "Reference",
+    "RewardDesign",
     "StaD",
     "SupCoLSTIM",
     "ThompsonPair",
@@ -78,6 +80,7 @@ REFERENCES: Final[dict[str, type[Reference]]] = {
         RCDB,
         BestArmPair,
         RankingPair,
+        RewardDesign,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

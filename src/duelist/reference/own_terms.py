@@ -314,6 +314,21 @@ class FreeRankingPair(FreeReference):
         return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or pairs[:1])
 
 
+class FreeRewardDesign(FreeReference):
+    """The rule of RewardDesign among the 64 arms of the largest variance; if none of their pairs may be asked, among all."""
+
+    coverage: float = 0.25
+
+    def choose(self, seen: Seen, allowed: Allowed) -> Choice:
+        """The most informative pair of different arms, or a random one."""
+        pairs = allowed.different(_largest(seen.variance, FEW)) or allowed.different(allowed.arms)
+        if not pairs and len(seen.u) > 1:
+            allowed.refuse()
+        if self.draws.uniform() < self.coverage or len(seen.u) == 1:
+            return only(uniform_pair(self.draws, allowed))
+        return best_pair(link_slope(self.link, seen.u[:, None] - seen.u) * seen.width**2, pairs)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class FreeUniformPair(FreeReference):
     """Two different arms by chance."""
@@ -327,6 +342,7 @@ FREE_REFERENCES: Final[dict[str, type[FreeReference]]] = {
     "BestArmPair": FreeBestArmPair,
     "LocalPairUCB": FreeLocalPairUCB,
     "RankingPair": FreeRankingPair,
+    "RewardDesign": FreeRewardDesign,
     "UniformPair": FreeUniformPair,
 }
 

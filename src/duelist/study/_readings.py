@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
 from duelist.policies import Policy
+from duelist.scorer import Scorer
 from duelist.study import reading
 from duelist.study._vote_log import VoteLog
 from duelist.study.records import Arm, StudySettings, Vote
@@ -132,6 +133,12 @@ class Readings(ABC):
         with self._kept.history(scope) as remembered:
             options = {"remembered": remembered, **options}
             return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
+
+    def scorer(self, context: str | None = None, **options: Any) -> Scorer:
+        """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`."""
+        scope, options = split(context, options)
+        seen = self._seen(scope)
+        return reading.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
 
     # -- whom to trust -------------------------------------------------------------------
 

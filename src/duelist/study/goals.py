@@ -30,7 +30,7 @@ GOALS: Final = {
             "You want the order of the arms, not only the first of them, with as few votes as possible.",
             "RankingPair",
         ),
-        Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "UniformPair"),
+        Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "RewardDesign"),
         Goal(
             "serve",
             "People live with what they are shown: every duel should be between good arms, while you learn.",

@@ -46,6 +46,7 @@ const std::map<std::string, std::map<std::string, double>> RULES = {
     {"MaxPairUCB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"RCDB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}, {"trust", 0.0}, {"corruption", 0.0}}},
     {"RankingPair", {{"top", 0.0}}},
+    {"RewardDesign", {{"coverage", 0.25}}},
     {"StaD", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"SupCoLSTIM", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"ThompsonPair", {{"spread", 1.0}, {"feel_good", 0.0}, {"allow_self_duel", 1.0}}},

@@ -22,6 +22,7 @@ from duelist.study.reading.matrix import WinChances, WinMatrix, chances_of, matr
 from duelist.study.reading.progress import Progress, progress, progress_of, verdict_of
 from duelist.study.reading.raters import Raters, RaterStatistics, rater_statistics
 from duelist.study.reading.regret import Estimate, RegretEstimate, estimated_regret
+from duelist.study.reading.scoring import scorer_of
 
 __all__ = [
     "CHOSEN_CODES",
@@ -64,6 +65,7 @@ __all__ = [
     "progress",
     "progress_of",
     "rater_statistics",
+    "scorer_of",
     "verdict_of",
     "win_chances",
     "win_matrix",
