@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.estimation import Fit, fit_mle
     from duelist.free_arms import FreeArms
+    from duelist.jobs import policy_for
     from duelist.links import Link, get_link
     from duelist.policies import (
         RCDB,
@@ -52,6 +53,7 @@ _HOMES = {
     **dict.fromkeys(("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"), "errors"),
     **dict.fromkeys(("Fit", "fit_mle"), "estimation"),
     "FreeArms": "free_arms",
+    "policy_for": "jobs",
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
@@ -113,6 +115,7 @@ __all__ = [
     "load_study",
     "make_policy",
     "policies",
+    "policy_for",
     "reference",
     "restore_policy",
     "restore_study",

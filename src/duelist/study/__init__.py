@@ -7,7 +7,7 @@ from duelist.study._settings import policy_names
 from duelist.study._why import Why
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
-from duelist.study.goals import GOALS, Goal
+from duelist.goals import GOALS, Goal
 from duelist.study.opening import (
     StudySummary,
     create_study,

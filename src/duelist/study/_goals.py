@@ -6,7 +6,7 @@ from typing import Any
 
 from duelist.errors import InvalidInput
 from duelist.study._readings import Readings, split
-from duelist.study.goals import find_goal
+from duelist.goals import find_goal
 from duelist.study.reading.enough import CanStop, best_found, learned_enough, order_settled
 
 
