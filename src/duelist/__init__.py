@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from duelist.jobs import policy_for
     from duelist.links import Link, get_link
     from duelist.policies import (
+        APO,
+        DRTS,
         RCDB,
         VACDB,
         BestArmPair,
         CoLSTIM,
+        DeltaUCB,
+        DesignPair,
         GreedyChallenger,
         GreedyUniform,
+        InfoMax,
         LocalPairUCB,
         MaxInP,
+        MaxMinLCB,
         MaxPairUCB,
         Policy,
         StaD,
@@ -57,8 +63,9 @@ _HOMES = {
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
-            "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
-            "MaxPairUCB", "Policy", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
+            "APO", "DRTS", "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "DeltaUCB", "DesignPair", "GreedyChallenger",
+            "GreedyUniform", "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy",
+            "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
         ),
         "policies",
     ),
@@ -75,6 +82,8 @@ _HOMES = {
 """Where each public name lives; "": it is a room itself."""
 
 __all__ = [
+    "APO",
+    "DRTS",
     "FIRST_WON",
     "RCDB",
     "SECOND_WON",
@@ -82,17 +91,21 @@ __all__ = [
     "VACDB",
     "BestArmPair",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "Duel",
     "DuelistError",
     "Fit",
     "FreeArms",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "Pair",
     "Policy",

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from duelist.engine import NativePolicy
+from duelist.policies.apo import APO
 from duelist.policies.best_arm_pair import BestArmPair
 from duelist.policies.colstim import CoLSTIM
+from duelist.policies.delta_ucb import DeltaUCB
+from duelist.policies.design_pair import DesignPair
+from duelist.policies.drts import DRTS
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.info_max import InfoMax
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_min_lcb import MaxMinLCB
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
@@ -30,6 +36,8 @@ from duelist.policies.vacdb import VACDB
 from duelist.policy import Choice, Policy
 
 __all__ = [
+    "APO",
+    "DRTS",
     "ENTRY_POINTS",
     "POLICIES",
     "RCDB",
@@ -37,10 +45,14 @@ __all__ = [
     "BestArmPair",
     "Choice",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "NativePolicy",
     "Policy",

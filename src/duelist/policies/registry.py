@@ -20,12 +20,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duelist.engine import NativePolicy
 from duelist.errors import InvalidInput, InvalidSnapshot
+from duelist.policies.apo import APO
 from duelist.policies.best_arm_pair import BestArmPair
 from duelist.policies.colstim import CoLSTIM
+from duelist.policies.delta_ucb import DeltaUCB
+from duelist.policies.design_pair import DesignPair
+from duelist.policies.drts import DRTS
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.info_max import InfoMax
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_min_lcb import MaxMinLCB
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
 from duelist.policies.stad import StaD
@@ -55,6 +61,12 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        MaxMinLCB,
+        DRTS,
+        DeltaUCB,
+        InfoMax,
+        DesignPair,
+        APO,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

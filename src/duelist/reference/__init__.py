@@ -26,13 +26,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from duelist.reference.apo import APO
 from duelist.reference.best_arm_pair import BestArmPair
 from duelist.reference.choosing import Allowed, Choice
 from duelist.reference.colstim import CoLSTIM
+from duelist.reference.delta_ucb import DeltaUCB
+from duelist.reference.design_pair import DesignPair
+from duelist.reference.drts import DRTS
 from duelist.reference.greedy_challenger import GreedyChallenger
 from duelist.reference.greedy_uniform import GreedyUniform
+from duelist.reference.info_max import InfoMax
 from duelist.reference.local_pair_ucb import LocalPairUCB
 from duelist.reference.max_in_p import MaxInP
+from duelist.reference.max_min_lcb import MaxMinLCB
 from duelist.reference.max_pair_ucb import MaxPairUCB
 from duelist.reference.policy import Reference
 from duelist.reference.rcdb import RCDB
@@ -43,6 +49,8 @@ from duelist.reference.uniform_pair import UniformPair
 from duelist.reference.vacdb import VACDB
 
 __all__ = [
+    "APO",
+    "DRTS",
     "RCDB",
     "REFERENCES",
     "VACDB",
@@ -50,10 +58,14 @@ __all__ = [
     "BestArmPair",
     "Choice",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "Reference",
     "StaD",
@@ -75,6 +87,12 @@ REFERENCES: Final[dict[str, type[Reference]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        MaxMinLCB,
+        DRTS,
+        DeltaUCB,
+        InfoMax,
+        DesignPair,
+        APO,
         UniformPair,
         GreedyUniform,
         GreedyChallenger,

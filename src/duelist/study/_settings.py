@@ -8,10 +8,10 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
+from duelist.goals import find_goal
 from duelist.policies import POLICIES, Policy, other_policies, policy_name, read_policy
 from duelist.study._checks import checked_text
 from duelist.study._fold import check_takes_free_arms, new_policy
-from duelist.goals import find_goal
 from duelist.study.records import Outcome, StudySettings
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
