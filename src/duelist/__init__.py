@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from duelist.policies import (
         APO,
         DRTS,
+        FGTS,
         RCDB,
         VACDB,
         BestArmPair,
@@ -63,7 +64,7 @@ _HOMES = {
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
-            "APO", "DRTS", "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "DeltaUCB", "DesignPair", "GreedyChallenger",
+            "APO", "DRTS", "FGTS", "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "DeltaUCB", "DesignPair", "GreedyChallenger",
             "GreedyUniform", "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy",
             "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
         ),
@@ -84,6 +85,7 @@ _HOMES = {
 __all__ = [
     "APO",
     "DRTS",
+    "FGTS",
     "FIRST_WON",
     "RCDB",
     "SECOND_WON",

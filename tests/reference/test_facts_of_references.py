@@ -123,7 +123,10 @@ def rounds_of_arms(count: int = 40) -> list[Any]:
     return list(np.random.default_rng(0).normal(size=(count, 6, 3)))
 
 
-DETERMINISTIC = ("VACDB", "MaxInP", "MaxPairUCB", "StaD", "GreedyChallenger", "RCDB", "LocalPairUCB", "BestArmPair")
+DETERMINISTIC = (
+    "VACDB", "MaxInP", "MaxPairUCB", "StaD", "GreedyChallenger", "RCDB", "LocalPairUCB", "BestArmPair",
+    "MaxMinLCB", "DeltaUCB", "InfoMax", "DesignPair", "APO",
+)  # fmt: skip
 LOOKS_AT_SINGLE_ARMS = ("CoLSTIM", "SupCoLSTIM")
 
 

@@ -9,6 +9,7 @@ from duelist.policies.colstim import CoLSTIM
 from duelist.policies.delta_ucb import DeltaUCB
 from duelist.policies.design_pair import DesignPair
 from duelist.policies.drts import DRTS
+from duelist.policies.fgts import FGTS
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
 from duelist.policies.info_max import InfoMax
@@ -19,6 +20,7 @@ from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
     ENTRY_POINTS,
+    PLAIN_POLICIES,
     POLICIES,
     builtin_policy,
     make_policy,
@@ -39,6 +41,8 @@ __all__ = [
     "APO",
     "DRTS",
     "ENTRY_POINTS",
+    "FGTS",
+    "PLAIN_POLICIES",
     "POLICIES",
     "RCDB",
     "VACDB",

@@ -13,10 +13,10 @@ from duelist.reference.policy import Reference
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DesignPair(Reference):
-    """ "D": argmax mu'(z . theta) |z|^2_{H^-1}, by which log det H grows.
+    """Criterion "D": argmax mu'(z . theta) |z|^2_{H^-1}, by which log det H grows.
 
-    "A": argmax mu'(z . theta) sum_a ((x_a - mean arm)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}), by which the variances of the
-    utilities on the table shrink, relative to the mean arm.
+    Criterion "A": argmax mu'(z . theta) sum_a ((x_a - mean arm)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}), by which the
+    variances of the utilities on the table shrink, relative to the mean arm.
     """
 
     criterion: str = "D"
