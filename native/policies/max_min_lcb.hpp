@@ -32,15 +32,27 @@ private:
 
         void meet(i64 arm) { kernels->squared_widths(view.v, view.stride, view.dim, arm, 0, view.n, squares); }
 
-        // Whether the arm that was met last may win half its duels against every other one.
+        // Whether arm i wins against j in fewer than half of their duels, whatever is not known yet.
         //
         // mu(v) >= 1/2 + L_mu v for v < 0, so most pairs need no exponential.
-        bool may_be_best(i64 arm) const {
-            for (i64 j = 0; j < view.n; j++) {
-                double gap = view.u[arm] - view.u[j], reach = beta * std::sqrt(squares[j]);
-                if (gap + reach < 0.0 && L::mean(gap) + L::max_slope * reach < 0.5) return false;
+        bool loses(i64 i, i64 j, double square) const {
+            double gap = view.u[i] - view.u[j], reach = beta * std::sqrt(square);
+            return gap + reach < 0.0 && L::mean(gap) + L::max_slope * reach < 0.5;
+        }
+
+        // The arms that lose to nobody, listed; the best one rules most others out, so it is met first.
+        i64 plausible(i64* out) {
+            i64 count = 0, candidates = 0, top = kernels->argmax(view.u, view.n);
+            meet(top);
+            for (i64 i = 0; i < view.n; i++)
+                if (!loses(i, top, squares[i])) out[candidates++] = i;
+            for (i64 a = 0; a < candidates; a++) {
+                i64 i = out[a], j = 0;
+                meet(i);
+                while (j < view.n && !loses(i, j, squares[j])) j++;
+                if (j == view.n) out[count++] = i;
             }
-            return true;
+            return count;
         }
 
         // The partner j that is worst for the arm that was met last, and the lower bound there; equal ones: the arm itself, then the
@@ -66,12 +78,7 @@ private:
 
     template <class L>
     static FoundPair play(Chances<L>& chances, const Limits& limits, i64* plausible) {
-        i64 count = 0;
-        for (i64 i = 0; i < chances.view.n; i++) {
-            chances.meet(i);
-            if (chances.may_be_best(i)) plausible[count++] = i;
-        }
-        Listed maximizers{plausible, count}, everyone{nullptr, chances.view.n};
+        Listed maximizers{plausible, chances.plausible(plausible)}, everyone{nullptr, chances.view.n};
         FoundPair found = lead(chances, maximizers, maximizers, limits);
         if (found.first < 0) found = lead(chances, maximizers, everyone, limits);
         if (found.first < 0) found = lead(chances, everyone, everyone, limits);

@@ -23,9 +23,9 @@ class DesignPair(LocalCurvature):
               = argmax mu'(z . theta_hat) sum_a ((x_a - mean arm)' H_t^-1 z)^2 / (1 + mu'(z . theta_hat) |z|^2_{H_t^-1}),
 
     where the sum goes over the arms on the table. "D" is the past-aware D-optimal design of active reward modelling (Shen, Sun, Ton 2025,
-    arXiv 2502.04354): wide pairs with moderate differences of reward. "A" is the A-optimal pairing of arenas (Liu et al. 2026,
-    "Fewer Battles, More Gain"), which has an ability for every arm: with one feature for each arm the sum is the trace of the
-    covariance of the abilities.
+    arXiv 2502.04354): wide pairs with moderate differences of reward. Both are the pairings of Liu et al. for arenas (2026, "Fewer Battles, More
+    Gain"), who have an ability for every arm and take argmax |I_S + I_ij| and argmin tr (I_S + I_ij)^-1: with one feature for
+    each arm H_t is their I_S, and the sum is the trace of the covariance of the abilities.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class DesignPair(LocalCurvature):
 
     Deviations
     ----------
-    - Shen et al. choose a batch by the gradient of its log-determinant; here pairs are chosen one by one, which for a single pair is
-      the same maximum. For batches over contexts see `ask_batch`, which measures in Sigma.
-    - The ridge counts as information of the past, so that the first pair is defined.
-    - "A" is taken over utilities relative to the mean arm, since duels say nothing about their level, and not over theta, whose
-      variances have the units of the features. Liu et al. are known here by their abstract and their criterion only.
+    - Shen et al. maximise the log-determinant of past and batch together, and choose the batch by one gradient step from all candidates;
+      here it is the maximum for a batch of one. For batches over contexts see `ask_batch`, which measures in Sigma.
+    - The ridge counts as information of the past, so that the first pair is defined; Liu et al. start from random pairs.
+    - "A" is taken over utilities relative to the mean arm, since duels say nothing about their level. Liu et al. fix the ability of one arm
+      instead, which is then asked about too often, as they report. Over theta the trace would have the units of the features.
 
     Cost a round: O(K^2 d) for the pairs, and O(K d^2) for "A"; O(n d^2) for the curvature with n distinct differences, and a solve.
 
