@@ -12,13 +12,22 @@ from duelist.policies import POLICIES
 from duelist.testing import FreeArmsContract
 from duelist.testing.free_arms import play_free
 
-TAKERS = {"BestArmPair", "LocalPairUCB", "UniformPair"}
-"""All policies that goals of studies choose by themselves."""
+TAKERS = {"BestArmPair", "DesignPair", "LocalPairUCB", "UniformPair"}
+"""All policies that goals of studies choose by themselves, and optimal design, which arenas want."""
 
 
 class TestBestArmPair(FreeArmsContract):
     def make(self, random_state):
         return dl.BestArmPair(estimator="online", random_state=random_state)
+
+
+class TestDesignPair(FreeArmsContract):
+    @pytest.fixture(autouse=True, params=["D", "A"])
+    def _every_criterion(self, request):
+        self.criterion = request.param
+
+    def make(self, random_state):
+        return dl.DesignPair(criterion=self.criterion, estimator="online", random_state=random_state)
 
 
 class TestLocalPairUCB(FreeArmsContract):

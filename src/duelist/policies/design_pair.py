@@ -23,8 +23,8 @@ class DesignPair(LocalCurvature):
               = argmax mu'(z . theta_hat) sum_a ((x_a - mean arm)' H_t^-1 z)^2 / (1 + mu'(z . theta_hat) |z|^2_{H_t^-1}),
 
     where the sum goes over the arms on the table. "D" is the past-aware D-optimal design of active reward modelling (Shen, Sun, Ton 2025,
-    arXiv 2502.04354): wide pairs with moderate differences of reward. Both are the pairings of Liu et al. for arenas (2026, "Fewer Battles, More
-    Gain"), who have an ability for every arm and take argmax |I_S + I_ij| and argmin tr (I_S + I_ij)^-1: with one feature for
+    arXiv 2502.04354): wide pairs with moderate differences of reward. Both are the pairings of Liu et al. for arenas (2026, "Fewer
+    Battles, More Gain"), who have an ability for every arm and take argmax |I_S + I_ij| and argmin tr (I_S + I_ij)^-1: with one feature for
     each arm H_t is their I_S, and the sum is the trace of the covariance of the abilities.
 
     Parameters
@@ -39,6 +39,7 @@ class DesignPair(LocalCurvature):
     - The ridge counts as information of the past, so that the first pair is defined; Liu et al. start from random pairs.
     - "A" is taken over utilities relative to the mean arm, since duels say nothing about their level. Liu et al. fix the ability of one arm
       instead, which is then asked about too often, as they report. Over theta the trace would have the units of the features.
+    - Of more than 64 `FreeArms`, pairs of the 64 arms of the largest variance.
 
     Cost a round: O(K^2 d) for the pairs, and O(K d^2) for "A"; O(n d^2) for the curvature with n distinct differences, and a solve.
 
