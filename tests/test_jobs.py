@@ -12,7 +12,7 @@ import duelist as dl
 from duelist import jobs
 from duelist.cli import app
 from duelist.goals import GOALS, Goal
-from duelist.policies import PLAIN_POLICIES, POLICIES
+from duelist.policies import BUILT_IN, POLICIES
 
 PAGE = (Path(__file__).parents[1] / "docs" / "jobs.md").read_text()
 
@@ -115,5 +115,5 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_algorithms_by_name_are_there() -> None:
     (table,) = re.findall(r"\| you read about .*?\n\n", PAGE + "\n", flags=re.DOTALL)
     named = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)[`(]", row.split("|")[2])]
-    assert set(named) <= {*POLICIES, *PLAIN_POLICIES}
+    assert set(named) <= set(BUILT_IN)
     assert {"MaxMinLCB", "FGTS", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO"} <= set(named)

@@ -13,7 +13,7 @@ import duelist as dl
 from duelist import policies
 from duelist.engine.radius_policy import RADIUS_NAMES
 from duelist.links import LINKS
-from duelist.policies import PLAIN_POLICIES, POLICIES, NativePolicy, Policy
+from duelist.policies import POLICIES, NativePolicy, Policy
 from duelist.testing import NativePolicyContract, PolicyContract, RuleContract
 from duelist.testing.native_policies import SHIFT
 from duelist.testing.policies import draw_arms, draw_outcome, play
@@ -118,7 +118,7 @@ class TestPlain(PolicyContract):
 def test_no_policy_escapes():
     assert POLICIES
     public = {cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, Policy)}
-    assert set(POLICIES.values()) == public - {Policy, NativePolicy, *PLAIN_POLICIES.values()}
+    assert set(POLICIES.values()) == public - {Policy, NativePolicy, dl.FGTS}
     assert {name for name, _ in CASES} == set(POLICIES) == {cls.__name__ for cls in POLICIES.values()}
 
 

@@ -32,7 +32,7 @@ def played(policy, rounds, seed=0, tables=TABLES, weight=1.0):
     rng, log = np.random.default_rng(seed), []
     for t in range(rounds):
         arms = tables[t % len(tables)]
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         outcome = float(rng.random() < 0.7)
         policy.tell(duel, outcome, weight)
         log.append((arms, duel.first, duel.second, 2.0 * outcome - 1.0, weight))
@@ -128,7 +128,7 @@ def test_it_finds_the_best_arm():
     policy, rng, theta = dl.FGTS(horizon=300, random_state=0), np.random.default_rng(3), np.array([3.0, -1.0])
     late = 0
     for t in range(300):
-        duel = policy.ask(arms)
+        duel = policy.ask(arms, distinct=False)
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + math.exp(-(arms[duel.first] - arms[duel.second]) @ theta))))
         late += (t >= 200) * ((duel.first == 0) + (duel.second == 0))
     assert late > 160  # of the last two hundred arms shown
@@ -178,7 +178,7 @@ def test_what_may_be_asked_is_respected_and_considering_changes_nothing():
         choice = policy.consider(arms, seed=seed, exclude=[(0, 1), (2, 3)])
         assert choice.first != choice.second
         assert {choice.first, choice.second} not in ({0, 1}, {2, 3})
-    assert policy.consider(arms, distinct=False)[:2] == tuple(dl.FGTS.restore(before).ask(arms))
+    assert policy.consider(arms, distinct=False)[:2] == tuple(dl.FGTS.restore(before).ask(arms, distinct=False))
     assert policy.snapshot() == before
     with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
         policy.consider(arms[:2], exclude=[(1, 0)])

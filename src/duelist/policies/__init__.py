@@ -19,8 +19,8 @@ from duelist.policies.max_min_lcb import MaxMinLCB
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
+    BUILT_IN,
     ENTRY_POINTS,
-    PLAIN_POLICIES,
     POLICIES,
     builtin_policy,
     make_policy,
@@ -39,10 +39,10 @@ from duelist.policy import Choice, Policy
 
 __all__ = [
     "APO",
+    "BUILT_IN",
     "DRTS",
     "ENTRY_POINTS",
     "FGTS",
-    "PLAIN_POLICIES",
     "POLICIES",
     "RCDB",
     "VACDB",

@@ -71,7 +71,7 @@ class FGTS(Policy):
     - eta = 1 and feel_good = 1 / sqrt(T) are practical; the constants of the paper's theorem, which shrink exponentially
       with the size of utilities, are not used.
     - A vote that was learned from a log (`learn`, as in studies) has a table of just its two arms.
-    - With `consider(distinct=True)` or excluded pairs, the second arm is the best of its draw among those that the first may meet.
+    - With `distinct`, or excluded pairs, the second arm is the best of its draw among those that the first may meet.
 
     Cost a round: O(n d^2) for the fit with n distinct differences, and O((n + m) d) a step, where m counts the arms of all different
     tables so far: with arms that change in every round, memory and time grow with t K d.
@@ -108,10 +108,14 @@ class FGTS(Policy):
 
     # -- asking and telling --------------------------------------------------------------
 
-    def ask(self, arms: Arms) -> Duel:
-        """The best arm of one draw against the best arm of another, which may be the same."""
+    def ask(self, arms: Arms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
+        """The best arm of one draw against the best arm of another.
+
+        distinct: two different arms (default), or, False, the published rule, where the two may be the same. exclude: pairs of positions
+        that may not be asked.
+        """
         shown = self._shown(arms)
-        first, second = self._best_of_draws(shown, distinct=False, exclude=())
+        first, second = self._best_of_draws(shown, distinct=distinct, exclude=exclude)
         self._waiting[self._asked] = _Waiting(shown, first, second)
         self._asked += 1
         return Duel(first, second, self._asked - 1)

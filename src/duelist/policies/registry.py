@@ -75,17 +75,15 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
 }
 """The built-in policies of the engine."""
 
-PLAIN_POLICIES: Final[dict[str, type[Policy]]] = {cls.__name__: cls for cls in (FGTS,)}
-"""The built-in policies in plain Python: what they have to know is more than the engine keeps."""
-
-_BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, **PLAIN_POLICIES}
+BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS}
+"""All built-in policies, those in plain Python too."""
 
 
 def other_policies() -> dict[str, EntryPoint]:
     """Policies that other packages bring, by name; the built-in ones keep theirs."""
     from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
 
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in _BUILT_IN}
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN}
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -94,7 +92,7 @@ def policy_class(name: str) -> type[Policy]:
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
-    builtin = {squeezed(known): cls for known, cls in _BUILT_IN.items()}.get(squeezed(name))
+    builtin = {squeezed(known): cls for known, cls in BUILT_IN.items()}.get(squeezed(name))
     if builtin is not None:
         return builtin
     brought = {squeezed(known): point for known, point in other_policies().items()}.get(squeezed(name))
@@ -102,7 +100,7 @@ def policy_class(name: str) -> type[Policy]:
         return _checked_class(name, _loaded(brought))
     if ":" in name:
         return _checked_class(name, _imported(name))
-    known = ", ".join([*_BUILT_IN, *other_policies()])
+    known = ", ".join([*BUILT_IN, *other_policies()])
     raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
 
 
@@ -112,7 +110,7 @@ def policy_name(cls: type[Policy]) -> str:
     >>> policy_name(VACDB)
     'VACDB'
     """
-    if _BUILT_IN.get(cls.__name__) is cls:
+    if BUILT_IN.get(cls.__name__) is cls:
         return cls.__name__
     for known, point in other_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
@@ -180,7 +178,7 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     """The policy of a snapshot, whichever it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
-        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(_BUILT_IN)}")
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(BUILT_IN)}")
     try:
         cls = policy_class(name)
     except InvalidInput as error:
@@ -192,7 +190,7 @@ def _split(spec: str) -> tuple[str, str]:
     """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
-    known = squeezed(name) in map(squeezed, [*_BUILT_IN, *other_policies()])
+    known = squeezed(name) in map(squeezed, [*BUILT_IN, *other_policies()])
     if rest and "=" not in own and not known:
         return f"{name}:{own}", text
     return name, rest
