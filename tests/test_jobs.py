@@ -73,7 +73,8 @@ class ForPlaces(dl.UniformPair):
 
 
 def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(jobs.POLICIES, "UniformPair", ForPlaces)
+    for table in (jobs.POLICIES, BUILT_IN):
+        monkeypatch.setitem(table, "UniformPair", ForPlaces)
     monkeypatch.setitem(GOALS, "rank", Goal("rank", "When.", "UniformPair"))
     assert dl.policy_for("rank", top=3, arms=4).top == 3
     with pytest.raises(dl.InvalidInput, match="there are 4 arms"):
@@ -114,6 +115,8 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_algorithms_by_name_are_there() -> None:
     (table,) = re.findall(r"\| you read about .*?\n\n", PAGE + "\n", flags=re.DOTALL)
-    named = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)[`(]", row.split("|")[2])]
+    named = [
+        name for row in table.strip().splitlines()[2:] for name in re.findall(r"`([A-Z]\w+)[`(]", row.split("|")[2])
+    ]
     assert set(named) <= set(BUILT_IN)
     assert {"MaxMinLCB", "FGTS", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO"} <= set(named)

@@ -77,7 +77,11 @@ def test_one_plausible_arm_meets_itself_and_distinct_finds_who_may_beat_it():
         for other in (1, 2):
             policy.learn(arms[0] - arms[other], 1.0)
     assert tuple(policy.ask(arms, distinct=False)) == (0, 0)
-    assert tuple(policy.ask(arms)) == (0, 1)  # the nearer of the two losers
+    # Nobody else is plausible: the leader meets the arm against which least is sure, here the one that is farther away.
+    gaps, reach = arms @ policy.theta_, 0.25 * 0.2 * widths(arms, policy.precision_)[0]
+    lower = expit(gaps[0] - gaps[1:]) - reach[1:]
+    assert lower[1] < lower[0]
+    assert tuple(policy.ask(arms)) == (0, 2)
 
 
 # -- DRTS, DeltaUCB, InfoMax -------------------------------------------------------------
