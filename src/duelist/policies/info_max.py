@@ -16,7 +16,9 @@ class InfoMax(ArmBounds):
 
         (x_t, y_t) = argmax_{x != y} mu(U_x - L_y) - mu(L_x - U_y),
 
-    the pair about whose outcome the bounds say least. It only explores.
+    the pair about whose outcome the bounds say least. It only explores, and not everywhere: the bounds of two arms do not say that the
+    two may be unknown together, so a pair whose difference is known well can look unknown for ever (docs/cited.md). `DesignPair` and
+    `APO` look at the difference.
 
     Deviations
     ----------
