@@ -46,9 +46,9 @@ POLICIES: dict[str, Callable[..., Any]] = {
 INTRODUCTION = f"""# Algorithms by name, at four jobs
 
 Made by `make cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
-the same luck; mean and 95 % interval over the runs. *serve*: cumulative average regret of the published rule, where an arm may meet
-itself. The other jobs ask about two different arms, and one estimator reads the votes of all policies alike. Excess log-loss is over all
-pairs of arms on the table.
+the same luck (FGTS, which is slow, in every third); mean and 95 % interval over the runs. *serve*: cumulative average regret of the
+published rule, where an arm may meet itself. The other jobs ask about two different arms, and one estimator reads the votes of all
+policies alike. Excess log-loss is over all pairs of arms on the table.
 """
 
 
@@ -125,6 +125,16 @@ def interval(values: np.ndarray, digits: int) -> str:
     return f"{values.mean():.{digits}f} ± {half:.{digits}f}"
 
 
+def share(found: np.ndarray) -> str:
+    """A share of runs with its interval by Wilson, which also says something where all or none were right."""
+    n, p, z = len(found), float(found.mean()), 1.96
+    middle, half = (
+        (p + z**2 / (2 * n)) / (1 + z**2 / n),
+        z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n),
+    )
+    return f"{p:.2f} ({middle - half:.2f} to {middle + half:.2f})"
+
+
 def table(title: str, runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield f"## {title}"
     yield ""
@@ -140,9 +150,13 @@ def table(title: str, runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     for name in POLICIES:
         chosen = range(0, runs, SLOW.get(name, 1))
         rows = np.array(list(pool.map(partial(play, title, name), chosen)))
-        cells = [interval(rows[:, 0], 0)]
-        for k, (digits, unit) in enumerate(((2, 1.0), (2, 1.0), (1, 1000.0))):
-            cells.append(" / ".join(interval(unit * rows[:, 1 + k + 3 * look], digits) for look in range(len(LOOKS))))
+        right, tau, loss = (rows[:, 1 + k :: 3].T for k in range(3))
+        cells = [
+            interval(rows[:, 0], 0),
+            " / ".join(share(found) for found in right),
+            " / ".join(interval(found, 2) for found in tau),
+            " / ".join(interval(1000.0 * found, 1) for found in loss),
+        ]
         yield f"| {name} | {len(chosen)} | " + " | ".join(cells) + " |"
     yield ""
 
