@@ -80,8 +80,8 @@ def test_an_impossible_error_rate_is_refused(delta):
         recommend(np.eye(2), Known(np.zeros(2), np.eye(2), 1.0), delta)
 
 
-# Votes without noise, which no logistic model explains. DRTS asks hardly anything but good against bad, and a one-pass estimate of that alone
-# is too sure of itself here; with votes of the model it is not (no wrong one in 60 runs).
+# Votes without noise, which no logistic model explains. DRTS asks hardly anything but good against bad, and a one-pass estimate of that
+# alone is too sure of itself here; with votes of the model it is not.
 ALWAYS_WINS = [(n, e) for n in dl.policies.POLICIES for e in ("exact", "online") if (n, e) != ("DRTS", "online")]
 
 

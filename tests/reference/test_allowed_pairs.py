@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,77 +16,11 @@ import pytest
 import duelist as dl
 from duelist.reference import REFERENCES
 from duelist.reference.estimation import link_mean
+from tests.reference.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
+from tests.reference.tables import NEAR, Table, best, champions
 
-NEAR = 1e-10
 ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair", "DRTS", "DeltaUCB", "InfoMax", "DesignPair")
 """Rules that never let an arm meet itself, unless it is alone."""
-
-
-@dataclass
-class Table:
-    """Arms, who may meet whom, and what the policy knows before it is asked."""
-
-    policy: Any
-    arms: Any
-    distinct: bool
-    exclude: set[frozenset[int]]
-    draws: Any
-    """The random numbers that the policy is about to use."""
-
-    @property
-    def n(self) -> int:
-        return len(self.arms)
-
-    def legal(self, i: int, j: int) -> bool:
-        if i == j:
-            return self.n == 1 or not self.distinct
-        return frozenset({i, j}) not in self.exclude
-
-    def pairs(self, different: bool = False) -> list[tuple[int, int]]:
-        return [
-            (i, j)
-            for i, j in product(range(self.n), repeat=2)
-            if i <= j and self.legal(i, j) and not (different and i == j)
-        ]
-
-    def u(self, i: int, layer: int = 1) -> float:
-        return float(self.arms[i] @ self.policy.layer(layer).theta)
-
-    def width(self, i: int, j: int, matrix: Any = None) -> float:
-        sigma = self.policy.layer(1).precision if matrix is None else matrix
-        z = self.arms[i] - self.arms[j]
-        return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
-
-    def norm(self, i: int, matrix: Any) -> float:
-        return math.sqrt(float(self.arms[i] @ np.linalg.inv(matrix) @ self.arms[i]))
-
-
-def best(pairs: Sequence[tuple[int, int]], value: Callable[[int, int], float]) -> list[tuple[int, int]]:
-    """The pairs that attain the maximum, up to rounding."""
-    values = {pair: value(*pair) for pair in pairs}
-    return [pair for pair in pairs if values[pair] >= max(values.values()) - NEAR]
-
-
-def champions(
-    table: Table,
-    first: Callable[[int], float],
-    second: Callable[[int, int], float],
-    firsts: Sequence[int],
-    seconds: Sequence[int],
-    legal: Callable[[int, int], bool] | None = None,
-) -> list[tuple[int, int]]:
-    """The best first arm that has a legal partner, and its best partner."""
-    legal = legal or table.legal
-    eligible = [i for i in firsts if any(legal(i, j) for j in seconds)]
-    if not eligible:
-        return []
-    top = max(first(i) for i in eligible)
-    return [
-        pair
-        for i in eligible
-        if first(i) >= top - NEAR
-        for pair in best([(i, j) for j in seconds if legal(i, j)], second)
-    ]
 
 
 # -- the rules ---------------------------------------------------------------------------
@@ -206,100 +138,6 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
         return float(p * (1.0 - p) * along**2 / (1.0 + p * (1.0 - p) * table.width(i, j, h) ** 2))
 
     return best(pairs, lesson)
-
-
-def max_min(table: Table) -> list[tuple[int, int]]:
-    reach, everyone = 0.25 * table.policy.beta(), range(table.n)
-
-    def chance(i: int, j: int) -> float:
-        return 1.0 / (1.0 + math.exp(table.u(j) - table.u(i)))
-
-    def lower(i: int, j: int) -> float:
-        return chance(i, j) - reach * table.width(i, j)
-
-    plausible = [i for i in everyone if all(chance(i, j) + reach * table.width(i, j) >= 0.5 for j in everyone)]
-    for leaders, followers in ((plausible, plausible), (plausible, everyone), (everyone, everyone)):
-        partners = {i: [j for j in followers if table.legal(i, j)] for i in leaders}
-        found = champions(
-            table,
-            lambda i, met=partners: min(lower(i, j) for j in met[i]),
-            lambda i, j: -lower(i, j),
-            leaders,
-            followers,
-        )
-        if found:
-            return found
-    raise AssertionError("no pair")
-
-
-def bounds(table: Table) -> tuple[list[float], list[float]]:
-    """Utilities, and how far the bounds of each arm lie from it."""
-    h, centre = table.policy.layer(1).curvature, table.arms.mean(axis=0)
-    off = [arm - centre for arm in table.arms]
-    spread = [table.policy.scale * math.sqrt(max(float(x @ np.linalg.inv(h) @ x), 0.0)) for x in off]
-    return [table.u(i) for i in range(table.n)], spread
-
-
-def both_ways(table: Table) -> list[tuple[int, int]]:
-    return [(i, j) for i, j in product(range(table.n), repeat=2) if i != j and table.legal(i, j)]
-
-
-def delta_ucb(table: Table) -> list[tuple[int, int]]:
-    if table.n == 1:
-        return [(0, 0)]
-    u, s = bounds(table)
-    return best(both_ways(table), lambda i, j: (u[i] + s[i]) - (u[j] - s[j]))
-
-
-def info_max(table: Table) -> list[tuple[int, int]]:
-    if table.n == 1:
-        return [(0, 0)]
-    u, s = bounds(table)
-
-    def gap(i: int, j: int) -> float:
-        high, low = u[i] + s[i] - (u[j] - s[j]), u[i] - s[i] - (u[j] + s[j])
-        return 1.0 / (1.0 + math.exp(-high)) - 1.0 / (1.0 + math.exp(-low))
-
-    return best(table.pairs(different=True), gap)
-
-
-def reverse_thompson(table: Table) -> list[tuple[int, int]]:
-    if table.n == 1:
-        return [(0, 0)]
-    (u, s), pairs = bounds(table), both_ways(table)
-
-    def drawn(sign: float) -> list[float]:
-        return [sign * u[i] + s[i] * (2.0 * table.draws.uniform() - 1.0) for i in range(table.n)]
-
-    scores = drawn(1.0)
-    first = max({i for i, _ in pairs}, key=lambda i: (scores[i], -i))
-    for _ in range(30):
-        scores = drawn(-1.0)
-        second = scores.index(max(scores))
-        if (first, second) in pairs:
-            return [(first, second)]
-    partners = [j for i, j in pairs if i == first]
-    return [(first, partners[int(table.draws.uniform() * len(partners))])]
-
-
-def design(table: Table) -> list[tuple[int, int]]:
-    """By what becomes of det H, or of the sum of variances, when the pair is added to H."""
-    if table.n == 1:
-        return [(0, 0)]
-    h, off = table.policy.layer(1).curvature, table.arms - table.arms.mean(axis=0)
-
-    def worth(i: int, j: int) -> float:
-        p, z = float(link_mean("logistic", table.u(i) - table.u(j))), table.arms[i] - table.arms[j]
-        after = h + p * (1.0 - p) * np.outer(z, z)
-        if table.policy.criterion == "D":
-            return float(np.linalg.slogdet(after)[1])
-        return -float(np.trace(off @ np.linalg.inv(after) @ off.T))
-
-    return best(table.pairs(different=True), worth)
-
-
-def widest(table: Table) -> list[tuple[int, int]]:
-    return best(table.pairs(), table.width)
 
 
 def vacdb(table: Table) -> list[tuple[int, int]]:

@@ -167,7 +167,9 @@ def test_a_weight_of_two_equals_two_votes(name: str) -> None:
         twice.rounds_ -= 1
         for duel in pair:
             twice.tell(duel, outcome)
-    assert (once.sizes_.squared > 8.0 * alike.var(axis=0)).any()  # InfoMax asks one pair, whose arms are alike in a feature
+    assert (
+        once.sizes_.squared > 8.0 * alike.var(axis=0)
+    ).any()  # InfoMax asks one pair, whose arms are alike in a feature
     np.testing.assert_allclose(once.sizes_.squared, twice.sizes_.squared, rtol=1e-14)
     np.testing.assert_allclose(once.theta_, twice.theta_, rtol=1e-9)
     for number, layer in once.layers_.items():
