@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street cited clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -141,6 +141,11 @@ bench-files: install
 bench-raters: install postgres
 	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
 
+# What the policies that people look for by name are good at: some minutes.
+.PHONY: cited
+cited: install
+	$(BIN)/python -m benchmarks.cited $(CITED)
+
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes, with Numba, which nothing else needs.
 bonus: install
 	$(BIN)/python -m pip install --quiet numba
@@ -149,10 +154,6 @@ bonus: install
 # Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
-
-# What the policies that people look for by name are good at: some minutes.
-cited: install
-	$(BIN)/python -m benchmarks.cited $(CITED)
 
 clean:
 	rm -rf out build dist

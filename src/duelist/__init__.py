@@ -64,12 +64,12 @@ _HOMES = {
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
-            "APO", "DRTS", "FGTS", "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "DeltaUCB", "DesignPair", "GreedyChallenger",
-            "GreedyUniform", "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy",
-            "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
+            "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
+            "MaxPairUCB", "Policy", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy", "restore_policy",
         ),
         "policies",
     ),
+    **dict.fromkeys(("APO", "DRTS", "FGTS", "DeltaUCB", "DesignPair", "InfoMax", "MaxMinLCB"), "policies"),
     "Runs": "runs",
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
     "simulate": "simulation",

@@ -30,8 +30,13 @@ def play(policy, rounds, rng):
     return duels
 
 
+LATER = {"APO", "DRTS", "DeltaUCB", "DesignPair", "InfoMax", "MaxMinLCB"}
+"""Policies that came after the native engine."""
+
+
 def test_every_policy_was_kept():
-    assert set(KEPT) == {f"{name} {estimator}" for name in POLICIES for estimator in ("exact", "online")}
+    kept = set(POLICIES) - LATER
+    assert set(KEPT) == {f"{name} {estimator}" for name in kept for estimator in ("exact", "online")}
     assert all(kept["snapshot"]["version"] == 2 for kept in KEPT.values())
 
 

@@ -62,15 +62,15 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        UniformPair,
+        GreedyUniform,
+        GreedyChallenger,
         MaxMinLCB,
         DRTS,
         DeltaUCB,
         InfoMax,
         DesignPair,
         APO,
-        UniformPair,
-        GreedyUniform,
-        GreedyChallenger,
     )
 }
 """The built-in policies of the engine."""

@@ -87,14 +87,14 @@ REFERENCES: Final[dict[str, type[Reference]]] = {
         SupCoLSTIM,
         RCDB,
         BestArmPair,
+        UniformPair,
+        GreedyUniform,
+        GreedyChallenger,
         MaxMinLCB,
         DRTS,
         DeltaUCB,
         InfoMax,
         DesignPair,
         APO,
-        UniformPair,
-        GreedyUniform,
-        GreedyChallenger,
     )
 }
