@@ -141,6 +141,11 @@ bench-files: install
 bench-raters: install postgres
 	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
 
+# What the policies that people look for by name are good at: some minutes.
+.PHONY: cited
+cited: install
+	$(BIN)/python -m benchmarks.cited $(CITED)
+
 # Which bonus LocalPairUCB should have: a small program of its own, some seven minutes, with Numba, which nothing else needs.
 bonus: install
 	$(BIN)/python -m pip install --quiet numba

@@ -1,12 +1,18 @@
 // All rules by the names of their policies.
 #include <functional>
 
+#include "policies/apo.hpp"
 #include "policies/best_arm_pair.hpp"
 #include "policies/colstim.hpp"
+#include "policies/delta_ucb.hpp"
+#include "policies/design_pair.hpp"
+#include "policies/drts.hpp"
 #include "policies/greedy_challenger.hpp"
 #include "policies/greedy_uniform.hpp"
+#include "policies/info_max.hpp"
 #include "policies/local_pair_ucb.hpp"
 #include "policies/max_in_p.hpp"
+#include "policies/max_min_lcb.hpp"
 #include "policies/max_pair_ucb.hpp"
 #include "policies/ranking_pair.hpp"
 #include "policies/rcdb.hpp"
@@ -30,12 +36,18 @@ Maker maker() {
 
 const std::map<std::string, Maker>& makers() {
     static const std::map<std::string, Maker> all = {
+        {"APO", maker<APO>()},
         {"BestArmPair", maker<BestArmPair>()},
         {"CoLSTIM", maker<CoLSTIM>()},
+        {"DRTS", maker<DRTS>()},
+        {"DeltaUCB", maker<DeltaUCB>()},
+        {"DesignPair", maker<DesignPair>()},
         {"GreedyChallenger", maker<GreedyChallenger>()},
         {"GreedyUniform", maker<GreedyUniform>()},
+        {"InfoMax", maker<InfoMax>()},
         {"LocalPairUCB", maker<LocalPairUCB>()},
         {"MaxInP", maker<MaxInP>()},
+        {"MaxMinLCB", maker<MaxMinLCB>()},
         {"MaxPairUCB", maker<MaxPairUCB>()},
         {"RCDB", maker<RCDB>()},
         {"RankingPair", maker<RankingPair>()},

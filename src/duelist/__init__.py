@@ -9,16 +9,24 @@ if TYPE_CHECKING:
     from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.estimation import Fit, fit_mle
     from duelist.free_arms import FreeArms
+    from duelist.jobs import policy_for
     from duelist.links import Link, get_link
     from duelist.policies import (
+        APO,
+        DRTS,
+        FGTS,
         RCDB,
         VACDB,
         BestArmPair,
         CoLSTIM,
+        DeltaUCB,
+        DesignPair,
         GreedyChallenger,
         GreedyUniform,
+        InfoMax,
         LocalPairUCB,
         MaxInP,
+        MaxMinLCB,
         MaxPairUCB,
         Policy,
         RankingPair,
@@ -55,6 +63,7 @@ _HOMES = {
     **dict.fromkeys(("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"), "errors"),
     **dict.fromkeys(("Fit", "fit_mle"), "estimation"),
     "FreeArms": "free_arms",
+    "policy_for": "jobs",
     **dict.fromkeys(("Link", "get_link"), "links"),
     **dict.fromkeys(
         (
@@ -64,6 +73,7 @@ _HOMES = {
         ),
         "policies",
     ),
+    **dict.fromkeys(("APO", "DRTS", "FGTS", "DeltaUCB", "DesignPair", "InfoMax", "MaxMinLCB"), "policies"),
     "Runs": "runs",
     **dict.fromkeys(("Scorer", "load_scorer"), "scorer"),
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
@@ -78,6 +88,9 @@ _HOMES = {
 """Where each public name lives; "": it is a room itself."""
 
 __all__ = [
+    "APO",
+    "DRTS",
+    "FGTS",
     "FIRST_WON",
     "RCDB",
     "SECOND_WON",
@@ -85,17 +98,21 @@ __all__ = [
     "VACDB",
     "BestArmPair",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "Duel",
     "DuelistError",
     "Fit",
     "FreeArms",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "Pair",
     "Policy",
@@ -122,6 +139,7 @@ __all__ = [
     "load_study",
     "make_policy",
     "policies",
+    "policy_for",
     "reference",
     "restore_policy",
     "restore_study",

@@ -44,6 +44,11 @@ EXTRA = {
     "BestArmPair": [{"ridge": 0.01}],
     "RankingPair": [{"top": 1}, {"top": 2, "ridge": 0.01}],
     "RewardDesign": [{"coverage": 0.0}, {"coverage": 1.0}],
+    "MaxMinLCB": [{"horizon": HORIZON, "scale": 0.3}],
+    "DRTS": [{"scale": 2.0}],
+    "DeltaUCB": [{"scale": 2.0}],
+    "InfoMax": [{"scale": 0.3}],
+    "DesignPair": [{"criterion": "A"}],
 }
 
 
@@ -69,6 +74,7 @@ DICE = {
     "GreedyUniform": {},
     "ThompsonPair": {},
     "RewardDesign": {},
+    "DRTS": {},
 }
 
 
@@ -115,7 +121,7 @@ class TestPlain(PolicyContract):
 def test_no_policy_escapes():
     assert POLICIES
     public = {cls for cls in vars(policies).values() if isinstance(cls, type) and issubclass(cls, Policy)}
-    assert set(POLICIES.values()) == public - {Policy, NativePolicy}
+    assert set(POLICIES.values()) == public - {Policy, NativePolicy, dl.FGTS}
     assert {name for name, _ in CASES} == set(POLICIES) == {cls.__name__ for cls in POLICIES.values()}
 
 

@@ -12,8 +12,8 @@ from duelist.policies import POLICIES
 from duelist.testing import FreeArmsContract
 from duelist.testing.free_arms import play_free
 
-TAKERS = {"BestArmPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
-"""All policies that goals of studies choose by themselves."""
+TAKERS = {"BestArmPair", "DesignPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
+"""All policies that goals of studies choose by themselves, and optimal design, which arenas want."""
 
 
 class TestBestArmPair(FreeArmsContract):
@@ -29,6 +29,15 @@ class TestRankingPair(FreeArmsContract):
 class TestRankingPairOfTheFirst(FreeArmsContract):
     def make(self, random_state):
         return dl.RankingPair(estimator="online", top=2, link="probit", ridge=0.5, random_state=random_state)
+
+
+class TestDesignPair(FreeArmsContract):
+    @pytest.fixture(autouse=True, params=["D", "A"])
+    def _every_criterion(self, request):
+        self.criterion = request.param
+
+    def make(self, random_state):
+        return dl.DesignPair(criterion=self.criterion, estimator="online", random_state=random_state)
 
 
 class TestLocalPairUCB(FreeArmsContract):

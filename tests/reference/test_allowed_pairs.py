@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
 from statistics import NormalDist
 from typing import Any
 
@@ -19,78 +17,14 @@ import pytest
 import duelist as dl
 from duelist.reference import REFERENCES
 from duelist.reference.estimation import link_mean
+from tests.reference.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
+from tests.reference.tables import NEAR, Table, best, champions
 
-NEAR = 1e-10
 NORMAL = NormalDist()
-ALWAYS_DIFFERENT = ("UniformPair", "GreedyUniform", "BestArmPair", "RankingPair", "RewardDesign")
+ALWAYS_DIFFERENT = (
+    "UniformPair", "GreedyUniform", "BestArmPair", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "RankingPair", "RewardDesign",
+)  # fmt: skip
 """Rules that never let an arm meet itself, unless it is alone."""
-
-
-@dataclass
-class Table:
-    """Arms, who may meet whom, and what the policy knows before it is asked."""
-
-    policy: Any
-    arms: Any
-    distinct: bool
-    exclude: set[frozenset[int]]
-    draws: Any
-    """The random numbers that the policy is about to use."""
-
-    @property
-    def n(self) -> int:
-        return len(self.arms)
-
-    def legal(self, i: int, j: int) -> bool:
-        if i == j:
-            return self.n == 1 or not self.distinct
-        return frozenset({i, j}) not in self.exclude
-
-    def pairs(self, different: bool = False) -> list[tuple[int, int]]:
-        return [
-            (i, j)
-            for i, j in product(range(self.n), repeat=2)
-            if i <= j and self.legal(i, j) and not (different and i == j)
-        ]
-
-    def u(self, i: int, layer: int = 1) -> float:
-        return float(self.arms[i] @ self.policy.layer(layer).theta)
-
-    def width(self, i: int, j: int, matrix: Any = None) -> float:
-        sigma = self.policy.layer(1).precision if matrix is None else matrix
-        z = self.arms[i] - self.arms[j]
-        return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
-
-    def norm(self, i: int, matrix: Any) -> float:
-        return math.sqrt(float(self.arms[i] @ np.linalg.inv(matrix) @ self.arms[i]))
-
-
-def best(pairs: Sequence[tuple[int, int]], value: Callable[[int, int], float]) -> list[tuple[int, int]]:
-    """The pairs that attain the maximum, up to rounding."""
-    values = {pair: value(*pair) for pair in pairs}
-    return [pair for pair in pairs if values[pair] >= max(values.values()) - NEAR]
-
-
-def champions(
-    table: Table,
-    first: Callable[[int], float],
-    second: Callable[[int, int], float],
-    firsts: Sequence[int],
-    seconds: Sequence[int],
-    legal: Callable[[int, int], bool] | None = None,
-) -> list[tuple[int, int]]:
-    """The best first arm that has a legal partner, and its best partner."""
-    legal = legal or table.legal
-    eligible = [i for i in firsts if any(legal(i, j) for j in seconds)]
-    if not eligible:
-        return []
-    top = max(first(i) for i in eligible)
-    return [
-        pair
-        for i in eligible
-        if first(i) >= top - NEAR
-        for pair in best([(i, j) for j in seconds if legal(i, j)], second)
-    ]
 
 
 # -- the rules ---------------------------------------------------------------------------
@@ -326,6 +260,14 @@ CASES: list[tuple[str, dict[str, Any], Callable[[Table], list[tuple[int, int]]]]
     ("RankingPair", {"top": 2}, ranking),
     ("RewardDesign", {}, reward_design),
     ("RewardDesign", {"coverage": 0.0}, reward_design),
+    ("MaxMinLCB", {"radius": 0.5}, max_min),
+    ("MaxMinLCB", {"horizon": 100}, max_min),
+    ("DRTS", {"scale": 2.0}, reverse_thompson),
+    ("DeltaUCB", {}, delta_ucb),
+    ("InfoMax", {"scale": 2.0}, info_max),
+    ("DesignPair", {}, design),
+    ("DesignPair", {"criterion": "A"}, design),
+    ("APO", {}, widest),
     ("VACDB", {"alpha": 0.4, "scale": 3.0}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}, vacdb),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}, vacdb),
@@ -378,20 +320,14 @@ def test_the_pair_is_the_best_allowed_one(
 
 
 def uses_luck(name: str, settings: dict[str, Any]) -> bool:
-    return name in (
-        "UniformPair",
-        "GreedyUniform",
-        "CoLSTIM",
-        "SupCoLSTIM",
-        "ThompsonPair",
-        "RewardDesign",
-    ) or "random" in str(settings)
+    drawing = ("UniformPair", "GreedyUniform", "CoLSTIM", "SupCoLSTIM", "ThompsonPair", "DRTS", "RewardDesign")
+    return name in drawing or "random" in str(settings)
 
 
 # -- ties, and the corners ---------------------------------------------------------------
 
-PAIR_RULES = ("MaxPairUCB", "RCDB", "LocalPairUCB", "MaxInP", "VACDB")
-CHAMPION_RULES = ("GreedyChallenger", "StaD", "ThompsonPair")
+PAIR_RULES = ("MaxPairUCB", "RCDB", "LocalPairUCB", "MaxInP", "VACDB", "APO")
+CHAMPION_RULES = ("GreedyChallenger", "StaD", "ThompsonPair", "MaxMinLCB")
 
 
 @pytest.mark.parametrize("name", [*PAIR_RULES, *CHAMPION_RULES])
@@ -412,7 +348,7 @@ def test_a_champion_of_equal_arms_meets_itself(name: str) -> None:
     assert len({duel.first for duel in duels}) > 1
 
 
-@pytest.mark.parametrize("name", ["BestArmPair", "RankingPair"])
+@pytest.mark.parametrize("name", ["BestArmPair", "DeltaUCB", "InfoMax", "DesignPair", "RankingPair"])
 def test_of_equal_arms_the_first_allowed_pair_is_asked(name: str) -> None:
     for distinct in (True, False):
         policy = REFERENCES[name](random_state=0)

@@ -23,13 +23,18 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("ThompsonPair", {"feel_good": 1.0}),
     ("RankingPair", {"top": 2}),
     ("RewardDesign", {"coverage": 0.0}),
+    ("MaxMinLCB", {"radius": 0.3}),
+    ("DesignPair", {"criterion": "A"}),
+    ("DeltaUCB", {"scale": 3.0}),
     ("VACDB", {"alpha": 0.4, "scale": 3.0}),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "widest"}),
     ("VACDB", {"alpha": 0.4, "scale": 0.1, "explore": "random"}),
     ("StaD", {"horizon": 16, "scale": 0.3}),
     ("SupCoLSTIM", {"horizon": 16, "scale": 0.3}),
 ]
-NEVER_ITSELF = ("UniformPair", "GreedyUniform", "BestArmPair", "CoLSTIM", "RankingPair", "RewardDesign")
+NEVER_ITSELF = (
+    "UniformPair", "GreedyUniform", "BestArmPair", "CoLSTIM", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "RankingPair", "RewardDesign",
+)  # fmt: skip
 """Rules that refuse where only self-pairs are left (CoLSTIM in its warm-up)."""
 
 

@@ -128,6 +128,13 @@ def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest
     assert len(reference.known.place) > 12
 
 
+@pytest.mark.parametrize("n", [9, 100])
+@pytest.mark.parametrize("dim", [0, 3])
+def test_a_optimal_design(dim: int, n: int) -> None:
+    played = play(*twins("DesignPair", criterion="A", ridge=0.7), World(7, n, dim, "logistic"), 60)
+    assert len(set(played)) > 5
+
+
 def test_radius_as_a_number_and_self_duels() -> None:
     played = play(*twins("LocalPairUCB", radius=0.7, scale=0.5), World(4, 8, 2, "logistic"), 60, distinct=False)
     assert any(i == j for i, j in played)
@@ -152,16 +159,25 @@ def test_nearly_everything_is_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 2])
-@pytest.mark.parametrize("name", ["BestArmPair", "LocalPairUCB", "RewardDesign"])
-def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, dim: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("BestArmPair", {}),
+        ("LocalPairUCB", {}),
+        ("RewardDesign", {"random_state": 0}),
+        ("DesignPair", {}),
+        ("DesignPair", {"criterion": "A"}),
+    ],
+)
+def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[str, Any], dim: int) -> None:
     """The references that know nothing of terms of their own, shown features in which each arm has one more of its own."""
     n, ridge = 14, 0.8
     rng = np.random.default_rng(dim)
     features = rng.normal(size=(n, dim)) * [1.0, 40.0][:dim]
     scaled = features / np.sqrt(max(dim, 1) * features.var(axis=0))
     by_hand = np.concatenate([scaled, np.eye(n)], axis=1)
-    policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150, random_state=0)
-    reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150, random_state=0)
+    policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150, **settings)
+    reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150, **settings)
     table = dl.FreeArms(n, features if dim else None)
     for _ in range(90):
         duel = policy.ask(table)

@@ -14,10 +14,10 @@ def list_() -> None:
     """Policies, those of other packages too, environments and links, with their settings."""
     from duelist.environments import ENVIRONMENTS
     from duelist.links import LINKS
-    from duelist.policies import POLICIES, other_policies
+    from duelist.policies import BUILT_IN, other_policies
 
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
-    for name in [*POLICIES, *other_policies()]:
+    for name in [*BUILT_IN, *other_policies()]:
         policies.add_row(name, *_told_of(name))
     environments = Table("environment", "what it is", title="Environments", title_justify="left")
     for name, environment in ENVIRONMENTS.items():

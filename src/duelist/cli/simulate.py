@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duelist.cli.console import bars, kind_errors, say, say_written
+from duelist.cli.defaults import GOALS
 from duelist.cli.tune import TUNED_FOLDER
 from duelist.errors import InvalidInput
 
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
 
 def simulate(
     policies: Annotated[
-        list[str], typer.Argument(help="NAME, NAME:key=value,..., MODULE:CLASS or @TUNED for each policy.")
-    ],
+        list[str] | None, typer.Argument(help="NAME, NAME:key=value,..., MODULE:CLASS or @TUNED for each policy.")
+    ] = None,
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",
     horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = 4000,
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = 128,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}; as often as you like."),
+    ] = None,
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     save: Annotated[
         Path | None,
@@ -41,7 +46,7 @@ def simulate(
     with kind_errors():
         check_kind(kind)
         world = parse_environment(environment)
-        chosen = {spec: _policy(spec, horizon) for spec in policies}
+        chosen = {spec: _policy(spec, horizon) for spec in [*(policies or []), *map(_for_goal, goal or [])]}
         done = _played(chosen, world, horizon, runs, seed, save)
         say(world)
         say(done.summary(kind))
@@ -74,6 +79,12 @@ def _played(
     if done is None:
         raise InvalidInput("no policy is given; name at least one, as `duelist list` shows them")
     return done.only(list(policies))
+
+
+def _for_goal(name: str) -> str:
+    from duelist.goals import find_goal
+
+    return find_goal(name).policy
 
 
 def _policy(spec: str, horizon: int) -> Policy:

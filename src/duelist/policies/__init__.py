@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from duelist.engine import NativePolicy
+from duelist.policies.apo import APO
 from duelist.policies.best_arm_pair import BestArmPair
 from duelist.policies.colstim import CoLSTIM
+from duelist.policies.delta_ucb import DeltaUCB
+from duelist.policies.design_pair import DesignPair
+from duelist.policies.drts import DRTS
+from duelist.policies.fgts import FGTS
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.info_max import InfoMax
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_min_lcb import MaxMinLCB
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.ranking_pair import RankingPair
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
+    BUILT_IN,
     ENTRY_POINTS,
     POLICIES,
     builtin_policy,
@@ -32,17 +40,25 @@ from duelist.policies.vacdb import VACDB
 from duelist.policy import Choice, Policy
 
 __all__ = [
+    "APO",
+    "BUILT_IN",
+    "DRTS",
     "ENTRY_POINTS",
+    "FGTS",
     "POLICIES",
     "RCDB",
     "VACDB",
     "BestArmPair",
     "Choice",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "NativePolicy",
     "Policy",

@@ -20,12 +20,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duelist.engine import NativePolicy
 from duelist.errors import InvalidInput, InvalidSnapshot
+from duelist.policies.apo import APO
 from duelist.policies.best_arm_pair import BestArmPair
 from duelist.policies.colstim import CoLSTIM
+from duelist.policies.delta_ucb import DeltaUCB
+from duelist.policies.design_pair import DesignPair
+from duelist.policies.drts import DRTS
+from duelist.policies.fgts import FGTS
 from duelist.policies.greedy_challenger import GreedyChallenger
 from duelist.policies.greedy_uniform import GreedyUniform
+from duelist.policies.info_max import InfoMax
 from duelist.policies.local_pair_ucb import LocalPairUCB
 from duelist.policies.max_in_p import MaxInP
+from duelist.policies.max_min_lcb import MaxMinLCB
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.ranking_pair import RankingPair
 from duelist.policies.rcdb import RCDB
@@ -62,16 +69,25 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         UniformPair,
         GreedyUniform,
         GreedyChallenger,
+        MaxMinLCB,
+        DRTS,
+        DeltaUCB,
+        InfoMax,
+        DesignPair,
+        APO,
     )
 }
-"""The built-in policies."""
+"""The built-in policies of the engine."""
+
+BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS}
+"""All built-in policies, those in plain Python too."""
 
 
 def other_policies() -> dict[str, EntryPoint]:
     """Policies that other packages bring, by name; the built-in ones keep theirs."""
     from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
 
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in POLICIES}
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN}
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -80,7 +96,7 @@ def policy_class(name: str) -> type[Policy]:
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
-    builtin = {squeezed(known): cls for known, cls in POLICIES.items()}.get(squeezed(name))
+    builtin = {squeezed(known): cls for known, cls in BUILT_IN.items()}.get(squeezed(name))
     if builtin is not None:
         return builtin
     brought = {squeezed(known): point for known, point in other_policies().items()}.get(squeezed(name))
@@ -88,7 +104,7 @@ def policy_class(name: str) -> type[Policy]:
         return _checked_class(name, _loaded(brought))
     if ":" in name:
         return _checked_class(name, _imported(name))
-    known = ", ".join([*POLICIES, *other_policies()])
+    known = ", ".join([*BUILT_IN, *other_policies()])
     raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
 
 
@@ -98,7 +114,7 @@ def policy_name(cls: type[Policy]) -> str:
     >>> policy_name(VACDB)
     'VACDB'
     """
-    if POLICIES.get(cls.__name__) is cls:
+    if BUILT_IN.get(cls.__name__) is cls:
         return cls.__name__
     for known, point in other_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
@@ -166,7 +182,7 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     """The policy of a snapshot, whichever it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
-        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(POLICIES)}")
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(BUILT_IN)}")
     try:
         cls = policy_class(name)
     except InvalidInput as error:
@@ -178,7 +194,7 @@ def _split(spec: str) -> tuple[str, str]:
     """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
-    known = squeezed(name) in map(squeezed, [*POLICIES, *other_policies()])
+    known = squeezed(name) in map(squeezed, [*BUILT_IN, *other_policies()])
     if rest and "=" not in own and not known:
         return f"{name}:{own}", text
     return name, rest

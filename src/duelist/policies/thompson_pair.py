@@ -37,7 +37,7 @@ class ThompsonPair(LocalCurvature):
     ----------
     - FGTS.CDB sums the feel-good term over all past rounds, each against the opponent of its round, and draws by Langevin
       dynamics; here it is that of the present round, against the mean arm, and one of eight Laplace draws is taken
-      with chance proportional to its factor.
+      with chance proportional to its factor. `FGTS` has the whole sum, in plain Python.
 
     Cost a round: O(K d) a draw, O(n d^2) for the curvature with n distinct differences, and a solve.
 

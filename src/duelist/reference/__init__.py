@@ -26,13 +26,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from duelist.reference.apo import APO
 from duelist.reference.best_arm_pair import BestArmPair
 from duelist.reference.choosing import Allowed, Choice
 from duelist.reference.colstim import CoLSTIM
+from duelist.reference.delta_ucb import DeltaUCB
+from duelist.reference.design_pair import DesignPair
+from duelist.reference.drts import DRTS
 from duelist.reference.greedy_challenger import GreedyChallenger
 from duelist.reference.greedy_uniform import GreedyUniform
+from duelist.reference.info_max import InfoMax
 from duelist.reference.local_pair_ucb import LocalPairUCB
 from duelist.reference.max_in_p import MaxInP
+from duelist.reference.max_min_lcb import MaxMinLCB
 from duelist.reference.max_pair_ucb import MaxPairUCB
 from duelist.reference.policy import Reference
 from duelist.reference.ranking_pair import RankingPair
@@ -45,6 +51,8 @@ from duelist.reference.uniform_pair import UniformPair
 from duelist.reference.vacdb import VACDB
 
 __all__ = [
+    "APO",
+    "DRTS",
     "RCDB",
     "REFERENCES",
     "VACDB",
@@ -52,10 +60,14 @@ __all__ = [
     "BestArmPair",
     "Choice",
     "CoLSTIM",
+    "DeltaUCB",
+    "DesignPair",
     "GreedyChallenger",
     "GreedyUniform",
+    "InfoMax",
     "LocalPairUCB",
     "MaxInP",
+    "MaxMinLCB",
     "MaxPairUCB",
     "RankingPair",
     "Reference",
@@ -84,5 +96,11 @@ REFERENCES: Final[dict[str, type[Reference]]] = {
         UniformPair,
         GreedyUniform,
         GreedyChallenger,
+        MaxMinLCB,
+        DRTS,
+        DeltaUCB,
+        InfoMax,
+        DesignPair,
+        APO,
     )
 }

@@ -228,6 +228,32 @@ class FreeLocalPairUCB(FreeReference):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class FreeDesignPair(FreeReference):
+    """The rule of DesignPair over all pairs of the 64 arms of the largest variance. If none of these may be asked, the D-optimal pair of
+    the best arm that has a partner left.
+    """
+
+    criterion: str = "D"
+
+    def choose(self, seen: Seen, allowed: Allowed) -> Choice:
+        """The best of these pairs."""
+        if len(seen.u) == 1:
+            return only((0, 0))
+        slope = link_slope(self.link, seen.u[:, None] - seen.u)
+        gain = slope * seen.width**2  # of log det H
+        pairs = allowed.different(_largest(seen.variance, FEW))
+        if not pairs:
+            best = _leader(seen.u, allowed, others=True)
+            pairs = [(min(best, j), max(best, j)) for j in allowed.arms if j != best and allowed(best, j)]
+            return best_pair(gain, pairs)
+        if self.criterion == "D":
+            return best_pair(gain, pairs)
+        off = seen.covariance - seen.covariance.mean(axis=0)
+        shared = ((off[:, :, None] - off[:, None]) ** 2).sum(axis=0)
+        return best_pair(slope * shared / (1.0 + gain), pairs)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class FreeBestArmPair(FreeReference):
     """The rule of BestArmPair. Of more than 64 arms: leader and rival, and pairs of the 32 arms that lie farthest along with
     the 32 on the other side; while nobody leads, the widest pair of the 64 arms of the largest variance. If none of these may
@@ -340,6 +366,7 @@ class FreeUniformPair(FreeReference):
 
 FREE_REFERENCES: Final[dict[str, type[FreeReference]]] = {
     "BestArmPair": FreeBestArmPair,
+    "DesignPair": FreeDesignPair,
     "LocalPairUCB": FreeLocalPairUCB,
     "RankingPair": FreeRankingPair,
     "RewardDesign": FreeRewardDesign,

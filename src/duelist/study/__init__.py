@@ -1,5 +1,6 @@
 """Live studies: ask and tell that survive anything."""
 
+from duelist.goals import GOALS, Goal
 from duelist.study._importing import Imported
 from duelist.study._owning import Erased
 from duelist.study._serving import Mine, Page, Queue, Stamp
@@ -7,7 +8,6 @@ from duelist.study._settings import policy_names
 from duelist.study._why import Why
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
-from duelist.study.goals import GOALS, Goal
 from duelist.study.opening import (
     StudySummary,
     create_study,

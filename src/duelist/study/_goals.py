@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from duelist.errors import InvalidInput
+from duelist.goals import find_goal
 from duelist.study._readings import Readings, split
-from duelist.study.goals import find_goal
 from duelist.study.reading.enough import CanStop, best_found, learned_enough, order_settled
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from duelist.errors import StudyExists, UnknownStudy
+from duelist.goals import find_goal
 from duelist.policies import Policy
 from duelist.study._checks import checked_text
 from duelist.study._settings import checked_settings, described_policy
-from duelist.study.goals import find_goal
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote import connect, is_address
 from duelist.study.storage import Storage, StudyRow, open_storage

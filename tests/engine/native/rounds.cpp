@@ -37,12 +37,18 @@ Random seeded(u64 seed) {
 
 // The settings that every policy hands to its rule where nothing is said.
 const std::map<std::string, std::map<std::string, double>> RULES = {
+    {"APO", {}},
     {"BestArmPair", {}},
     {"CoLSTIM", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}, {"clip", 0.0}, {"warmup", 0.0}}},
+    {"DRTS", {{"scale", 1.0}}},
+    {"DeltaUCB", {{"scale", 1.0}}},
+    {"DesignPair", {{"average", 1.0}}},
     {"GreedyChallenger", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 0.5}, {"delta", 0.05}}},
     {"GreedyUniform", {}},
+    {"InfoMax", {{"scale", 1.0}}},
     {"LocalPairUCB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.4}, {"delta", 0.05}}},
     {"MaxInP", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
+    {"MaxMinLCB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"MaxPairUCB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"RCDB", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}, {"trust", 0.0}, {"corruption", 0.0}}},
     {"RankingPair", {{"top", 0.0}}},

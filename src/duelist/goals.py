@@ -1,4 +1,4 @@
-"""What a study is for: which policy suits the goal, and when to choose it. The one table of goals."""
+"""What people want of their votes: which policy suits each goal, and when to choose it. The one table of goals."""
 
 from __future__ import annotations
 

@@ -1,0 +1,54 @@
+// DeltaUCB (Melikidze et al. 2026): the pair with the largest gap that the bounds allow.
+#pragma once
+
+#include "arm_bounds.hpp"
+
+namespace duelist {
+
+class DeltaUCB : public Rule {
+public:
+    explicit DeltaUCB(const Settings& s) : scale_(s.number("scale")) {}
+
+    bool local() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
+        if (table.n == 1) return scratch.memo.remember({0, 0, 0, 1.0});
+        FoundPair pair = largest_gap(bounds_of_arms(state, scratch, table, scale_), table.limits());
+        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    }
+
+private:
+    double scale_;
+
+    // argmax of high_i - low_j over allowed i != j; equal ones: the first in row order.
+    static FoundPair largest_gap(const ArmBounds& arms, const Limits& limits) {
+        i64 lowest = lowest_but(arms, -1), next = lowest_but(arms, lowest);
+        FoundPair found = NO_PAIR;
+        for (i64 i = 0; i < arms.n; i++) {
+            i64 j = i == lowest ? next : lowest;
+            if (found.first >= 0 && !(arms.high(i) - arms.low(j) > found.value)) continue;
+            if (limits.out) j = lowest_partner(arms, i, limits);
+            if (j < 0) continue;
+            double gap = arms.high(i) - arms.low(j);
+            if (found.first < 0 || gap > found.value) found = {i, j, gap};
+        }
+        return found;
+    }
+
+    static i64 lowest_but(const ArmBounds& arms, i64 left_out) {
+        i64 found = -1;
+        for (i64 a = 0; a < arms.n; a++)
+            if (a != left_out && (found < 0 || arms.low(a) < arms.low(found))) found = a;
+        return found;
+    }
+
+    static i64 lowest_partner(const ArmBounds& arms, i64 i, const Limits& limits) {
+        i64 found = -1;
+        for (i64 a = 0; a < arms.n; a++)
+            if (a != i && (found < 0 || arms.low(a) < arms.low(found)) && limits.allows(i, a)) found = a;
+        return found;
+    }
+};
+
+}  // namespace duelist

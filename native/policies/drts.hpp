@@ -1,0 +1,51 @@
+// DRTS (Melikidze et al. 2026), double reverse Thompson sampling: the best arm of one draw against the worst arm of another.
+#pragma once
+
+#include "arm_bounds.hpp"
+
+namespace duelist {
+
+class DRTS : public Rule {
+public:
+    explicit DRTS(const Settings& s) : scale_(s.number("scale")) {}
+
+    bool local() const override { return true; }
+    bool draws() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        if (table.n == 1) return {0, 0, 0, 1.0};
+        ArmBounds arms = bounds_of_arms(state, scratch, table, scale_);
+        double* drawn = scratch.line.data();
+        draw(state.random, arms, 1.0, drawn);
+        i64 first = -1;
+        for (i64 a = 0; a < table.n; a++)
+            if ((first < 0 || drawn[a] > drawn[first]) && table.has_other_partner(a)) first = a;
+        if (first < 0) return {-1, -1, 0, 0.0};
+        for (int tried = 0; tried < TRIES; tried++) {
+            draw(state.random, arms, -1.0, drawn);
+            i64 second = kernels->argmax(drawn, table.n);
+            if (may_meet(table, first, second)) return {first, second, 0, 1.0};
+        }
+        return {first, any_partner(state.random, table, first), 0, 1.0};
+    }
+
+private:
+    static constexpr int TRIES = 30;  // the authors' max_iterations
+    double scale_;
+
+    // sign u_a + zeta_a s_a with zeta_a uniform between -1 and 1, for each arm by itself.
+    static void draw(Random& random, const ArmBounds& arms, double sign, double* out) {
+        for (i64 a = 0; a < arms.n; a++) out[a] = sign * arms.u[a] + (2.0 * random.uniform() - 1.0) * arms.spread[a];
+    }
+
+    static bool may_meet(const Table& table, i64 i, i64 j) { return i != j && table.limits().allows(i, j); }
+
+    static i64 any_partner(Random& random, const Table& table, i64 first) {
+        i64 position = random.below(table.n - 1 - (table.out ? table.out->partners_of(first) : 0));
+        for (i64 a = 0; a < table.n; a++)
+            if (may_meet(table, first, a) && position-- == 0) return a;
+        return -1;
+    }
+};
+
+}  // namespace duelist

@@ -1,0 +1,41 @@
+// InfoMax (Melikidze et al. 2026, after Saha 2021): the pair whose chance of winning is bounded least tightly.
+#pragma once
+
+#include "arm_bounds.hpp"
+
+namespace duelist {
+
+class InfoMax : public Rule {
+public:
+    explicit InfoMax(const Settings& s) : scale_(s.number("scale")) {}
+
+    bool local() const override { return true; }
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
+        if (table.n == 1) return scratch.memo.remember({0, 0, 0, 1.0});
+        ArmBounds arms = bounds_of_arms(state, scratch, table, scale_);
+        FoundPair pair = with_link(state.link, [&](auto link) { return loosest(link, arms, table.limits()); });
+        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    }
+
+private:
+    double scale_;
+
+    // argmax over allowed i < j of mu(high_i - low_j) - mu(low_i - high_j); equal ones: the first.
+    template <class L>
+    static FoundPair loosest(L, const ArmBounds& arms, const Limits& limits) {
+        FoundPair found = NO_PAIR;
+        for (i64 i = 0; i + 1 < arms.n; i++)
+            for (i64 j = i + 1; j < arms.n; j++) {
+                double most = arms.high(i) - arms.low(j), least = arms.low(i) - arms.high(j);
+                // The difference is at most L_mu (most - least): pairs that are known well need no exponential.
+                if (found.first >= 0 && L::max_slope * (most - least) < found.value) continue;
+                double value = L::mean(most) - L::mean(least);
+                if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+            }
+        return found;
+    }
+};
+
+}  // namespace duelist

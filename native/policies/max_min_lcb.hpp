@@ -1,0 +1,102 @@
+// MaxMinLCB (Pasztor, Kassraie, Krause 2024): a leader whose worst case is best, and the follower that is its worst case.
+#pragma once
+
+#include "radius_rule.hpp"
+
+namespace duelist {
+
+class MaxMinLCB : public Rule {
+public:
+    explicit MaxMinLCB(const Settings& s) : radius_(s) {}
+
+    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+        double beta = radius_.flat(state);
+        if (scratch.memo.recall(table, beta)) return scratch.memo.last;
+        View view = look_at_all(state, scratch, table);
+        FoundPair pair = with_link(state.link, [&](auto link) {
+            Chances<decltype(link)> chances{view, beta, scratch.line.data()};
+            return play(chances, table.limits(), scratch.remaining.data());
+        });
+        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    }
+
+private:
+    RadiusSettings radius_;
+
+    // Bounds on the chance that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
+    template <class L>
+    struct Chances {
+        const View& view;
+        double beta;
+        double* squares;  // of the pairs of one arm with all
+
+        void meet(i64 arm) { kernels->squared_widths(view.v, view.stride, view.dim, arm, 0, view.n, squares); }
+
+        // Whether arm i wins against j in fewer than half of their duels, whatever is not known yet.
+        //
+        // mu(v) >= 1/2 + L_mu v for v < 0, so most pairs need no exponential.
+        bool loses(i64 i, i64 j, double square) const {
+            double gap = view.u[i] - view.u[j], reach = beta * std::sqrt(square);
+            return gap + reach < 0.0 && L::mean(gap) + L::max_slope * reach < 0.5;
+        }
+
+        // The arms that lose to nobody, listed; the best one rules most others out, so it is met first.
+        i64 plausible(i64* out) {
+            i64 count = 0, candidates = 0, top = kernels->argmax(view.u, view.n);
+            meet(top);
+            for (i64 i = 0; i < view.n; i++)
+                if (!loses(i, top, squares[i])) out[candidates++] = i;
+            for (i64 a = 0; a < candidates; a++) {
+                i64 i = out[a], j = 0;
+                meet(i);
+                while (j < view.n && !loses(i, j, squares[j])) j++;
+                if (j == view.n) out[count++] = i;
+            }
+            return count;
+        }
+
+        // The partner j that is worst for the arm that was met last, and the lower bound there; equal ones: the arm itself, then the
+        // first. The search ends once the bound is known to be no better than `enough`.
+        FoundPair worst_partner(i64 arm, const Listed& partners, const Limits& limits, double enough) const {
+            FoundPair found = limits.allows(arm, arm) && lists(partners, arm) ? FoundPair{arm, arm, 0.5} : NO_PAIR;
+            for (i64 b = 0; b < partners.n && !(found.first >= 0 && found.value <= enough); b++) {
+                i64 j = partners.name(b);
+                if (j == arm || !limits.allows(arm, j)) continue;
+                double gap = view.u[arm] - view.u[j], reach = L::max_slope * beta * std::sqrt(squares[j]);
+                double at_least = 0.5 + L::max_slope * std::min(gap, 0.0) - reach;
+                if (found.first >= 0 && at_least > found.value) continue;
+                double lower = L::mean(gap) - reach;
+                if (found.first < 0 || lower < found.value) found = {arm, j, lower};
+            }
+            return found;
+        }
+
+        static bool lists(const Listed& arms, i64 arm) {
+            return !arms.names || std::binary_search(arms.names, arms.names + arms.n, arm);
+        }
+    };
+
+    template <class L>
+    static FoundPair play(Chances<L>& chances, const Limits& limits, i64* plausible) {
+        Listed maximizers{plausible, chances.plausible(plausible)}, everyone{nullptr, chances.view.n};
+        FoundPair found = lead(chances, maximizers, maximizers, limits);
+        if (found.first < 0) found = lead(chances, maximizers, everyone, limits);
+        if (found.first < 0) found = lead(chances, everyone, everyone, limits);
+        return found;
+    }
+
+    // The leader with the best worst case, and its worst partner; equal leaders: the first.
+    template <class L>
+    static FoundPair lead(Chances<L>& chances, const Listed& leaders, const Listed& followers, const Limits& limits) {
+        FoundPair best{-1, -1, -INF};
+        for (i64 a = 0; a < leaders.n; a++) {
+            i64 i = leaders.name(a);
+            chances.meet(i);
+            FoundPair worst = chances.worst_partner(i, followers, limits, best.value);
+            if (worst.first >= 0 && worst.value > best.value) best = worst;
+        }
+        return best;
+    }
+};
+
+}  // namespace duelist

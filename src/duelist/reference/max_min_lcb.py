@@ -1,0 +1,34 @@
+"""MaxMinLCB: a leader whose worst case is best, and the follower that is its worst case (Pasztor, Kassraie, Krause 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from duelist.reference.choosing import Allowed, Choice, champion_pair
+from duelist.reference.estimation import Floats, link_mean, link_slope
+from duelist.reference.policy import RadiusReference
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MaxMinLCB(RadiusReference):
+    """x = argmax_{x in M} min_{y in M} LCB(x, y) and y = argmin_{y in M} LCB(x, y), with M = {x : UCB(x, y) >= 1/2 for all y}
+
+    and LCB(x, y) = mu((x - y) . theta) - mu'(0) beta |x - y|, UCB(x, y) = 1 - LCB(y, x): bounds on the chance that x beats y.
+    """
+
+    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+        """The leader commits, the follower answers; where no two plausible arms may meet, a plausible one meets another."""
+        u, width = self.look(arms)
+        reach = link_slope(self.link, 0.0) * self.beta() * width
+        chance = link_mean(self.link, u[:, None] - u)
+        lower = chance - reach
+        plausible = np.flatnonzero((chance + reach >= 0.5).all(axis=1)).tolist()
+        partners = (
+            allowed.partners(plausible, plausible)
+            or allowed.partners(plausible, allowed.arms)
+            or allowed.partners(allowed.arms, allowed.arms)
+        )
+        worst = np.array([lower[i, partners[i]].min() if i in partners else -np.inf for i in allowed.arms])
+        return champion_pair(worst, -lower, partners, remaining=plausible)

@@ -1,0 +1,80 @@
+"""Small tables of arms, who may meet whom on them, and the best of their pairs, in plain loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+NEAR = 1e-10
+
+
+@dataclass
+class Table:
+    """Arms, who may meet whom, and what the policy knows before it is asked."""
+
+    policy: Any
+    arms: Any
+    distinct: bool
+    exclude: set[frozenset[int]]
+    draws: Any
+    """The random numbers that the policy is about to use."""
+
+    @property
+    def n(self) -> int:
+        return len(self.arms)
+
+    def legal(self, i: int, j: int) -> bool:
+        if i == j:
+            return self.n == 1 or not self.distinct
+        return frozenset({i, j}) not in self.exclude
+
+    def pairs(self, different: bool = False) -> list[tuple[int, int]]:
+        return [
+            (i, j)
+            for i, j in product(range(self.n), repeat=2)
+            if i <= j and self.legal(i, j) and not (different and i == j)
+        ]
+
+    def u(self, i: int, layer: int = 1) -> float:
+        return float(self.arms[i] @ self.policy.layer(layer).theta)
+
+    def width(self, i: int, j: int, matrix: Any = None) -> float:
+        sigma = self.policy.layer(1).precision if matrix is None else matrix
+        z = self.arms[i] - self.arms[j]
+        return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
+
+    def norm(self, i: int, matrix: Any) -> float:
+        return math.sqrt(float(self.arms[i] @ np.linalg.inv(matrix) @ self.arms[i]))
+
+
+def best(pairs: Sequence[tuple[int, int]], value: Callable[[int, int], float]) -> list[tuple[int, int]]:
+    """The pairs that attain the maximum, up to rounding."""
+    values = {pair: value(*pair) for pair in pairs}
+    return [pair for pair in pairs if values[pair] >= max(values.values()) - NEAR]
+
+
+def champions(
+    table: Table,
+    first: Callable[[int], float],
+    second: Callable[[int, int], float],
+    firsts: Sequence[int],
+    seconds: Sequence[int],
+    legal: Callable[[int, int], bool] | None = None,
+) -> list[tuple[int, int]]:
+    """The best first arm that has a legal partner, and its best partner."""
+    legal = legal or table.legal
+    eligible = [i for i in firsts if any(legal(i, j) for j in seconds)]
+    if not eligible:
+        return []
+    top = max(first(i) for i in eligible)
+    return [
+        pair
+        for i in eligible
+        if first(i) >= top - NEAR
+        for pair in best([(i, j) for j in seconds if legal(i, j)], second)
+    ]
