@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street classic clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -149,6 +149,10 @@ bonus: install
 # Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
+
+# The algorithms that count wins, on real and made tables: some minutes.
+classic: install
+	$(BIN)/python -m benchmarks.classic
 
 clean:
 	rm -rf out build dist

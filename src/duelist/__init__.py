@@ -4,7 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duelist import datasets, environments, policies, reference
+    from duelist import classic, datasets, environments, policies, reference
+    from duelist.classic import (
+        CCB,
+        DTS,
+        RMED1,
+        RMED2,
+        RMED2FH,
+        RUCB,
+        WSS,
+        WSW,
+        BeatTheMean,
+        BordaElimination,
+        DTSPlus,
+        InterleavedFilter,
+        MergeDTS,
+        MergeRUCB,
+    )
     from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
     from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.estimation import Fit, fit_mle
@@ -44,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "classic": "",
     "datasets": "",
     "environments": "",
     "policies": "",
@@ -60,6 +77,13 @@ _HOMES = {
         ),
         "policies",
     ),
+    **dict.fromkeys(
+        (
+            "CCB", "DTS", "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW", "BeatTheMean", "BordaElimination", "DTSPlus",
+            "InterleavedFilter", "MergeDTS", "MergeRUCB",
+        ),
+        "classic",
+    ),
     "Runs": "runs",
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
     "simulate": "simulation",
@@ -73,25 +97,39 @@ _HOMES = {
 """Where each public name lives; "": it is a room itself."""
 
 __all__ = [
+    "CCB",
+    "DTS",
     "FIRST_WON",
     "RCDB",
+    "RMED1",
+    "RMED2",
+    "RMED2FH",
+    "RUCB",
     "SECOND_WON",
     "TIE",
     "VACDB",
+    "WSS",
+    "WSW",
+    "BeatTheMean",
     "BestArmPair",
+    "BordaElimination",
     "CoLSTIM",
+    "DTSPlus",
     "Duel",
     "DuelistError",
     "Fit",
     "FreeArms",
     "GreedyChallenger",
     "GreedyUniform",
+    "InterleavedFilter",
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
     "LocalPairUCB",
     "MaxInP",
     "MaxPairUCB",
+    "MergeDTS",
+    "MergeRUCB",
     "Pair",
     "Policy",
     "Runs",
@@ -102,6 +140,7 @@ __all__ = [
     "UnknownDuel",
     "backup_storage",
     "best_pair",
+    "classic",
     "copy_study",
     "create_study",
     "datasets",

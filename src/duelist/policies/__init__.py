@@ -12,6 +12,7 @@ from duelist.policies.max_in_p import MaxInP
 from duelist.policies.max_pair_ucb import MaxPairUCB
 from duelist.policies.rcdb import RCDB
 from duelist.policies.registry import (
+    BUILT_IN,
     ENTRY_POINTS,
     POLICIES,
     builtin_policy,
@@ -30,6 +31,7 @@ from duelist.policies.vacdb import VACDB
 from duelist.policy import Choice, Policy
 
 __all__ = [
+    "BUILT_IN",
     "ENTRY_POINTS",
     "POLICIES",
     "RCDB",

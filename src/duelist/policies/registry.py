@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from duelist.classic import CLASSIC
 from duelist.engine import NativePolicy
 from duelist.errors import InvalidInput, InvalidSnapshot
 from duelist.policies.best_arm_pair import BestArmPair
@@ -60,14 +61,17 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         GreedyChallenger,
     )
 }
-"""The built-in policies."""
+"""The built-in policies that know arms by their features."""
+
+BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, **CLASSIC}
+"""All built-in policies, those that count wins too."""
 
 
 def other_policies() -> dict[str, EntryPoint]:
     """Policies that other packages bring, by name; the built-in ones keep theirs."""
     from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
 
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in POLICIES}
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN}
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -76,7 +80,7 @@ def policy_class(name: str) -> type[Policy]:
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
-    builtin = {squeezed(known): cls for known, cls in POLICIES.items()}.get(squeezed(name))
+    builtin = {squeezed(known): cls for known, cls in BUILT_IN.items()}.get(squeezed(name))
     if builtin is not None:
         return builtin
     brought = {squeezed(known): point for known, point in other_policies().items()}.get(squeezed(name))
@@ -84,7 +88,7 @@ def policy_class(name: str) -> type[Policy]:
         return _checked_class(name, _loaded(brought))
     if ":" in name:
         return _checked_class(name, _imported(name))
-    known = ", ".join([*POLICIES, *other_policies()])
+    known = ", ".join([*BUILT_IN, *other_policies()])
     raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
 
 
@@ -94,7 +98,7 @@ def policy_name(cls: type[Policy]) -> str:
     >>> policy_name(VACDB)
     'VACDB'
     """
-    if POLICIES.get(cls.__name__) is cls:
+    if BUILT_IN.get(cls.__name__) is cls:
         return cls.__name__
     for known, point in other_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
@@ -162,7 +166,7 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     """The policy of a snapshot, whichever it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
-        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(POLICIES)}")
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(BUILT_IN)}")
     try:
         cls = policy_class(name)
     except InvalidInput as error:
@@ -174,7 +178,7 @@ def _split(spec: str) -> tuple[str, str]:
     """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
-    known = squeezed(name) in map(squeezed, [*POLICIES, *other_policies()])
+    known = squeezed(name) in map(squeezed, [*BUILT_IN, *other_policies()])
     if rest and "=" not in own and not known:
         return f"{name}:{own}", text
     return name, rest

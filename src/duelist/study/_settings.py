@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.policies import POLICIES, Policy, other_policies, policy_name, read_policy
+from duelist.policies import BUILT_IN, Policy, other_policies, policy_name, read_policy
 from duelist.study._checks import checked_text
 from duelist.study._fold import check_takes_free_arms, new_policy
 from duelist.study.goals import find_goal
@@ -24,7 +24,7 @@ FIXED: Final = ("policy", "policy_settings", "seed", "own_terms")
 
 def policy_names() -> list[str]:
     """The policies that are installed: ours, and those that packages announce. (`module:Class` names others, for who may run code.)"""
-    return [*POLICIES, *other_policies()]
+    return [*BUILT_IN, *other_policies()]
 
 
 def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ is broken by the policy or not at all, and two pairs are never equally good by a
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from duelist.arrays import Floats
 from duelist.domain import Duel
 from duelist.environments import FixedArms, RandomArms
-from duelist.policies import NativePolicy, Policy
+from duelist.policies import Policy
 from duelist.runs import Runs
 from duelist.simulation import policy_seed, simulate
 
@@ -46,13 +47,17 @@ def draw_outcome(arms: Floats, duel: Iterable[int], luck: float) -> float:
 
 
 def ask(policy: Policy, arms: Floats, t: int) -> Duel:
-    """The duel of round t: of a native policy two different arms in even rounds, in odd ones whatever the published rule says."""
-    return policy.ask(arms, distinct=t % 2 == 0) if isinstance(policy, NativePolicy) else policy.ask(arms)
+    """The duel of round t: of a policy that can tell, two different arms in even rounds, in odd ones what the published rule says."""
+    return policy.ask(arms, distinct=t % 2 == 0) if _takes_distinct(policy) else policy.ask(arms)  # type: ignore[call-arg]
 
 
 def published(policy: Policy, arms: Floats) -> Duel:
     """The duel that a simulation would play: an arm may meet itself."""
-    return policy.ask(arms, distinct=False) if isinstance(policy, NativePolicy) else policy.ask(arms)
+    return policy.ask(arms, distinct=False) if _takes_distinct(policy) else policy.ask(arms)  # type: ignore[call-arg]
+
+
+def _takes_distinct(policy: Policy) -> bool:
+    return "distinct" in inspect.signature(policy.ask).parameters
 
 
 def play(policy: Policy, shown: Sequence[Floats], seed: int = 0) -> list[tuple[int, int]]:
