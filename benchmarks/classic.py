@@ -107,10 +107,10 @@ def policy_named(name: str, horizon: int) -> dl.Policy:
     return dl.make_policy(name, horizon=horizon)
 
 
-def play(problem: Problem, names: tuple[str, ...] = PLAYED) -> tuple[Runs, dict[str, float]]:
+def play(problem: Problem, threads: int | None = None) -> tuple[Runs, dict[str, float]]:
     """All policies on a problem, and what a round of each took, in microseconds of one core."""
     environment, parts, cost = PreferenceMatrix(problem.table, problem.winner), [], {}
-    for name in names:
+    for name in PLAYED:
         start = time.process_time()
         runs = dl.simulate(
             {name: policy_named(name, problem.horizon)},
@@ -120,6 +120,7 @@ def play(problem: Problem, names: tuple[str, ...] = PLAYED) -> tuple[Runs, dict[
             seed=0,
             keep="curves",
             points=POINTS,
+            threads=threads,
         )
         cost[name] = (time.process_time() - start) / (problem.horizon * problem.runs) * 1e6
         parts.append(runs)
@@ -329,11 +330,9 @@ def draw(results: dict[str, Runs], told_of: dict[str, Problem], path: Path) -> N
 
 PAGE = """# The algorithms the field cites, without features
 
-Made by `make classic` (`benchmarks/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms); do not edit. Why
-they are built as
-they are: [decisions/0038](decisions/0038-counting.md). Each is `dl.NAME`, can be named in `simulate`, the shell and studies, and
-is there once more in
-plain NumPy in `dl.reference.classic`; its docstring has its rule, its source and its deviations.
+Made by `make classic` (`benchmarks/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms); do not edit. Why they are
+built as they are: [decisions/0038](decisions/0038-counting.md). Each is `dl.NAME`, can be named in `simulate`, the shell and studies,
+and is there once more in plain NumPy in `dl.reference.classic`; its docstring has its rule, its source and its deviations.
 
 ```python
 import duelist as dl
@@ -348,9 +347,8 @@ print(policy.leader_, policy.wins_)
 duelist simulate RUCB D-TS RMED1 --environment PreferenceMatrix:path=table.csv --horizon 10000
 ```
 
-All have the settings of their papers, none is tuned here. `LocalPairUCB` and `ThompsonPair` are the library's own, with a feature
-for each arm and their
-defaults; they believe in utilities, which the tables with circles do not have.
+All have the settings of their papers, none is tuned here. `LocalPairUCB` and `ThompsonPair` are the library's own, with a feature for
+each arm and their defaults; they believe in utilities, which the tables with circles do not have.
 
 ![regret on seven tables](classic.png)
 
@@ -360,9 +358,8 @@ defaults; they believe in utilities, which the tables with circles do not have.
 
 ## Average regret at the end
 
-Mean over runs and half of its 95 % interval; against the Condorcet winner, on `circle` against the Copeland winners, on `borda`
-against the Borda
-winner. The least of a column is bold.
+Mean over runs and half of its 95 % interval; against the Condorcet winner, on `circle` against the Copeland winners, on `borda` against
+the Borda winner. The least of a column is bold.
 
 {average}
 
@@ -376,9 +373,8 @@ Weak regret counts the better arm of a duel, strong regret the worse.
 
 ## What the papers claim
 
-"Yes" and "no" where the 95 % interval of the paired difference excludes zero on every table named; "not decided" where it does
-not on one of them.
-The tables, horizons and settings are not always those of the papers.
+"Yes" and "no" where the 95 % interval of the paired difference excludes zero on every table named; "not decided" where it does not on
+one of them. The tables, horizons and settings are not always those of the papers.
 
 | claim | paper | holds here | measured |
 |---|---|---|---|
@@ -395,13 +391,14 @@ Microseconds of one core, in simulations.
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--horizon", type=int, default=50_000)
-    parser.add_argument("--runs", type=int, default=64)
+    parser.add_argument("--runs", type=int, default=32)
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--page", type=Path, default=DOCS / "classic.md")
     given = parser.parse_args()
     told_of = problems(given.horizon, given.runs)
     results, costs = {}, {}
     for key, problem in told_of.items():
-        results[key], costs[key] = play(problem)
+        results[key], costs[key] = play(problem, given.threads)
     draw(results, told_of, given.page.with_suffix(".png"))
     lines: Callable[[Iterator[str]], str] = "\n".join
     text = PAGE.format(

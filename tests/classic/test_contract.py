@@ -233,9 +233,9 @@ def test_rules_that_need_a_horizon_say_so(name):
 def test_settings_are_honoured():
     """Every setting changes what is played."""
     changed = {
-        "RUCB": {"alpha": 2.0}, "DTS": {"alpha": 5.0}, "DTSPlus": {"alpha": 5.0}, "CCB": {"alpha": 2.0}, "RMED1": {"weight": 0.01},
+        "RUCB": {"alpha": 2.0}, "DTS": {"alpha": 0.1}, "DTSPlus": {"alpha": 0.1}, "CCB": {"alpha": 2.0}, "RMED1": {"weight": 0.01},
         "RMED2": {"alpha": 0.5}, "RMED2FH": {"alpha": 6.0}, "WSS": {"beta": 3.0}, "BeatTheMean": {"scale": 0.3},
-        "InterleavedFilter": {"horizon": 10**9}, "MergeRUCB": {"batch_size": 2}, "MergeDTS": {"alpha": 3.0},
+        "InterleavedFilter": {"horizon": 2}, "MergeRUCB": {"batch_size": 2}, "MergeDTS": {"alpha": 3.0},
         "BordaElimination": {"delta": 0.9},
     }  # fmt: skip
     for name, settings in changed.items():

@@ -77,7 +77,7 @@ def test_the_shell_plays_and_lists_them(table_file, tmp_path):
         ],
     )
     assert told.exit_code == 0, told.output
-    for label in ("RUCB", "DTS", "BeatTheMean"):
+    for label in ("RUCB", "D-TS", "BeatTheMean"):
         assert label in told.output
     listed = RUNNER.invoke(app, ["list"])
     for name in NAMES:

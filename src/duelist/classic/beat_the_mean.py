@@ -25,7 +25,8 @@ class BeatTheMean(CountingPolicy):
 
     Deviations
     ----------
-    - The outcome of an arm that meets itself is counted, as published; with `distinct=True` it meets another.
+    - The outcome of an arm that meets itself is counted, as published, and carries no information; with `distinct=True` it meets another,
+      as in programs that others have published, and arms leave sooner.
     - With `distinct=True` the last arm meets the one that has won the largest share against it.
     - A duel counts for the arm that was named first, and while both are in W, whenever it is told. Votes that were not asked for, whose
       opponents were not drawn at random, count in `wins_` alone.
