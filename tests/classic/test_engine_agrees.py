@@ -29,7 +29,7 @@ CASES = [(name, settings) for name in NAMES for settings in SETTINGS.get(name, [
 def test_published_rule(name, settings, table):
     policy, reference = twins(name, random_state=3, **settings)
     rng = np.random.default_rng(1)
-    for t in range(600):
+    for t in range(400 if len(table) < 10 else 150):
         duel, twin = policy.ask(len(table), distinct=False), reference.ask(len(table), distinct=False)
         assert tuple(duel) == tuple(twin), f"round {t}"
         outcome = voted(table, duel, rng.random())
@@ -39,13 +39,13 @@ def test_published_rule(name, settings, table):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_late_votes_ties_weights_excluded_pairs_and_arms_that_come_and_go(name, seed):
     policy, reference = twins(name, random_state=seed)
     rng = np.random.default_rng(seed)
     waiting, refused, self_duels = [], 0, 0
-    for t in range(250):
-        numbers = sorted(rng.choice(9 if t < 200 else 12, size=int(rng.integers(1, 8)), replace=False).tolist())
+    for t in range(180):
+        numbers = sorted(rng.choice(9 if t < 130 else 12, size=int(rng.integers(1, 8)), replace=False).tolist())
         rng.shuffle(numbers)
         n = len(numbers)
         pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.3]

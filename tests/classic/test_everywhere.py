@@ -90,7 +90,7 @@ def test_a_cell_of_an_experiment_travels():
     assert isinstance(play_packed(cell.pack()), Played)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["RUCB", "CCB", "RMED2FH", "InterleavedFilter", "MergeDTS"])
 def test_a_study_without_features(name, tmp_path):
     where = f"sqlite:///{tmp_path}/votes.db"
     settings = {"horizon": 500} if CLASSIC[name].needs_horizon else {}

@@ -5,7 +5,7 @@ Settings and docstrings are here, the rules in `native/classic/`, and each once 
 >>> policy = RUCB(random_state=0)
 >>> duel = policy.ask(6)  # six arms; or `FreeArms`, or a table whose rows are counted
 >>> policy.tell(duel, 1)
->>> policy.wins_.sum()
+>>> float(policy.wins_.sum())
 1.0
 """
 

@@ -36,7 +36,7 @@ class BordaElimination(CountingPolicy):
     Cost a round: O(K).
 
     >>> policy = BordaElimination(random_state=0)
-    >>> for _ in range(500):
+    >>> for _ in range(2000):
     ...     policy.tell(duel := policy.ask(4), float(duel.first < duel.second))
     >>> policy.leader_, tuple(policy.ask(4, distinct=False))
     (0, (0, 0))

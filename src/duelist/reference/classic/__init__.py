@@ -5,8 +5,8 @@ Start with a policy's `choose(table)`, which names the duel of a round, and its 
 
 >>> policy = RUCB(random_state=0)
 >>> policy.tell(policy.ask(6), 1)
->>> policy.wins.sum()
-np.float64(1.0)
+>>> float(policy.wins.sum())
+1.0
 """
 
 from __future__ import annotations
