@@ -164,7 +164,8 @@ void set_arrays(CountingPlayer& player, const nb::dict& arrays) {
     ledger.names = taken<i64>(arrays, "names", {n});
     std::vector<i64> sorted = ledger.names;
     std::sort(sorted.begin(), sorted.end());
-    check(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() && (n == 0 || sorted.front() >= 0), "names are not those of arms");
+    bool repeated = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    check(!repeated && (n == 0 || sorted.front() >= 0), "names are not those of arms");
     ledger.n = n;
     std::vector<double> wins(static_cast<std::size_t>(n * n), 0.0);
     std::vector<i64> first = taken<i64>(arrays, "first", {met}), second = taken<i64>(arrays, "second", {met});
@@ -178,7 +179,8 @@ void set_arrays(CountingPlayer& player, const nb::dict& arrays) {
     ledger.set_wins(std::move(wins));
     ledger.notes = taken<i64>(arrays, "notes", {length_of(arrays, "notes")});
     ledger.tallies = counted(arrays, "tallies", length_of(arrays, "tallies"), -LARGEST_COUNT);
-    check(n == 0 ? ledger.notes.empty() && ledger.tallies.empty() : player.rule->could_have_written(ledger), "the notes are not those of the rule");
+    bool blank = ledger.notes.empty() && ledger.tallies.empty();
+    check(n == 0 ? blank : player.rule->could_have_written(ledger), "the notes are not those of the rule");
     player.pending.clear();
     player.set(std::move(ledger));
 }
@@ -213,7 +215,9 @@ void bind_classic(nb::module_& m) {
             check_arms(player, arms);
             player.meet(arms.data(), static_cast<i64>(arms.shape(0)));
         }, "arms"_a)
-        .def("unseen", [](CountingPlayer& player, Whole arms) { return player.unseen(arms.data(), static_cast<i64>(arms.shape(0))); }, "arms"_a)
+        .def(
+            "unseen",
+            [](CountingPlayer& player, Whole arms) { return player.unseen(arms.data(), static_cast<i64>(arms.shape(0))); }, "arms"_a)
         .def("wins", [](CountingPlayer& player) { return copied(player.ledger.wins().data(), {player.ledger.n, player.ledger.n}); })
         .def_prop_ro("names", [](CountingPlayer& player) { return copied(player.ledger.names); }, nb::rv_policy::move)
         .def_prop_ro("votes", [](CountingPlayer& player) { return player.ledger.votes; })

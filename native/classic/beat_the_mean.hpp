@@ -73,7 +73,9 @@ private:
         return found;
     }
     static double times(const Ledger& ledger, i64 b) { return ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + b)]; }
-    static double wins(const Ledger& ledger, i64 b) { return ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + ledger.n + b)]; }
+    static double wins(const Ledger& ledger, i64 b) {
+        return ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + ledger.n + b)];
+    }
     // The share of its duels that b has won, 1/2 before the first.
     static double mean(const Ledger& ledger, i64 b) { return times(ledger, b) > 0.0 ? wins(ledger, b) / times(ledger, b) : 0.5; }
     static void sum_up(Ledger& ledger, i64 b) {

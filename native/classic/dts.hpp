@@ -97,9 +97,6 @@ private:
         }
         return best;
     }
-
-public:
-    bool could_have_written(const Ledger& ledger) const override { return ledger.notes.empty() && ledger.tallies.empty(); }
 };
 
 }  // namespace duelist

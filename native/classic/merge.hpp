@@ -23,7 +23,10 @@ public:
         if (before == 0) {
             std::vector<i64> order;
             for (i64 i = 0; i < ledger.n; i++) order.push_back(i);
-            for (i64 i = ledger.n - 1; i > 0; i--) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(ledger.random.below(i + 1))]);
+            for (i64 i = ledger.n - 1; i > 0; i--) {
+                i64 other = ledger.random.below(i + 1);
+                std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(other)]);
+            }
             for (i64 k = 0; k < ledger.n; k++) batch_of(ledger, order[static_cast<std::size_t>(k)]) = k / size_;
             ledger.notes[1] = (ledger.n + size_ - 1) / size_;
         } else {
@@ -153,7 +156,9 @@ private:
     void merge_all(Ledger& ledger) const {
         std::vector<i64> sizes = sizes_of(ledger), order;
         for (i64 b = 0; b < ledger.notes[1]; b++) order.push_back(b);
-        std::stable_sort(order.begin(), order.end(), [&](i64 x, i64 y) { return sizes[static_cast<std::size_t>(x)] < sizes[static_cast<std::size_t>(y)]; });
+        std::stable_sort(order.begin(), order.end(), [&](i64 x, i64 y) {
+            return sizes[static_cast<std::size_t>(x)] < sizes[static_cast<std::size_t>(y)];
+        });
         std::vector<i64> moved(order.size(), 0);
         i64 low = 0, high = ledger.notes[1] - 1, made = 0;
         while (low <= high) {

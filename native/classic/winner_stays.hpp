@@ -92,9 +92,12 @@ public:
     }
 
     bool could_have_written(const Ledger& ledger) const override {
-        return has_size(ledger.notes, 5) && has_size(ledger.tallies, ledger.n + 1) && arms_or_none(ledger) && ledger.notes[2] >= 1 &&
-               ledger.notes[2] <= MOST_ROUNDS && ledger.tallies.back() >= 1.0 && ledger.tallies.back() <= static_cast<double>(MOST_ROUNDS) &&
-               ledger.notes[3] >= 0 && ledger.notes[4] >= -1 && ledger.notes[4] < ledger.n && (ledger.notes[3] == 0 || ledger.notes[4] >= 0);
+        constexpr double MOST = static_cast<double>(MOST_ROUNDS);
+        if (!has_size(ledger.notes, 5) || !has_size(ledger.tallies, ledger.n + 1) || !arms_or_none(ledger)) return false;
+        i64 l = ledger.notes[2], left = ledger.notes[3], best = ledger.notes[4];
+        double power = ledger.tallies.back();
+        return l >= 1 && l <= MOST_ROUNDS && left >= 0 && best >= -1 && best < ledger.n && (left == 0 || best >= 0) && power >= 1.0 &&
+               power <= MOST;
     }
 
 private:
