@@ -222,7 +222,7 @@ def claims(results: dict[str, Runs], tables: dict[str, Table]) -> Iterator[Claim
             level, grown, _ = slope(results[key], name, tables[key])
             told_of.append((grown < 1.5, f"{key}: {level:.1f} times c log T, grows {grown:.1f} times c log T"))
         yield Claim(
-            f"in the long run the regret of {name} grows like the lower bound c log T; here: over the last tenfold of rounds at most 1.5 times as fast",
+            f"in the long run the regret of {name} grows like the lower bound c log T; here: at most 1.5 times as fast from T / 10 to T",
             "Komiyama et al. 2015",
             *all_of(told_of),
         )
