@@ -171,6 +171,13 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
     wrong = [
         (lambda: policy.ask(0), "numbers is 0"),
         (lambda: policy.ask([1, 1]), "1 twice"),
+        (lambda: policy.ask([]), "arms"),
+        (lambda: policy.ask(None), "arms"),
+        (lambda: policy.ask([[1.0], [1.0, 2.0]]), "arms"),
+        (lambda: policy.ask([0.5, 1.5]), "numbers"),
+        (lambda: policy.ask("six"), "arms"),
+        (lambda: policy.ask([[np.nan, 1.0]]), "arms"),
+        (lambda: policy.learn([[1.0], [1.0, 2.0]], 1.0), "FreeArms"),
         (lambda: policy.ask([-1, 2]), "number arms from 0"),
         (lambda: policy.ask(5000), "4096 arms at most"),
         (lambda: policy.ask(3, exclude=[(0, 5)]), "exclude holds"),

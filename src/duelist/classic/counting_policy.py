@@ -178,7 +178,7 @@ class CountingPolicy(Policy):
         return self.layer_of_others, 1.0
 
     def _two(self, seen: Arms) -> Ints:
-        if not isinstance(seen, FreeArms) and np.ndim(seen) != 1:
+        if not isinstance(seen, FreeArms) and _axes(seen) != 1:
             raise InvalidInput(
                 f"{type(self).__name__} knows arms by who they are, and features do not say it; give FreeArms([i, j])"
             )
@@ -196,7 +196,7 @@ class CountingPolicy(Policy):
         """Who is on the table."""
         if isinstance(arms, FreeArms):
             numbers = arms.numbers
-        elif is_whole(arms) or (np.ndim(arms) == 1 and len(arms) > 0):
+        elif is_whole(arms) or (_axes(arms) == 1 and len(arms) > 0):
             numbers = FreeArms(arms).numbers
         else:
             numbers = np.arange(len(check_arms(arms)), dtype=np.int64)
@@ -264,6 +264,14 @@ class CountingPolicy(Policy):
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         return type(self).restore(self.snapshot())
+
+
+def _axes(arms: Any) -> int:
+    """How many axes an array of this has; -1 for what is none."""
+    try:
+        return int(np.ndim(arms))
+    except (TypeError, ValueError):
+        return -1
 
 
 def _checked_weight(weight: Any) -> float:
