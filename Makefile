@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank classic clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -168,6 +168,10 @@ jobs-rank: install
 .PHONY: jobs-learn
 jobs-learn: $(VENV)/.tested
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
+
+# The algorithms that count wins, on real and made tables: some minutes.
+classic: install
+	$(BIN)/python -m benchmarks.classic
 
 clean:
 	rm -rf out build dist

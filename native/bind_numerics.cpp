@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "classic/beta.hpp"
 #include "local_pairs.hpp"
 
 namespace duelist {
@@ -262,6 +263,18 @@ void bind_numerics(nb::module_& m) {
             return kernels->dot(a.data(), b.data(), size_of(a));
         },
         "a"_a, "b"_a);
+    m.def(
+        "betas",
+        [](const Words& words, double first, double second, i64 count) {
+            check(first >= 1.0 && second >= 1.0 && first < 1e15 && second < 1e15, "shapes are numbers from 1 on");
+            check(count >= 0 && count <= 1000000, "so many numbers are not drawn");
+            Random random;
+            std::copy(words.data(), words.data() + 4, random.words.begin());
+            std::vector<double> drawn;
+            for (i64 k = 0; k < count; k++) drawn.push_back(beta(random, first, second));
+            return copied(drawn);
+        },
+        "words"_a, "first"_a, "second"_a, "count"_a);
     m.def("cholesky_update", &updated, "factor"_a, "z"_a, "weight"_a);
     m.def("cholesky_updates", &updated_by_all, "factor"_a, "z"_a, "weights"_a);
     m.def("cholesky_update_both", &updated_both, "factor"_a, "weight"_a, "other"_a, "other_weight"_a, "z"_a);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "classic/player.hpp"
 #include "simulation.hpp"
 
 namespace duelist {
@@ -23,13 +24,32 @@ void check(bool good, const char* what) {
 struct Runs {
     std::shared_ptr<Rule> rule;
     std::vector<State> states;
+
+    i64 size() const { return static_cast<i64>(states.size()); }
+    bool takes(i64 run, const Rounds& rounds) const { return states[static_cast<std::size_t>(run)].dim == rounds.dim; }
+    bool play_one(const Stretch& stretch, Scratch& scratch, i64 run) {
+        return play(*rule, states[static_cast<std::size_t>(run)], scratch, stretch, run);
+    }
 };
 
-void play_runs(Runs& runs, i64 start, i64 stop, const Truth& truth, Arms arms, Counts counts, Cube utilities,
+// The same of a policy that counts wins, to which features are nothing.
+struct CountingRuns {
+    std::shared_ptr<CountingRule> rule;
+    std::vector<Ledger> ledgers;
+
+    i64 size() const { return static_cast<i64>(ledgers.size()); }
+    bool takes(i64, const Rounds& rounds) const { return rounds.n_arms <= MOST_COUNTED; }
+    bool play_one(const Stretch& stretch, Scratch&, i64 run) {
+        return play(*rule, ledgers[static_cast<std::size_t>(run)], stretch, run);
+    }
+};
+
+template <class AnyRuns>
+void play_runs(AnyRuns& runs, i64 start, i64 stop, const Truth& truth, Arms arms, Counts counts, Cube utilities,
                Matrix luck, bool distinct, i64 from, Cells<std::int32_t> first, Cells<std::int32_t> second,
                Cells<std::int8_t> layer, Cells<std::uint8_t> outcome, Cells<double> first_gap,
                Cells<double> second_gap) {
-    i64 n_runs = static_cast<i64>(runs.states.size());
+    i64 n_runs = runs.size();
     Rounds rounds{arms.data(), counts.data(), utilities.data(), static_cast<i64>(arms.shape(0)),
                   static_cast<i64>(arms.shape(1)), static_cast<i64>(utilities.shape(0)),
                   static_cast<i64>(arms.shape(2)), static_cast<i64>(arms.shape(3))};
@@ -50,7 +70,7 @@ void play_runs(Runs& runs, i64 start, i64 stop, const Truth& truth, Arms arms, C
     };
     check(fits(first) && fits(second) && fits(layer) && fits(outcome) && fits(first_gap) && fits(second_gap),
           "the log does not fit the runs");
-    for (i64 run = start; run < stop; run++) check(runs.states[run].dim == rounds.dim, "arms do not fit the policy");
+    for (i64 run = start; run < stop; run++) check(runs.takes(run, rounds), "arms do not fit the policy");
     Log log{first.data(),     second.data(),     layer.data(), outcome.data(),
             first_gap.data(), second_gap.data(), horizon,      from};
     Stretch stretch{truth, rounds, luck.data(), length, distinct, log};
@@ -59,7 +79,7 @@ void play_runs(Runs& runs, i64 start, i64 stop, const Truth& truth, Arms arms, C
         nb::gil_scoped_release others_go_on;
         Scratch scratch;
         for (i64 run = start; run < stop && complete; run++)
-            complete = play(*runs.rule, runs.states[static_cast<std::size_t>(run)], scratch, stretch, run);
+            complete = runs.play_one(stretch, scratch, run);
     }
     check(complete, "a round had no pair to ask");
 }
@@ -69,6 +89,14 @@ struct OwnedTruth {
     Truth truth;
     std::vector<double> table;
 };
+
+template <class AnyRuns>
+void play_all(AnyRuns& runs, i64 start, i64 stop, const OwnedTruth& truth, Arms arms, Counts counts, Cube utilities, Matrix luck,
+              bool distinct, i64 from, Cells<std::int32_t> first, Cells<std::int32_t> second, Cells<std::int8_t> layer,
+              Cells<std::uint8_t> outcome, Cells<double> first_gap, Cells<double> second_gap) {
+    play_runs(runs, start, stop, truth.truth, arms, counts, utilities, luck, distinct, from, first, second, layer, outcome,
+              first_gap, second_gap);
+}
 
 }  // namespace
 
@@ -103,16 +131,20 @@ void bind_simulation(nb::module_& m) {
                 for (const State* state : states) self->states.push_back(*state);
             },
             "rule"_a, "states"_a)
+        .def("play", &play_all<Runs>, "start"_a, "stop"_a, "truth"_a, "arms"_a, "counts"_a, "utilities"_a, "luck"_a, "distinct"_a,
+             "from_round"_a, "first"_a, "second"_a, "layer"_a, "outcome"_a, "first_gap"_a, "second_gap"_a);
+    nb::class_<CountingRuns>(m, "CountingRuns")
         .def(
-            "play",
-            [](Runs& runs, i64 start, i64 stop, const OwnedTruth& truth, Arms arms, Counts counts, Cube utilities,
-               Matrix luck, bool distinct, i64 from, Cells<std::int32_t> first, Cells<std::int32_t> second,
-               Cells<std::int8_t> layer, Cells<std::uint8_t> outcome, Cells<double> first_gap, Cells<double> second_gap) {
-                play_runs(runs, start, stop, truth.truth, arms, counts, utilities, luck, distinct, from, first, second,
-                          layer, outcome, first_gap, second_gap);
+            "__init__",
+            [](CountingRuns* self, std::shared_ptr<CountingRule> rule, const std::vector<Words>& seeds) {
+                check(rule != nullptr, "a rule is missing");
+                new (self) CountingRuns{std::move(rule), std::vector<Ledger>(seeds.size())};
+                for (std::size_t run = 0; run < seeds.size(); run++)
+                    std::copy(seeds[run].data(), seeds[run].data() + 4, self->ledgers[run].random.words.begin());
             },
-            "start"_a, "stop"_a, "truth"_a, "arms"_a, "counts"_a, "utilities"_a, "luck"_a, "distinct"_a, "from_round"_a,
-            "first"_a, "second"_a, "layer"_a, "outcome"_a, "first_gap"_a, "second_gap"_a);
+            "rule"_a, "seeds"_a)
+        .def("play", &play_all<CountingRuns>, "start"_a, "stop"_a, "truth"_a, "arms"_a, "counts"_a, "utilities"_a, "luck"_a,
+             "distinct"_a, "from_round"_a, "first"_a, "second"_a, "layer"_a, "outcome"_a, "first_gap"_a, "second_gap"_a);
     m.def(
         "utilities",
         [](Matrix arms, Vector theta) {

@@ -77,6 +77,7 @@ inline Table table_of(Player& player, const Matrix& arms, bool distinct, const P
 
 void bind_state(nb::module_& m);
 void bind_own_terms(nb::module_& m);
+void bind_classic(nb::module_& m);
 void bind_simulation(nb::module_& m);
 void bind_estimation(nb::module_& m);
 void bind_selection(nb::module_& m);

@@ -325,6 +325,7 @@ NB_MODULE(native, m) {
     bind_state(m);
     bind_player(m);
     bind_own_terms(m);
+    bind_classic(m);
     bind_simulation(m);
     bind_estimation(m);
     bind_selection(m);

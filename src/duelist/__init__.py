@@ -4,7 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duelist import datasets, environments, policies, reference
+    from duelist import classic, datasets, environments, policies, reference
+    from duelist.classic import (
+        CCB,
+        DTS,
+        RMED1,
+        RMED2,
+        RMED2FH,
+        RUCB,
+        WSS,
+        WSW,
+        BeatTheMean,
+        BordaElimination,
+        DTSPlus,
+        InterleavedFilter,
+        MergeDTS,
+        MergeRUCB,
+    )
     from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
     from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.estimation import Fit, fit_mle
@@ -55,6 +71,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "classic": "",
     "datasets": "",
     "environments": "",
     "policies": "",
@@ -74,6 +91,13 @@ _HOMES = {
         "policies",
     ),
     **dict.fromkeys(("APO", "DRTS", "FGTS", "DeltaUCB", "DesignPair", "InfoMax", "MaxMinLCB"), "policies"),
+    **dict.fromkeys(
+        (
+            "CCB", "DTS", "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW", "BeatTheMean", "BordaElimination", "DTSPlus",
+            "InterleavedFilter", "MergeDTS", "MergeRUCB",
+        ),
+        "classic",
+    ),
     "Runs": "runs",
     **dict.fromkeys(("Scorer", "load_scorer"), "scorer"),
     **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
@@ -89,15 +113,26 @@ _HOMES = {
 
 __all__ = [
     "APO",
+    "CCB",
     "DRTS",
+    "DTS",
     "FGTS",
     "FIRST_WON",
     "RCDB",
+    "RMED1",
+    "RMED2",
+    "RMED2FH",
+    "RUCB",
     "SECOND_WON",
     "TIE",
     "VACDB",
+    "WSS",
+    "WSW",
+    "BeatTheMean",
     "BestArmPair",
+    "BordaElimination",
     "CoLSTIM",
+    "DTSPlus",
     "DeltaUCB",
     "DesignPair",
     "Duel",
@@ -107,6 +142,7 @@ __all__ = [
     "GreedyChallenger",
     "GreedyUniform",
     "InfoMax",
+    "InterleavedFilter",
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
@@ -114,6 +150,8 @@ __all__ = [
     "MaxInP",
     "MaxMinLCB",
     "MaxPairUCB",
+    "MergeDTS",
+    "MergeRUCB",
     "Pair",
     "Policy",
     "RankingPair",
@@ -127,6 +165,7 @@ __all__ = [
     "UnknownDuel",
     "backup_storage",
     "best_pair",
+    "classic",
     "copy_study",
     "create_study",
     "datasets",

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import operator
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,6 +26,7 @@ import numpy as np
 
 from duelist import native
 from duelist.arrays import Floats, check_threads, check_whole
+from duelist.classic import CountingPolicy
 from duelist.engine import NativePolicy, seed_words
 from duelist.environments import Environment, Rounds, Truth, Worlds
 from duelist.errors import InvalidInput
@@ -139,8 +141,10 @@ def _silent(_label: str, _done: int, _total: int) -> None:
 
 
 def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _Native | _Plain:
+    if isinstance(template, CountingPolicy):
+        return _Counting(template, seeds, threads, distinct)
     if isinstance(template, NativePolicy):
-        return _Native(template, seeds, threads, distinct)
+        return _Featured(template, seeds, threads, distinct)
     return _Plain(template, seeds, distinct)
 
 
@@ -232,11 +236,10 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-class _Native:
+class _Native(ABC):
     """All runs of a native policy: a state each, advanced by several threads."""
 
-    def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
-        self._template = template
+    def __init__(self, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         self._words = [seed_words(s) for s in seeds]
         self._threads = threads or usable_cores()
         self._pool = ThreadPoolExecutor(self._threads)
@@ -250,7 +253,7 @@ class _Native:
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
         """Advance every run through the next rounds, and write them down from column `start` on; states count what is `done`."""
         if self._runs is None:
-            self._runs = native.Runs(self._template.make_rule(), self._first_states(rounds))
+            self._runs = self._begun(rounds)
         chances = native.Truth(*truth)
         runs = len(self._words)
         size = min(_RUNS_A_TASK, -(-runs // self._threads))
@@ -261,6 +264,32 @@ class _Native:
 
         for piece in [self._pool.submit(task, first) for first in range(0, runs, size)]:
             piece.result()
+
+    @abstractmethod
+    def _begun(self, rounds: Rounds) -> Any:
+        """The runs in the engine, before their first round."""
+
+
+class _Counting(_Native):
+    """Runs of a policy that counts wins: all it knows of a round is how many arms there are."""
+
+    def __init__(self, template: CountingPolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
+        super().__init__(seeds, threads, distinct)
+        self._template = template
+
+    def _begun(self, rounds: Rounds) -> Any:
+        return native.CountingRuns(self._template.make_rule(), self._words)
+
+
+class _Featured(_Native):
+    """Runs of a policy that knows arms by their features."""
+
+    def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
+        super().__init__(seeds, threads, distinct)
+        self._template = template
+
+    def _begun(self, rounds: Rounds) -> Any:
+        return native.Runs(self._template.make_rule(), self._first_states(rounds))
 
     def _first_states(self, rounds: Rounds) -> list[Any]:
         """Each run starts from the arms of its own first round."""

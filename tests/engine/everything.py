@@ -10,6 +10,7 @@ import zlib
 import numpy as np
 
 import duelist as dl
+from duelist.classic import CLASSIC
 from duelist.policies import POLICIES
 
 LINKS = ("logistic", "probit", "exponential")
@@ -37,7 +38,16 @@ def simulated(threads):
             result = dl.simulate(policies, environment, rounds, runs, seed=4, threads=threads)
             for name in policies:
                 found[f"simulated {name} {estimator} {world}"] = checksum(*result.log(name))
-    return found
+    return found | counted(threads)
+
+
+def counted(threads):
+    """Policies that count wins, on a table of chances."""
+    upper = np.triu(np.random.default_rng(0).uniform(0.1, 0.9, (12, 12)), 1)
+    table = dl.environments.PreferenceMatrix(upper + np.tril(1.0 - upper.T, -1) + 0.5 * np.eye(12), "copeland")
+    policies = {name: kind(horizon=400) for name, kind in CLASSIC.items()}
+    result = dl.simulate(policies, table, 400, 3, seed=4, threads=threads)
+    return {f"counted {name}": checksum(*result.log(name)) for name in policies}
 
 
 def live(threads):

@@ -6,6 +6,7 @@ import numpy as np
 
 import duelist as dl
 from duelist import native
+from duelist.classic import CLASSIC
 from duelist.engine import seed_words
 from duelist.policies import POLICIES
 from tests.engine import hostile_values
@@ -13,6 +14,7 @@ from tests.engine import hostile_values
 REFUSALS = (TypeError, ValueError, MemoryError, OverflowError, RuntimeError, dl.DuelistError)
 LINKS = ("logistic", "probit", "exponential")
 NAMES = tuple(POLICIES)
+COUNTING = tuple(CLASSIC)
 
 
 class Given:
@@ -55,6 +57,36 @@ class Given:
             policy.tell(policy.ask(arms), 1.0)
         policy.ask(arms)
         return policy._player
+
+
+def _counting(given):
+    return CLASSIC[COUNTING[given.rng.integers(len(COUNTING))]](horizon=50, random_state=1)
+
+
+def _counting_player(given):
+    """One that has counted a few votes, with duels out."""
+    policy = _counting(given)
+    for _ in range(12):
+        policy.tell(policy.ask(5, distinct=False), float(given.rng.integers(2)))
+    policy.ask(5)
+    return policy._player
+
+
+def _counting_rule_damaged(given):
+    policy = _counting(given)
+    settings = policy.rule_settings()
+    for name in settings:
+        if given.rng.random() < 0.3:
+            settings[name] = hostile_values.damaged(given.rng, float(settings[name]))
+    return policy.rule_name or type(policy).__name__, settings
+
+
+def _counts_damaged(given):
+    arrays = _counting_player(given).arrays()
+    for name in arrays:
+        if given.rng.random() < 0.2:
+            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+    return [arrays]
 
 
 def _settings(given):
@@ -126,6 +158,8 @@ FUNCTIONS = {
     "new_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
     "restore_state": _arrays,
     "rule_names": lambda g: [],
+    "make_counting_rule": _counting_rule_damaged,
+    "counting_rule_names": lambda g: [],
     "spread": lambda g: [g.normal(g.n, g.dim)],
     "utilities": lambda g: [g.normal(g.n, g.dim), g.normal(g.dim)],
     "link_values": lambda g: [g.link, ("mean", "slope", "potential")[g.rng.integers(3)], g.normal(g.n)],
@@ -150,6 +184,7 @@ PARTS = {
     "log1p": lambda g: [g.normal(g.n)],
     "erfc": lambda g: [g.normal(g.n)],
     "cos_of_turn": lambda g: [g.normal(g.n)],
+    "betas": lambda g: [g.words, 1.0 + abs(g.rng.normal()), 1.0 + 99.0 * g.rng.random(), 5],
     "drawn": lambda g: [g.words, ("uniform", "gumbel", "normal", "below")[g.rng.integers(4)], 5, 7],
     "dot": lambda g: [g.normal(g.n), g.normal(g.n)],
     "cholesky_update": lambda g: [g.factor, g.normal(g.dim), 0.5],
@@ -242,11 +277,34 @@ METHODS = {
     ),
     ("Runs", "__init__"): lambda g: (native.Runs, [g.policy().make_rule(), [g.state(), None]]),
     ("Runs", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
+    ("CountingRuns", "__init__"): lambda g: (native.CountingRuns, [_counting(g).make_rule(), [g.words, g.words]]),
+    ("CountingRuns", "play"): lambda g: (
+        native.CountingRuns(_counting(g).make_rule(), [g.words, g.words]).play, _play_arguments(g),
+    ),
+    ("CountingPlayer", "__init__"): lambda g: (native.CountingPlayer, [_counting(g).make_rule(), g.words]),
+    ("CountingPlayer", "ask"): lambda g: (_counting_player(g).ask, [np.arange(g.n), True, g.pairs]),
+    ("CountingPlayer", "consider"): lambda g: (
+        _counting_player(g).consider,
+        [np.arange(g.n), np.array([[0, 1], [2, 7]]), np.array([0, 1]), g.words, bool(g.rng.integers(2)), g.pairs],
+    ),
+    ("CountingPlayer", "tell"): lambda g: (_counting_player(g).tell, [12, 1.0, 1.0]),
+    ("CountingPlayer", "learn"): lambda g: (_counting_player(g).learn, [np.array([0, 9]), 1.0, 1.0, 0]),
+    ("CountingPlayer", "forget"): lambda g: (_counting_player(g).forget, [12]),
+    ("CountingPlayer", "begin"): lambda g: (_counting_player(g).begin, [np.arange(g.n)]),
+    ("CountingPlayer", "unseen"): lambda g: (_counting_player(g).unseen, [np.arange(g.n)]),
+    ("CountingPlayer", "wins"): lambda g: (_counting_player(g).wins, []),
+    ("CountingPlayer", "next_id"): lambda g: (functools.partial(setattr, _counting_player(g), "next_id"), [7]),
+    ("CountingPlayer", "asked_as"): lambda g: (_counting_player(g).asked_as, [12]),
+    ("CountingPlayer", "pending"): lambda g: (_counting_player(g).pending, []),
+    ("CountingPlayer", "put_pending"): lambda g: (_counting_player(g).put_pending, [3, 0, 1, 2, 3, 0]),
+    ("CountingPlayer", "arrays"): lambda g: (_counting_player(g).arrays, []),
+    ("CountingPlayer", "set_arrays"): lambda g: (_counting_player(g).set_arrays, _counts_damaged(g)),
 }  # fmt: skip
 PROPERTIES = {
     "Rule": ("local", "designs", "draws", "takes_own_terms"),
     "OwnTerms": ("dim", "votes", "theta"),
     "State": ("dim", "n_layers", "rounds"),
+    "CountingPlayer": ("names", "votes"),
     "Player": ("state", "dim", "rounds", "learned", "most_layers"),
 }
 
@@ -260,6 +318,8 @@ CALLS = (
 def _after(call, given):
     """A player that survived is asked again."""
     player = getattr(call, "__self__", None)
+    if isinstance(player, native.CountingPlayer):
+        _after_counting(player, given)
     if not isinstance(player, native.Player):
         return
     arms = given.normal(4, given.dim)
@@ -275,9 +335,26 @@ def _after(call, given):
             continue
 
 
+def _after_counting(player, given):
+    for step in (
+        lambda: [player.ask(np.arange(4), bool(k % 2), np.zeros((0, 2), np.int64)) for k in range(20)],
+        lambda: [player.tell(number, 1.0, 1.0) for number, *_ in player.pending()[:10]],
+        lambda: player.ask(np.arange(6), False, given.pairs),
+        player.arrays,
+    ):
+        try:
+            step()
+        except REFUSALS:
+            continue
+
+
 def unborn(rng):
     """An object whose constructor never ran."""
-    kind = (native.Player, native.State, native.Rule, native.Runs, native.Truth, native.OwnTerms)[rng.integers(6)]
+    kinds = (
+        native.Player, native.State, native.Rule, native.Runs, native.Truth, native.OwnTerms,
+        native.CountingRule, native.CountingPlayer, native.CountingRuns,
+    )  # fmt: skip
+    kind = kinds[rng.integers(len(kinds))]
     names = [name for name in dir(kind) if not name.startswith("__")]
     if names:
         getattr(kind.__new__(kind), names[rng.integers(len(names))])()

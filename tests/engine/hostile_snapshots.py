@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 import duelist as dl
+from duelist.classic import CLASSIC, CountingPolicy
 from duelist.engine.snapshots import decode, encode
 from duelist.policies import POLICIES
 from tests.engine import hostile_values
@@ -34,7 +35,8 @@ def honest():
                 if round_number % 7:
                     policy.tell(duel, float(rng.integers(2)))
             found.append((kind, json.dumps(policy.snapshot())))
-    return found + [(type(policy), json.dumps(policy.snapshot())) for policy in _with_own_terms()]
+    others = [*_with_own_terms(), *_counting()]
+    return found + [(type(policy), json.dumps(policy.snapshot())) for policy in others]
 
 
 def _with_own_terms():
@@ -47,6 +49,18 @@ def _with_own_terms():
             if round_number % 7:
                 policy.tell(duel, float(rng.integers(2)))
         yield policy
+
+
+def _counting():
+    """Policies that count wins, before their first round and later, some of their duels out."""
+    for kind in CLASSIC.values():
+        for rounds in (0, 40):
+            rng, policy = np.random.default_rng(rounds), kind(horizon=100, random_state=0)
+            for round_number in range(rounds):
+                duel = policy.ask(6, distinct=bool(round_number % 3))
+                if round_number % 7:
+                    policy.tell(duel, float(rng.integers(2)))
+            yield policy
 
 
 def resealed(snapshot):
@@ -91,7 +105,7 @@ def damaged(rng, snapshot):
     snapshot = json.loads(snapshot)
     for _ in range(rng.choice([1, 1, 2, 3])):
         where = rng.random()
-        state = snapshot.get("own_terms" if "own_terms" in snapshot else "state")
+        state = next((snapshot[part] for part in ("own_terms", "counts", "state") if part in snapshot), None)
         if where < 0.6 and isinstance(state, dict) and state:
             name = sorted(state)[rng.integers(len(state))]
             if rng.random() < 0.05:
@@ -159,6 +173,24 @@ def use_free(policy, rng):
             continue
 
 
+def use_counting(policy, rng):
+    """The same with a policy that counts wins."""
+    n = int(rng.choice([1, 2, 5, 12, 60]))
+    arms = dl.FreeArms(rng.permutation(2 * n)[:n])
+    for step in (
+        lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
+        lambda: policy.consider(arms, [([0, 3], 0, 1.0), ([1, 2], 1, 1.0)], seed=1),
+        lambda: [policy.tell(policy.ask(arms, distinct=bool(k % 2)), 0.5) for k in range(8)],
+        lambda: policy.learn([0, 5], 1.0),
+        lambda: (policy.leader_, policy.wins_),
+        lambda: type(policy).restore(policy.snapshot()).ask(arms),
+    ):
+        try:
+            step()
+        except REFUSALS:
+            continue
+
+
 def play(rng):
     kind, snapshot = honest()[rng.integers(len(honest()))]
     bad = json.loads(json.dumps(damaged(rng, snapshot), default=str))  # as it comes out of a file
@@ -168,5 +200,5 @@ def play(rng):
         policy = kind.restore(bad)
     except REFUSALS:
         return "snapshots refused"
-    (use_free if "own_terms" in bad else use)(policy, rng)
+    (use_counting if isinstance(policy, CountingPolicy) else use_free if "own_terms" in bad else use)(policy, rng)
     return "snapshots played"

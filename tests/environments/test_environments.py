@@ -324,7 +324,7 @@ def test_worlds_may_have_fixed_arms_of_their_own():
         (lambda: RandomArms(2, n_arms=(2, 4, 6)), r"n_arms is \(2, 4, 6\)"),
         (lambda: RandomArms(2, n_arms=2.5), r"n_arms is 2\.5"),
         (lambda: RandomArms(2, kind="cube"), "kind is 'cube'"),
-        (lambda: PreferenceMatrix([[0.5]], winner="copeland"), "winner is 'copeland'"),
+        (lambda: PreferenceMatrix([[0.5]], winner="kemeny"), "winner is 'kemeny'"),
     ],
 )
 def test_bad_settings_are_refused_by_value(make, named):

@@ -100,7 +100,7 @@ def test_once_restored_it_is_kept_in_the_new_form(name):
     [("n_rows", [10**9]), ("n_rows", [-1]), ("layer", [99]), ("theta", [np.nan]), ("ridge", [0.0]), ("words", [1.5])],
 )
 def test_a_damaged_one_is_refused(array, values):
-    from duelist.engine.snapshots import _checksum, decode, encode
+    from duelist.engine.snapshots import checksum, decode, encode
 
     snapshot = json.loads(json.dumps(KEPT["VACDB exact"]["snapshot"]))
     old = decode(snapshot["state"][array])
@@ -108,4 +108,4 @@ def test_a_damaged_one_is_refused(array, values):
     snapshot["state"][array] = encode(np.full(old.shape, values[0], kind))
     body = {key: value for key, value in snapshot.items() if key != "checksum"}
     with pytest.raises(dl.InvalidSnapshot):
-        dl.restore_policy({**body, "checksum": _checksum(body)})
+        dl.restore_policy({**body, "checksum": checksum(body)})

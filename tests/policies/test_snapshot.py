@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.engine.snapshots import _checksum, decode, encode
+from duelist.engine.snapshots import checksum, decode, encode
 from duelist.policies import POLICIES
 from duelist.testing.policies import draw_arms, play
 from looking import known, pending
@@ -51,7 +51,7 @@ def refused(snapshot, *says, cls=dl.VACDB):
 def sealed(snapshot, **changes):
     """A snapshot with changes and the checksum that belongs to them, as a careful forger would make it."""
     body = {key: value for key, value in {**snapshot, **changes}.items() if key != "checksum"}
-    return {**body, "checksum": _checksum(body)}
+    return {**body, "checksum": checksum(body)}
 
 
 # -- the wrong thing -----------------------------------------------------------------------------

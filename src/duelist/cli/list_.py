@@ -12,6 +12,7 @@ from duelist.errors import InvalidInput
 
 def list_() -> None:
     """Policies, those of other packages too, environments and links, with their settings."""
+    from duelist.classic import CLASSIC
     from duelist.environments import ENVIRONMENTS
     from duelist.links import LINKS
     from duelist.policies import BUILT_IN, other_policies
@@ -19,13 +20,18 @@ def list_() -> None:
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
     for name in [*BUILT_IN, *other_policies()]:
         policies.add_row(name, *_told_of(name))
+    classic = Table(
+        "policy", "what it plays", "settings", title="Policies for arms without features", title_justify="left"
+    )
+    for name in CLASSIC:
+        classic.add_row(name, *_told_of(name))
     environments = Table("environment", "what it is", title="Environments", title_justify="left")
     for name, environment in ENVIRONMENTS.items():
         environments.add_row(name, _first_line(environment))
     links = Table("link", "formula", title="Links", title_justify="left")
     for name, link in LINKS.items():
         links.add_row(name, link.describes)
-    for table in (policies, environments, links):
+    for table in (policies, classic, environments, links):
         out.print(table)
 
 

@@ -47,5 +47,6 @@ def code_stamp() -> tuple[tuple[str, int], ...]:
         Path(str(native.__file__)),
         *sorted((package / "engine").glob("*.py")),
         *sorted((package / "policies").glob("*.py")),
+        *sorted((package / "classic").glob("*.py")),
     ]
     return tuple((file.name.partition(".")[0], zlib.crc32(file.read_bytes())) for file in files)

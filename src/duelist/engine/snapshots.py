@@ -48,11 +48,11 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "policy": type(policy).__name__,
-        "params": {name: _plain(value) for name, value in policy.params.items()},
+        "params": {name: plain(value) for name, value in policy.params.items()},
         "words": encode(policy._words),
         **(_of_player(policy._player) if policy._own is None else _of_own_terms(policy._own)),
     }
-    return {**body, "checksum": _checksum(body)}
+    return {**body, "checksum": checksum(body)}
 
 
 def _of_player(player: Any) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def _encoded(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
 
 def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     """The policy of a snapshot, or InvalidSnapshot with the reason."""
-    _check_header(policy_class, snapshot)
+    check_header(policy_class, snapshot)
     try:
-        policy = policy_class(**_known_params(policy_class, snapshot))
+        policy = policy_class(**known_params(policy_class, snapshot))
         policy._words = _checked_words(decode(snapshot["words"]))
         if "own_terms" in snapshot:
             policy._own = _own_terms(policy, snapshot)
@@ -136,7 +136,8 @@ def is_older_snapshot(snapshot: Any) -> bool:
     return isinstance(snapshot, dict) and snapshot.get("version") == OLDER_VERSION
 
 
-def _known_params(policy_class: type[NativePolicy], snapshot: dict[str, Any]) -> dict[str, Any]:
+def known_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a snapshot, if the policy has them."""
     params = snapshot["params"]
     if not isinstance(params, dict):
         raise TypeError(f"params are {params!r}")
@@ -164,7 +165,8 @@ def _checked_floats(numbers: NDArray[Any]) -> Floats:
     return numbers
 
 
-def _check_header(policy_class: type, snapshot: Any) -> None:
+def check_header(policy_class: type, snapshot: Any) -> None:
+    """InvalidSnapshot, unless this is a whole snapshot of that policy."""
     if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
         raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
     if snapshot.get("version") not in (OLDER_VERSION, VERSION):
@@ -179,7 +181,7 @@ def _check_header(policy_class: type, snapshot: Any) -> None:
         )
     body = {key: value for key, value in snapshot.items() if key != "checksum"}
     try:
-        expected = _checksum(body)
+        expected = checksum(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSnapshot(f"snapshot holds what JSON cannot ({error}); give what `snapshot()` returned") from None
     if snapshot.get("checksum") != expected:
@@ -188,11 +190,13 @@ def _check_header(policy_class: type, snapshot: Any) -> None:
         )
 
 
-def _checksum(body: dict[str, Any]) -> int:
+def checksum(body: dict[str, Any]) -> int:
+    """The checksum of a snapshot without it."""
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
     return value.item() if isinstance(value, np.generic) else value
 
 

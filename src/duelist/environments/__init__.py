@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from duelist.environments import winners
 from duelist.environments._base import Environment, Rounds, Truth, World, Worlds
 from duelist.environments.fixed_arms import FixedArms
 from duelist.environments.flipped_votes import FlippedVotes
@@ -27,6 +28,7 @@ __all__ = [
     "Truth",
     "World",
     "Worlds",
+    "winners",
 ]
 
 ENVIRONMENTS: Final[dict[str, type[Environment]]] = {

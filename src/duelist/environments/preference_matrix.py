@@ -9,11 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.arrays import Floats
+from duelist.environments import winners
 from duelist.environments._base import Environment, Truth, World
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 
-WINNERS: Final = ("condorcet", "borda")
+WINNERS: Final = ("condorcet", "copeland", "borda")
 _SYMMETRY_TOLERANCE: Final = 1e-6
 
 
@@ -22,7 +23,8 @@ class PreferenceMatrix(Environment):
 
     Regret is measured against the winner w. With winner "condorcet" (the arm that beats every
     other with chance over 1/2) the utility of arm i is P(i beats w) - 1/2, so that the gap of an
-    arm is the usual P(w beats i) - 1/2. With "borda" it is the mean chance to beat another arm.
+    arm is the usual P(w beats i) - 1/2. With "copeland" it is the share of the other arms that it beats with chance over 1/2, and with
+    "borda" the mean chance to beat another arm; the winners are those with the most (`duelist.environments.winners`).
 
     A policy's link model need not fit the table; that is the point of trying. With the shares of
     real votes as the table, an outcome is one of the pair's votes drawn at random (a replay).
@@ -32,7 +34,7 @@ class PreferenceMatrix(Environment):
     matrix
         Chances, (n_arms, n_arms); entries (i, j) and (j, i) add to 1.
     winner
-        "condorcet" or "borda": whom regret is measured against.
+        "condorcet", "copeland" or "borda": whom regret is measured against.
     arms
         Features shown to the policy, (n_arms, dim); None: one-hot, so that arms have nothing in common.
 
@@ -51,7 +53,7 @@ class PreferenceMatrix(Environment):
         self._features = np.eye(len(self.matrix)) if self.arms is None else self.arms
         self.dim = self._features.shape[1]
         self.link = get_link("logistic")
-        self._utilities = self._borda() if winner == "borda" else self._condorcet()
+        self._utilities = {"condorcet": self._condorcet, "copeland": self._copeland, "borda": self._borda}[winner]()
 
     @classmethod
     def from_csv(cls, path: str | Path, winner: str = "condorcet", arms: Any = None) -> PreferenceMatrix:
@@ -74,19 +76,19 @@ class PreferenceMatrix(Environment):
         return np.asarray(np.linalg.lstsq(self.arms, self._utilities)[0])
 
     def _condorcet(self) -> Floats:
-        beats = self.matrix > 0.5
-        np.fill_diagonal(beats, False)
-        winners = np.flatnonzero(beats.sum(axis=1) == len(self.matrix) - 1)
-        if winners.size == 0:
+        winner = winners.condorcet_winner(self.matrix)
+        if winner is None:
             raise InvalidInput(
                 "no arm beats every other one with chance over 1/2, so there is no Condorcet winner; "
-                "measure regret against the best mean instead with winner='borda'"
+                "measure regret against the best mean instead with winner='borda', or against the most arms beaten with winner='copeland'"
             )
-        return np.asarray(self.matrix[:, winners[0]] - 0.5)
+        return np.asarray(self.matrix[:, winner] - 0.5)
+
+    def _copeland(self) -> Floats:
+        return winners.copeland_scores(self.matrix)
 
     def _borda(self) -> Floats:
-        others = max(len(self.matrix) - 1, 1)
-        return np.asarray((self.matrix.sum(axis=1) - self.matrix.diagonal()) / others)
+        return winners.borda_scores(self.matrix)
 
 
 def _check_matrix(table: Any) -> Floats:

@@ -26,7 +26,7 @@ import numpy as np
 from duelist.engine import code_stamp
 from duelist.environments import Environment
 from duelist.errors import EngineLost
-from duelist.policies import POLICIES, Policy, policy_class, policy_name
+from duelist.policies import BUILT_IN, Policy, policy_class, policy_name
 from duelist.recording import CURVE_POINTS, Curves, Log, curves_of
 from duelist.simulation import simulate
 
@@ -183,7 +183,7 @@ def stamp() -> str:
 
 
 def _spoken_name(cls: type[Policy]) -> str:
-    return cls.__name__ if POLICIES.get(cls.__name__) is cls else f"{cls.__module__}:{cls.__qualname__}"
+    return cls.__name__ if BUILT_IN.get(cls.__name__) is cls else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _foreign_stamps(part: Policy | Environment) -> Iterator[tuple[str, int]]:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from duelist.classic import CLASSIC
 from duelist.engine import NativePolicy
 from duelist.errors import InvalidInput, InvalidSnapshot
 from duelist.policies.apo import APO
@@ -77,10 +78,10 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         APO,
     )
 }
-"""The built-in policies of the engine."""
+"""The built-in policies of the engine that know arms by their features."""
 
-BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS}
-"""All built-in policies, those in plain Python too."""
+BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS, **CLASSIC}
+"""All built-in policies: those in plain Python, and those that count wins, too."""
 
 
 def other_policies() -> dict[str, EntryPoint]:

@@ -6,8 +6,8 @@ To be played: each is a `Policy` with the settings of the fast one, for `simulat
 
 How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
 known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random numbers,
-`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those. Names that end in _ are learned
-from the arms or the votes.
+`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those, `classic` those that count wins. Names
+that end in _ are learned from the arms or the votes.
 
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
 clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from duelist.reference import classic
 from duelist.reference.apo import APO
 from duelist.reference.best_arm_pair import BestArmPair
 from duelist.reference.choosing import Allowed, Choice
@@ -76,6 +77,7 @@ __all__ = [
     "SupCoLSTIM",
     "ThompsonPair",
     "UniformPair",
+    "classic",
 ]
 
 REFERENCES: Final[dict[str, type[Reference]]] = {

@@ -21,7 +21,7 @@ from duelist.errors import NothingLeft, NothingToAsk
 from duelist.policies import Policy
 from duelist.study._arms import KnownArms, Shown
 from duelist.study._choosing import Chooser, Chosen, most_considered, placed
-from duelist.study._fold import Fold
+from duelist.study._fold import Fold, counts_wins
 from duelist.study._histories import Histories, History, Sides
 from duelist.study._pairs import Pair, among, code, codes, count_free, joined, split
 from duelist.study.records import ChosenBy, DuelKind, StudySettings
@@ -38,7 +38,7 @@ class Known:
 
     def __init__(self, settings: StudySettings, arms: KnownArms | None = None) -> None:
         self.settings = settings
-        self.arms = KnownArms(settings.own_terms) if arms is None else arms
+        self.arms = KnownArms(settings.own_terms or counts_wins(settings)) if arms is None else arms
         self.fold = Fold(settings)
         self.histories = Histories()
         self.sides = Sides()

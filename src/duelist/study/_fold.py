@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from duelist.classic import CountingPolicy
 from duelist.engine import is_older_snapshot
 from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning
-from duelist.policies import Policy, policy_class, restore_policy
+from duelist.policies import BUILT_IN, Policy, policy_class, restore_policy
 from duelist.policies.registry import check_settings
 from duelist.study._arms import KnownArms
 from duelist.study.records import WINS, StudySettings
@@ -41,6 +42,11 @@ def new_policy(settings: StudySettings) -> Policy:
             f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was; add them"
         )
     return policy
+
+
+def counts_wins(settings: StudySettings) -> bool:
+    """Whether the policy of a study knows arms by who they are alone, so that features are nothing to it."""
+    return issubclass(BUILT_IN.get(settings.policy, Policy), CountingPolicy)
 
 
 def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
