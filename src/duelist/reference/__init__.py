@@ -12,7 +12,7 @@ that end in _ are learned from the arms or the votes.
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
 clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be
 played; `Choice.shortfall` says whether they do. Two things the engine does on its own account: from 256 arms on LocalPairUCB,
-BestArmPair, RankingPair and RewardDesign search among good pairs, not all; and above 128 dimensions a vote keeps its slope in the curvature.
+BestArmPair, RankingPair and RewardDesign search among good pairs, not all; above 128 dimensions a vote keeps its slope in the curvature.
 
 >>> import numpy as np, duelist as dl
 >>> policy, arms = dl.reference.VACDB(horizon=1000, random_state=0), np.eye(4)

@@ -54,7 +54,8 @@ def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
     if not policy.takes_free_arms:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone; {way_out}create the "
-            'study with BestArmPair, LocalPairUCB, RankingPair, RewardDesign or UniformPair, and not with estimator="exact" or radius="theory"'
+            "study with BestArmPair, LocalPairUCB, RankingPair, RewardDesign or UniformPair, "
+            'and not with estimator="exact" or radius="theory"'
         )
 
 
