@@ -50,6 +50,12 @@ def test_who_is_among_the_first_matters_too():
     assert set(policy.ask(table)) == {1, 2}
 
 
+def test_its_advice_is_not_that_of_policies_that_give_arms_up():
+    policy, arms = dl.RankingPair(), np.eye(3)
+    policy.tell(policy.ask(arms), 1.0)
+    assert "given up" not in policy.recommend(arms).advice
+
+
 def test_a_pair_tires():
     """Two arms whose order stays open are compared with each other, and through others once they have met often."""
     policy, table, met = dl.RankingPair(estimator="online"), dl.FreeArms(3), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duelist.arrays import check_whole
 from duelist.engine import LocalCurvature
@@ -56,6 +57,8 @@ class RankingPair(LocalCurvature):
     >>> np.argsort(-policy.theta_)
     array([0, 1, 2, 3])
     """
+
+    seeks_the_best: ClassVar[bool] = True  # it gives no arm up while its place is open
 
     top: int | None = None
 
