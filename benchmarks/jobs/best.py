@@ -131,18 +131,22 @@ def column(results: Results, problem: str, name: str, which: str, k: int) -> Flo
     return np.array([getattr(finding, which)[k] for finding in results[problem][name]])
 
 
-def against_the_peer(results: Results) -> Iterator[str]:
+def against_the_peer(name: str, results: Results) -> Iterator[str]:
     """Simple regret of ours minus that of top-two Thompson, run by run, at every checkpoint."""
-    yield from (f"## {OURS} against {PEER}: simple regret minus that of the peer, run by run", "")
-    yield "Below 0: less regret than the peer. The last row is the mean over all problems."
+    yield from (f"## {name} against {PEER}: simple regret minus that of the peer, run by run", "")
+    yield "Below 0: less regret than the peer. The last row is the mean over the problems above."
     yield ""
     yield "| problem | " + " | ".join(f"{votes:,} votes" for votes in CHECKPOINTS) + " |"
     yield "|---|" + "---|" * len(CHECKPOINTS)
 
     def difference(problem: str, k: int) -> Floats:
-        return column(results, problem, OURS, "regret", k) - column(results, problem, PEER, "regret", k)
+        return column(results, problem, name, "regret", k) - column(results, problem, PEER, "regret", k)
 
-    differences = {problem: [difference(problem, k) for k in range(len(CHECKPOINTS))] for problem in results}
+    differences = {
+        problem: [difference(problem, k) for k in range(len(CHECKPOINTS))]
+        for problem in results
+        if name in results[problem]
+    }
     for problem, columns in differences.items():
         yield f"| {problem} | " + " | ".join(told(values, 4) for values in columns) + " |"
     means = [np.mean([columns[k] for columns in differences.values()], axis=0) for k in range(len(CHECKPOINTS))]
@@ -231,10 +235,13 @@ def page(results: Results, runs: int) -> Iterator[str]:
     yield "policy. Problems are described in `benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/peers.py`; one judge, which sees"
     yield "nothing but the votes, names an arm for all (`benchmarks/jobs/judging.py`). In brackets: 95 % bootstrap intervals over runs."
     yield ""
-    yield from (f"- Left out: {line}" for line in logs.missing())
-    if logs.missing():
+    unplayed = [problem for problem in problems() if problem not in results]
+    left_out = [*logs.missing(), *([f"not played this time: {', '.join(unplayed)}"] if unplayed else [])]
+    yield from (f"- Left out: {line}" for line in left_out)
+    if left_out:
         yield ""
-    yield from against_the_peer(results)
+    for name in (OURS, *WITH_FEATURES_ONLY):
+        yield from against_the_peer(name, results)
     for k, votes in enumerate(CHECKPOINTS):
         cell = partial(lambda k, problem, name: told(column(results, problem, name, "right", k), 2), k)
         yield from table(f"Chance that the named arm is the best, after {votes:,} votes", "", results, cell)
