@@ -29,7 +29,6 @@ HELD_OUT = 4000
 HORIZON = 2000
 DELAY = 50
 BLOCK, HEAVY = 128, 5.0
-NAMERS = ("BestArmPair", "ThompsonPair", "UniformPair")
 SERVERS = ("LocalPairUCB", "MaxPairUCB", "ThompsonPair", "VACDB", "MaxInP", "CoLSTIM", "StaD", "SupCoLSTIM", "RCDB")
 
 
@@ -100,15 +99,15 @@ def announce(environment: Environment, name: str, estimator: str, seed: int) -> 
     return MOST_VOTES, None
 
 
-def announcements(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
-    yield f"## Announcements at error rate {DELTA:g}, {runs} runs each, at most {MOST_VOTES:,} votes"
+def announcements(names: tuple[str, ...], runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## Announcements of {' and '.join(names)} at error rate {DELTA:g}, {runs} runs each, at most {MOST_VOTES:,} votes"
     yield ""
     yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong."
     yield ""
     yield "| problem | policy | estimator | wrong | of announced | undecided | median votes |"
     yield "|---|---|---|---|---|---|---|"
     for title, environment in announcing_problems().items():
-        for name in NAMERS:
+        for name in names:
             for estimator in ("exact", "online"):
                 found = list(pool.map(partial(announce, environment, name, estimator), range(runs), chunksize=8))
                 wrong, silent = sum(good is False for _, good in found), sum(good is None for _, good in found)
@@ -321,7 +320,8 @@ class Part:
 
 
 PARTS = {
-    "announcements": Part(announcements, 1000),
+    "best": Part(partial(announcements, ("BestArmPair",)), 1000),
+    "announcements": Part(partial(announcements, ("ThompsonPair", "UniformPair")), 1000),
     "regret": Part(regret, 128),
     "tails": Part(tails, 10 * BLOCK),
     "first": Part(first_arms, 64),

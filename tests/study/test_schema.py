@@ -117,8 +117,8 @@ def test_the_kept_database_of_0003_has_tokens_and_files(tmp_path: Path) -> None:
 
 
 ASKED_OFTEN = [
-    "COUNT", "DUEL", "LEASE", "OPEN_LEASES", "WAITING_DUELS", "WAITING_IN_CONTEXT", "VOTES_ON_DUEL", "LESSONS_SINCE",
-    "LESSONS_OF_EVERYONE_SINCE",
+    "COUNT", "DUEL", "LEASE", "OPEN_LEASES", "WAITING_DUELS", "WAITING_IN_CONTEXT", "VOTES_ON_DUEL",
+    "LESSONS_SINCE of some", "LESSONS_SINCE of everyone",
     "VOTES_SINCE", "SNAPSHOT_BEFORE", "SNAPSHOT_SEQUENCES", "ARMS_SINCE", "FEATURES_SINCE", "DUELS_SINCE",
     "SET_FREE", "SAVE_COUNTERS", "DROP_SNAPSHOT", "RETIRE_ARM", "TOUCH_ARM",
 ]  # fmt: skip
@@ -126,16 +126,20 @@ ASKED_OFTEN = [
 
 OWNERS_ASK = [
     "STUDY", "PUT_STUDY", "RATERS", "DROP_RATER", "FIRST_VOTE", "LEASES_OF", "DUELS_ASKED_OF", "CONTEXTS_SINCE",
-    "DROP_CONTEXT", "DUELS_BETWEEN", "LEASES_BETWEEN", "VOTES_BETWEEN", "DETAILS_BETWEEN", "STAGED", "DROP_STAGED",
+    "DROP_CONTEXT", "DUELS_BETWEEN", "LEASES_BETWEEN", "VOTES_BETWEEN", "DETAILS_BETWEEN", "DETAILS_OF", "DROP_DETAILS",
+    "STAGED", "DROP_STAGED",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*ASKED_OFTEN, *OWNERS_ASK])
 def test_every_query_finds_its_rows_by_an_index(name: str) -> None:
     storage = open_storage("memory")
-    statement = getattr(_statements, name, None)
+    kept, _, whose = name.partition(" of ")
+    statement = getattr(_statements, kept, None)
     if statement is None:
-        statement = getattr(_owning, name)
+        statement = getattr(_owning, kept)
+    if whose:
+        statement = statement["sqlite", whose == "everyone"]
     compiled = statement.compile(dialect=storage._engine.dialect)  # type: ignore[attr-defined]
     with storage._engine.connect() as connection:  # type: ignore[attr-defined]
         values = tuple(1 for _ in compiled.positiontup or ())

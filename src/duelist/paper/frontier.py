@@ -32,8 +32,10 @@ NEW: Final = ("LocalPairUCB", "ThompsonPair", "RCDB", "BestArmPair")
 FROM_ABOVE: Final = "VACDB from layer 0"
 CITED: Final = ("MaxMinLCB", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO")
 """Policies of others since; most are not made for small regret, and no claim is about them, so fewer runs will do."""
-CITED_RUNS: Final = 24
-PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair", *CITED)
+FOR_OTHER_JOBS: Final = ("RankingPair", "RewardDesign")
+"""Ours for ranking and for learning, of which the same holds."""
+FEW_RUNS: Final = 24
+PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair", *CITED, *FOR_OTHER_JOBS)
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,13 @@ def run(lab: Lab) -> Outcome:
         "tuning seed": TUNING_SEED,
         "runs": RUNS,
         "runs elsewhere": OTHER_RUNS,
-        "runs of cited policies": CITED_RUNS,
+        "runs of cited policies, and of those for other jobs": FEW_RUNS,
     }
     return outcome
 
 
 def _runs(name: str, problem: Problem) -> int:
-    return min(problem.runs, CITED_RUNS) if name in CITED else problem.runs
+    return min(problem.runs, FEW_RUNS) if name in (*CITED, *FOR_OTHER_JOBS) else problem.runs
 
 
 # -- tables ------------------------------------------------------------------------------
