@@ -44,8 +44,9 @@ $(VENV)/.torched: $(VENV)/.tested
 postgres:
 	scripts/install-postgres
 
+# Two processes, one core each: linear algebra that starts threads of its own would have them wait for each other.
 test: $(VENV)/.tested postgres
-	$(BIN)/python -m pytest -n 2 --dist loadscope
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The searches with PyTorch, which is large and which nothing else needs.
 test-torch: $(VENV)/.torched

@@ -42,9 +42,9 @@ class KnownLab(Lab):
         super().__init__(folder)
         self.known, self.seen = known, []
 
-    def _result(self, cell):
-        self.seen.append(cell)
-        return self.known(cell)
+    def run(self, label, cells):
+        self.seen += (wanted := list(cells))
+        return [self.known(cell) for cell in wanted]
 
 
 @pytest.fixture

@@ -98,15 +98,15 @@ def test_few_arms(name: str, link: str, dim: int) -> None:
 @pytest.mark.parametrize("dim", [0, 3])
 @pytest.mark.parametrize("name", NAMES)
 def test_more_arms_than_pairs_are_looked_at(name: str, dim: int) -> None:
-    played = play(*twins(name, ridge=0.5), World(2, 100, dim, "logistic"), 80)
+    played = play(*twins(name, ridge=0.5), World(2, 100, dim, "logistic"), 40)
     assert len({k for pair in played for k in pair}) > 8
 
 
 @pytest.mark.parametrize("dim", [0, 3])
 @pytest.mark.parametrize("top", [None, 5])
 def test_more_arms_than_an_order_is_looked_at_whole(dim: int, top: int | None) -> None:
-    played = play(*twins("RankingPair", top=top), World(7, 140, dim, "logistic"), 80)
-    assert len({k for pair in played for k in pair}) > (100 if top is None else 10)
+    played = play(*twins("RankingPair", top=top), World(7, 140, dim, "logistic"), 45)
+    assert len({k for pair in played for k in pair}) > (60 if top is None else 10)
 
 
 @pytest.mark.parametrize("dim", [0, 3])
@@ -146,7 +146,7 @@ def test_nearly_everything_is_out(name: str) -> None:
     policy, reference = twins(name)
     world = World(5, 100, 0, "logistic")
     table = world.table(50)
-    for _ in range(40):
+    for _ in range(12):
         duel = policy.ask(table)
         same = reference.follow(table, reference.decide(table), (duel.first, duel.second))
         policy.tell(duel, 1.0)
