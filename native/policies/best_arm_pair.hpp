@@ -122,7 +122,10 @@ private:
         if (nobody_leads(view, leader)) return widest_pair(view, different, scratch);
         double* along = scratch.near_u.data();
         project(view, leader, rival, along);
-        if (view.n >= MANY_ARMS && !table.out) return most_telling_of_the_ends(link, view, along);
+        if (view.n >= MANY_ARMS) {
+            FoundPair found = most_telling_of_the_ends(link, view, along, different);
+            if (found.first >= 0) return found;
+        }
         return most_telling_pair(link, view, along, different, scratch.line.data());
     }
 
@@ -188,19 +191,20 @@ private:
         return found;
     }
 
-    // The same between the arms that lie farthest along, on either side.
-    static FoundPair most_telling_of_the_ends(Link link, const View& view, const double* along) {
+    // The same between the arms that lie farthest along, on either side; none where no pair of these may be asked.
+    static FoundPair most_telling_of_the_ends(Link link, const View& view, const double* along, const Limits& limits) {
         std::vector<i64> order(static_cast<std::size_t>(view.n));
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return along[a] < along[b]; });
-        FoundPair found{order.front(), order.back(), -1.0};
+        FoundPair found = NO_PAIR;
         for (i64 low = 0; low < ENDS; low++)
             for (i64 high = view.n - ENDS; high < view.n; high++) {
                 i64 i = order[low], j = order[high];
                 double value = lesson(slope(link, view.u[i] - view.u[j]), along[i] - along[j], view.square(i, j));
-                if (value > found.value) found = {i, j, value};
+                if ((found.first < 0 || value > found.value) && limits.allows(i, j))
+                    found = {std::min(i, j), std::max(i, j), value};
             }
-        return {std::min(found.first, found.second), std::max(found.first, found.second), found.value};
+        return found;
     }
 };
 

@@ -397,3 +397,23 @@ def test_arms_without_features_are_all_asked_about(seed):
         seen[list(duel)] += 1
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))))
     assert seen.min() >= 3
+
+
+def test_among_many_arms_a_pair_that_is_out_changes_nothing_but_itself():
+    """The search among the ends knows what is out: one pair less, not another search."""
+    rng = np.random.default_rng(3)
+    arms = rng.normal(size=(400, 6))
+    policy = dl.BestArmPair(ridge=1.0, random_state=0)
+    for _ in range(60):
+        i, j = rng.choice(400, 2, replace=False)
+        policy.begin(arms)
+        policy.learn(arms[i] - arms[j], float(arms[i, 0] > arms[j, 0]))
+    free = policy.consider(arms)
+    unrelated = next((0, k) for k in range(1, 400) if {0, k}.isdisjoint({free.first, free.second}))
+    assert policy.consider(arms, exclude=[unrelated])[:2] == free[:2]
+    second = policy.consider(arms, exclude=[(free.first, free.second)])
+    assert {second.first, second.second} != {free.first, free.second}
+    assert policy.consider(arms, exclude=[(free.first, free.second), (second.first, second.second)])[:2] != second[:2]
+    everything = [(i, j) for i in range(400) for j in range(i) if (i, j) != (7, 3)]
+    last = policy.consider(arms, exclude=everything)
+    assert {last.first, last.second} == {7, 3}

@@ -27,6 +27,7 @@ class RMED1(CountingPolicy):
     Deviations
     ----------
     - The order of a list, and of pairs in the beginning, is the order in which arms were first seen; ties go to the first.
+    - A pair was drawn once when its votes weigh 1 or more together.
     - Arms that join later have their pairs drawn as in the beginning, and are on the list.
     - A draw of an arm of the list that is told late takes it off the list then; a vote that was not such a draw only counts.
 

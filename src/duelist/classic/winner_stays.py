@@ -23,6 +23,7 @@ class WSW(CountingPolicy):
     Deviations
     ----------
     - The last duel is the one that was told last. A tie moves nobody; a weight moves both by so much.
+    - With `distinct=False` a first arm that may meet nobody else meets itself.
 
     Cost a round: O(K).
 

@@ -38,8 +38,10 @@ class BestArmPair(LocalCurvature):
     - EB-TCI asks about leader or rival by the toss of a coin; here both are in the pair's worth.
     - Where `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that an arm's utility is as
       uncertain before the first vote as with five features, however many there are.
-    - Before the first vote, and whenever the estimate is zero, the widest pair.
-    - From 256 arms on, pairs of the 64 arms that lie farthest along (x - y)' H_t^-1 on one side with the 64 on the other.
+    - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out the estimate is
+      zero up to rounding, which then decides who leads.)
+    - From 256 arms on, pairs of the 64 arms that lie farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all pairs
+      where none of these may be asked.
     - Of more than 64 `FreeArms`, leader and rival, and pairs of 32 arms on either side along (x - y)' H_t^-1 (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
 

@@ -15,8 +15,8 @@ class DRTS(ArmBounds):
 
         x_t = argmax_a r_a + zeta_a scale sigma_a,    y_t = argmin_a r_a - zeta'_a scale sigma_a,
 
-    an arm that may be the best against one that may be the worst. Where the two are one arm, the second is drawn again, up to 30
-    times, and then uniformly among the others. Made for data that a language model is then tuned on, like `DeltaUCB`.
+    an arm that may be the best against one that may be the worst. Where the two are one arm, the second is drawn again, 30 times
+    in all, and then uniformly among the others. Made for data that a language model is then tuned on, like `DeltaUCB`.
 
     Deviations
     ----------
@@ -24,7 +24,7 @@ class DRTS(ArmBounds):
       sigma_a = |x_a - mean arm|_{H^-1} (`policies/arm_bounds.py`).
     - The rule is that of the authors' published code, which draws each arm by itself: the draws of arms with similar
       features are independent. For draws of one theta see `ThompsonPair`.
-    - A pair that may not be asked (`exclude`) is drawn again as well.
+    - A pair that may not be asked (`exclude`) is drawn again as well; x_t is the best of the arms that have a partner left.
 
     Cost a round: O(K d) for the bounds, O(K) a draw; O(n d^2) for the curvature with n distinct differences, and a solve.
 

@@ -28,7 +28,8 @@ class MaxMinLCB(RadiusPolicy):
     - beta_t is the radius of the other policies here, |(x - y) . (theta_hat - theta*)| <= beta_t |x - y|, and L_mu, the largest slope
       of the link, carries it over to chances, as in the paper. The constants of the paper's own confidence sequence are not used.
     - M_t has >=, where the authors' code has >, so that arms with the same features do not rule each other out.
-    - Of equal leaders and followers the first is played; the authors' code draws one.
+    - Of equal leaders the first is played, of equal followers the leader itself, then the first; the authors' code draws one. Where
+      no pair of candidates may be asked the follower is any arm, and if that does not help, so is the leader.
 
     Radius "practical": sqrt(d log T).
 

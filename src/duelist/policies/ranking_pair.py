@@ -23,12 +23,15 @@ class RankingPair(LocalCurvature):
     compared with them, and with features a pair may be asked because of what it says about others.
 
     With `top` = m the order of the first m arms matters, and who is among them: the chance is multiplied by
-    Phi(sqrt(2) (max(u_i, u_j) - c) / W_ij), where u are utilities and c lies halfway between the m-th and the next.
+    Phi(sqrt(2) (max(u_i, u_j) - c) / W_ij), where u are utilities and c lies halfway between the m-th and the next. From m = K - 1 on
+    that is the whole order.
 
     Real votes follow utilities by and large only, and a policy that asks close pairs again and again would learn what is odd
-    about those pairs. So among `FreeArms` a pair tires: after votes on it that taught t (the sum of their slopes, which is an entry of
-    the precision of the arms), the next is worth 1 / (1 + t / 4)^2 of the above, as if its log-odds differed from D_ij by N(0, 1/4).
-    With features a vote says something about all pairs, and none tires.
+    about those pairs. So among `FreeArms` a pair tires: the next vote on it is worth 1 / (1 + t / 4)^2 of the above, as if its
+    log-odds differed from D_ij by N(0, 1/4). Here t is minus the entry (i, j) of the inverse of the covariance of the utilities on
+    the table, or 0: without features, and with all arms on the table, the sum of the slopes of the votes on the pair. Votes by
+    way of arms that are not on the table count as well, and so does what features say that two arms have in common. With a table
+    of features in the place of `FreeArms` a vote says something about all pairs, and none tires.
 
     It is this package's own: D-optimal design (the widest pair in the local curvature) made to look at order, in the
     manner of the expected information gain of Chen et al. (2013) and of ASAP (Mikhailiuk et al. 2020), with the loss of Kendall's tau
@@ -43,7 +46,7 @@ class RankingPair(LocalCurvature):
     ----------
     - From 256 arms on, the chances are those of each arm with the 16 that stand next to it in the order; pairs of such neighbours
       are tried, and pairs of the 64 arms that lie farthest out in the directions in which the order is open.
-    - Of more than 128 `FreeArms`, pairs of such neighbours are tried, each for what it tells about its own order.
+    - Of more than 128 `FreeArms`, pairs of such neighbours are tried, each for what it tells about its own order, and none tires.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
     - Arms that never differ have no order; where there are no others, the first pair.
 
