@@ -181,7 +181,7 @@ class Share:
 
     def __str__(self) -> str:
         if not self.known:
-            return "not reached"
+            return "–"
         low, high = self.interval
         return f"{self.value:.2f} ({low:.2f} to {high:.2f})"
 
@@ -333,7 +333,8 @@ def page(results: Results, runs: int) -> Iterator[str]:
     yield f"{ASAP_RUNS} of ASAP; the same worlds and the same luck for every policy. Problems are described in"
     yield "`benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders"
     yield "the arms for all (`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it, looked at from"
-    yield f"vote {FIRST_LOOK} to {VOTES_AN_ARM} votes an arm, at most {MOST_VOTES:,}. In brackets: 95 % bootstrap intervals over runs."
+    yield f"vote {FIRST_LOOK} to {VOTES_AN_ARM} votes an arm, at most {MOST_VOTES:,}. In brackets: 95 % bootstrap intervals over runs;"
+    yield "a dash where uniform sampling or the policy does not get there in nearly every resample."
     yield ""
     left_out = [*logs.missing(), *([] if rank_peers.has_asap() else [f"{ASAP}: get {rank_peers.ASAP_SOURCE}"])]
     left_out += [

@@ -108,19 +108,23 @@ def check_threads(threads: Any) -> int | None:
     return check_whole("threads", threads, 1, "a whole number of at least 1, or None for all cores")
 
 
-def as_floats(arms: ArrayLike) -> Floats:
-    """`arms` as an array of floats, of any shape."""
+def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
+    """`arms` as an array of floats, of any shape; `shape` is the one that is wanted, in words."""
     try:
         return np.require(arms, np.float64, IN_ORDER)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"arms are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+        raise InvalidInput(
+            f"arms are not numbers in rows of one length ({error}); give an array of shape {shape}"
+        ) from None
 
 
 def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
     array = as_floats(arms)
     if array.ndim != 2:
-        raise InvalidInput(f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim)")
+        raise InvalidInput(
+            f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim); arms without features are `FreeArms(n)`"
+        )
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
     check_dim(array.shape[1], dim)
@@ -131,7 +135,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
 
 def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as finite floats (contexts, candidates, dim)."""
-    array = as_floats(arms)
+    array = as_floats(arms, "(contexts, candidates, dim): as many candidates in each, others in a batch of their own")
     if array.ndim != 3 or 0 in array.shape:
         raise InvalidInput(f"arms have shape {array.shape}; give finite features (contexts, candidates, dim)")
     check_dim(array.shape[2], dim)

@@ -29,6 +29,8 @@ from duelist.links import get_link
 
 MOST_ARMS: Final = 300
 """Of more arms the pairs are not looked up: that would take longer than a person waits."""
+UNLIKELY: Final = 0.2
+"""The chance of votes so odd that features are no longer taken to explain them."""
 _MATCHED: Final = 0.999
 _RANK: Final = 1e-8
 _PRIOR_ARMS: Final = 3.0
@@ -63,13 +65,14 @@ def votes_on_pairs(arms: Floats, z: Floats, mass: Floats, wins: Floats) -> PairV
 
 def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     """How likely votes as odd as these are if the features explain them: a p-value, near 0 where they do not."""
-    z = arms[votes.first] - arms[votes.second]
-    margin = z @ known.theta
-    slope = votes.mass * get_link(link).slope(margin)
-    incidence = _incidence(votes, len(arms)) @ _beside(arms)
-    surplus = incidence.T @ (votes.wins - votes.mass * get_link(link).mean(margin))
-    across = incidence.T @ (slope[:, None] * z)
-    spread = incidence.T @ (slope[:, None] * incidence) - across @ np.linalg.solve(known.curvature, across.T)
+    margin = (arms[votes.first] - arms[votes.second]) @ known.theta
+    beside = _beside(arms)
+    surplus = beside.T @ _gathered(votes, votes.wins - votes.mass * get_link(link).mean(margin), len(arms))
+    weighed = _laplacian(
+        votes, votes.mass * get_link(link).slope(margin), len(arms)
+    )  # A'VA, and A'VZ = A'VA times the arms
+    across = beside.T @ weighed @ arms
+    spread = beside.T @ weighed @ beside - across @ np.linalg.solve(known.curvature, across.T)
     values, vectors = np.linalg.eigh(spread)
     free = values > _RANK * max(values.max(initial=0.0), 1e-300)
     if not free.any():
@@ -108,11 +111,18 @@ def _beside(arms: Floats) -> Floats:
     return np.asarray(left[:, int((values > _RANK * values.max()).sum()) :], np.float64)
 
 
-def _incidence(votes: PairVotes, n_arms: int) -> Floats:
-    matrix = np.zeros((len(votes.first), n_arms))
-    rows = np.arange(len(votes.first))
-    matrix[rows, votes.first] = 1.0
-    matrix[rows, votes.second] -= 1.0
+def _gathered(votes: PairVotes, amount: Floats, n_arms: int) -> Floats:
+    """A'amount: to the first arm of each row, from the second."""
+    given = np.bincount(votes.first, amount, n_arms) - np.bincount(votes.second, amount, n_arms)
+    return np.asarray(given, np.float64)
+
+
+def _laplacian(votes: PairVotes, weight: Floats, n_arms: int) -> Floats:
+    """A' diag(weight) A."""
+    matrix = np.zeros((n_arms, n_arms))
+    np.add.at(matrix, (votes.first, votes.second), -weight)
+    np.add.at(matrix, (votes.second, votes.first), -weight)
+    np.fill_diagonal(matrix, np.diag(matrix) - matrix.sum(axis=1))
     return matrix
 
 

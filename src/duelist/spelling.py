@@ -9,12 +9,12 @@ from duelist.errors import InvalidInput
 
 
 def squeezed(name: str) -> str:
-    """A name without what does not matter in it: case, dashes and underscores.
+    """A name without what does not matter in it: case, dashes and underscores; a plus is a word.
 
-    >>> squeezed("max-in_P")
-    'maxinp'
+    >>> squeezed("max-in_P"), squeezed("D-TS+")
+    ('maxinp', 'dtsplus')
     """
-    return name.replace("-", "").replace("_", "").lower()
+    return name.replace("-", "").replace("_", "").replace("+", "plus").lower()
 
 
 def read_settings(spec: str, text: str) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_the_order_is_settled_by_the_rule(scale: int) -> None:
         said = study.can_stop(top=2)
         assert not said
         assert str(said).startswith(
-            "go on: the order of the top 2 may still change in 3 places, the first between a0 and a1"
+            "go on: the order of the top 2 may still change: 3 comparisons are open, the first between a0 and a1"
         )
 
 

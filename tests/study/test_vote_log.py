@@ -9,7 +9,7 @@ import pytest
 import duelist as dl
 from duelist.study import _vote_log as vote_log
 from duelist.study import create_study, load_study, standing
-from duelist.study.reading import as_log, leaderboard, win_matrix
+from duelist.study.reading import as_log, board_of, fitted_as_explained, win_matrix
 from duelist.study.records import DuelKind, Outcome, counted
 from duelist.study.storage import RaterRow
 
@@ -129,6 +129,11 @@ def test_a_warm_reading_says_what_a_cold_one_says():
         assert study.progress().done == study.recommend().decided
 
 
+def board_with(votes, arms, x):
+    """What a study with these features says of votes; where they do not explain the votes, arms have terms of their own."""
+    return board_of(fitted_as_explained(as_log(votes, arms), arms, x))
+
+
 def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):
     study = fresh(url)
     play(study, np.random.default_rng(5), 40)
@@ -137,7 +142,7 @@ def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):
     ana = [v for v in standing(study.votes()) if v.rater == "ana"]
     arms = [arm.id for arm in study.arms()]
     x = np.asarray(study.features(), np.float64)
-    assert_same(study.leaderboard(), leaderboard(ana, arms, x))
+    assert_same(study.leaderboard(), board_with(ana, arms, x))
     assert np.array_equal(study.win_matrix().wins, win_matrix(ana, arms).wins)
     assert_same(study.leaderboard(everyone=True), whole)
     assert_same(study.leaderboard(everyone=True, without="ben"), study.leaderboard())
@@ -188,8 +193,8 @@ def test_gold_and_repeated_duels_and_other_criteria_do_not_judge_arms(url):
     arms, x = [arm.id for arm in study.arms()], np.asarray(study.features(), np.float64)
     votes = standing(study.votes())
     assert len(votes) == 15
-    assert_same(study.leaderboard(), leaderboard(counted(votes), arms, x))
-    assert_same(study.leaderboard(criterion="style"), leaderboard(counted(votes, "style"), arms, x))
+    assert_same(study.leaderboard(), board_with(counted(votes), arms, x))
+    assert_same(study.leaderboard(criterion="style"), board_with(counted(votes, "style"), arms, x))
     assert sum(row.gold for row in study.raters().rows) == 1
     assert {row.gold_right for row in study.raters().rows if row.gold} == {1.0}
     with pytest.raises(dl.InvalidInput, match="criterion is 'tone', which no vote is on; there are: 'style'"):

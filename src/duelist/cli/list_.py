@@ -18,7 +18,7 @@ def list_() -> None:
     from duelist.policies import BUILT_IN, other_policies
 
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
-    for name in [*BUILT_IN, *other_policies()]:
+    for name in [*(name for name in BUILT_IN if name not in CLASSIC), *other_policies()]:
         policies.add_row(name, *_told_of(name))
     classic = Table(
         "policy", "what it plays", "settings", title="Policies for arms without features", title_justify="left"

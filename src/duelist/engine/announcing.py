@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from duelist.arrays import Floats
-from duelist.effects import misfit, votes_on_pairs, with_effects
+from duelist.effects import UNLIKELY, misfit, votes_on_pairs, with_effects
 from duelist.engine.pooling import pooled, told_rows
 from duelist.errors import InvalidInput
 from duelist.identification import Known, Recommendation, recommend, utility_tolerance
 
 if TYPE_CHECKING:
     from duelist.engine.knowledge import Knowledge
-
-UNLIKELY: Final = 0.2
-"""The chance of votes so odd that features are no longer taken to explain them."""
 
 
 def announce(

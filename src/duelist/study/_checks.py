@@ -46,9 +46,16 @@ def checked_ids(ids: Sequence[str]) -> list[str]:
     return listed
 
 
+def _is_empty(features: ArrayLike, count: int) -> bool:
+    try:
+        return np.shape(features) == (count, 0)
+    except ValueError:  # rows of unlike length, which the caller refuses in its words
+        return False
+
+
 def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> NDArray[np.float32]:
     """Finite feature vectors (count, dim) in single precision; empty ones where arms have no features."""
-    if features is None or np.shape(features) == (count, 0):
+    if features is None or _is_empty(features, count):
         if dim:
             raise InvalidInput(f"the arms of this study have {dim} features each, and these have none; give them")
         return np.empty((count, 0), np.float32)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from duelist.errors import InvalidInput
 from duelist.goals import find_goal
 from duelist.study._readings import Readings, split
 from duelist.study.reading.enough import CanStop, best_found, learned_enough, order_settled
+
+_OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without"])
+"""What can be said of the votes that are looked at, besides `context`."""
 
 
 class Deciding(Readings):
@@ -36,6 +39,9 @@ class Deciding(Readings):
         """
         if isinstance(top, bool) or not isinstance(top, int) or top < 1:
             raise InvalidInput(f"top is {top!r}; give a whole number of at least 1")
+        stray = options.keys() - _OPTIONS
+        if stray:
+            raise InvalidInput(f"can_stop has no option {min(stray)!r}; it has {', '.join(sorted(_OPTIONS))}")
         wanted = find_goal(goal or self.settings.goal or "best").name
         if wanted == "learn":
             seen = self._seen(split(context, options)[0])

@@ -209,7 +209,7 @@ class Readings(ABC):
         if "seed" in options:
             given["seed"] = options["seed"]
         start = None if before is None else before.fit.whole
-        fit = reading.fitted(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
+        fit = reading.fitted_as_explained(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
         self._kept.keep(key, _Fit(seen.stamp, fit))
         return fit
 

@@ -4,7 +4,7 @@ Pure functions of votes that stand (as a list, or as the columns of a `Log`), th
 there are any. Those that end in `_of` take a fit that is there already (`fitted`), which several readings share.
 """
 
-from duelist.study.reading._fitted import Fitted, fitted
+from duelist.study.reading._fitted import Fitted, fitted, fitted_as_explained
 from duelist.study.reading._log import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log, as_log
 from duelist.study.reading._own_terms import WithOwnTerms
 from duelist.study.reading.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
@@ -57,6 +57,7 @@ __all__ = [
     "draw_win_matrix",
     "estimated_regret",
     "fitted",
+    "fitted_as_explained",
     "fleiss_kappa",
     "history",
     "krippendorff_alpha",

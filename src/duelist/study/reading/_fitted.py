@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
 
 from duelist.arrays import Ints
+from duelist.effects import MOST_ARMS, UNLIKELY, PairVotes, misfit
 from duelist.errors import InvalidInput
+from duelist.identification import Known
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
-from duelist.study.reading._own_terms import Features
+from duelist.study.reading._own_terms import Features, WithOwnTerms
 from duelist.study.reading._posterior import Posterior
 from duelist.study.records import Vote
 
@@ -33,6 +37,8 @@ class Fitted:
     """Of all arms."""
     group: Ints
     """Of each arm: two have the same number if a chain of votes connects them."""
+    oddity: str | None = None
+    """What the votes say that the features do not."""
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -91,7 +97,12 @@ class Fitted:
 
     @property
     def note(self) -> str | None:
-        """What to say of arms that no votes connect."""
+        """What to beware of: features that do not explain the votes, arms that no votes connect."""
+        said = [each for each in (self.oddity, self._apart) if each is not None]
+        return "; ".join(said) or None
+
+    @property
+    def _apart(self) -> str | None:
         if self.n_groups < 2:
             return None
         groups = f"the arms fall into {self.n_groups} groups that no vote connects"
@@ -117,6 +128,44 @@ def fitted(
     edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
     return Fitted(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
+
+
+def fitted_as_explained(
+    votes: Log,
+    arms: Sequence[str],
+    features: Features,
+    *,
+    seed: int = 0,
+    start: Posterior | None = None,
+    **options: Any,
+) -> Fitted:
+    """As `fitted`; where features do not explain the votes every arm has a term of its own beside them, and `oddity` says so."""
+    chance = _chance_if_explained(votes.on_arms, features, seed)
+    odd = chance < UNLIKELY
+    shown = WithOwnTerms(np.asarray(features, np.float64)) if odd else features
+    if start is not None and start.own_terms != isinstance(shown, WithOwnTerms):
+        start = None
+    fit = fitted(votes, arms, shown, seed=seed, start=start, **options)
+    said = f"the features do not explain the votes (p = {chance:.2g}): every arm has a term of its own here"
+    return replace(fit, oddity=said) if odd else fit
+
+
+def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
+    """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.effects`); 1 if nobody can say."""
+    if features is None or isinstance(features, WithOwnTerms) or not 2 < log.n_arms <= MOST_ARMS:
+        return 1.0
+    pairs = counted(log.of(log.decided))
+    if not len(pairs.low):
+        return 1.0
+    linear = fit_utilities(pairs, features, 1.0, seed)
+    if linear.features is None or linear.theta is None:
+        return 1.0
+    x, theta = linear.features, linear.theta[: linear.features.shape[1]]
+    z = x[pairs.low] - x[pairs.high]
+    chance = expit(z @ theta)
+    slope = pairs.total * chance * (1.0 - chance)
+    known = Known(theta, linear.ridge * np.eye(x.shape[1]) + (z * slope[:, None]).T @ z, linear.ridge)
+    return misfit(x, PairVotes(pairs.low, pairs.high, pairs.total, pairs.wins), known, "logistic")
 
 
 def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
+from duelist.errors import InvalidInput
 from duelist.identification import check_delta, votes_to_decide
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
@@ -57,11 +58,22 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
     """Whether every arm but one is ruled out."""
     found = verdict_of(fit, delta=delta)
     if found.decided:
+        named = (
+            f"{found.best} is"
+            if not found.alike
+            else f"{', '.join((found.best, *found.alike))} are alike in their features and"
+        )
         what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
-        return CanStop(True, f"{found.best} is best, at error rate {delta:g}; {what}", goal)
+        return CanStop(True, f"{named} best, at error rate {delta:g}; {what}{_unseen(fit)}", goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
     said = f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out"
     return CanStop(False, said, goal, votes_expected=found.votes_expected)
+
+
+def _unseen(fit: Fitted) -> str:
+    """What to say of arms that were ruled out without having been shown."""
+    unseen = int((fit.tallies["votes"][fit.among] == 0).sum())
+    return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
 
 
 def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
@@ -69,6 +81,8 @@ def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
     delta = check_delta(delta)
     mean = fit.posterior.mean
     order = np.argsort(-mean, kind="stable")
+    if not len(order):
+        raise InvalidInput("there are no arms; add some first")
     top = min(top, len(order) - 1)
     if top < 1:
         return CanStop(True, "there is one arm", "rank")
@@ -82,7 +96,7 @@ def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
         return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
-    said = f"{name} may still change in {int(open_pairs.sum())} places, the first between {one} and {other}"
+    said = f"{name} may still change: {int(open_pairs.sum())} comparisons are open, the first between {one} and {other}"
     foreseen = votes_to_decide(*compared, fit.votes, delta) if fit.note is None else None
     return CanStop(False, said, "rank", votes_expected=foreseen)
 
@@ -120,7 +134,10 @@ def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:
             posterior = fit_utilities(counted(log.of(taught)), features, 1.0, seed)
             right[out] = _right(log.of(out), posterior.decided_chances(log.first[out], log.second[out]))
     gained = (whole - part)[log.decided]
-    n = max(len(gained), 1)
+    n = len(gained)
+    if n < FOLDS:
+        said = f"there are {n} decided votes, too few to hold some out; ask for more"
+        return CanStop(False, said, "learn")
     agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
     margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
     points = round(100 * rise, 1) + 0.0  # no minus before a zero

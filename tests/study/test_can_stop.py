@@ -1,0 +1,72 @@
+"""What `can_stop` says where it would be easy to say too much: features that mislead, nothing to look at, arms that are alike."""
+
+import numpy as np
+import pytest
+
+from duelist.errors import InvalidInput
+from duelist.study import Outcome, Vote, create_study
+from tests.study.conftest import filled
+
+
+def told(study, pairs):
+    """Votes of the first of each pair over the second."""
+    study.add_votes([Vote(k, k, Outcome.FIRST, f"r{k % 9}", None, a, b) for k, (a, b) in enumerate(pairs, start=1)])
+
+
+def test_features_that_do_not_explain_the_votes_name_nobody_else():
+    """The middle arm beats both, always; utilities that rise with the feature would name the last."""
+    study = create_study("middle", "memory", goal="best")
+    study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
+    told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 20)
+    assert study.recommend().best == "b"
+    assert study.leaderboard().standings[0].arm == "b"
+    assert "the features do not explain the votes (p = " in str(study.progress())
+    assert str(study.can_stop()) == "you can stop: b is best, at error rate 0.05; all others are ruled out"
+
+
+def test_features_that_do_explain_the_votes_are_believed():
+    rng = np.random.default_rng(2)
+    arms = rng.normal(size=(6, 2))
+    utility = arms @ [1.0, -2.0]
+    names = [f"a{k}" for k in range(6)]
+    odd = 0
+    for seed in range(40):
+        study = create_study(f"fine {seed}", "memory")
+        study.add_arms(names, arms)
+        luck = np.random.default_rng(seed)
+        pairs = [luck.choice(6, 2, replace=False) for _ in range(200)]
+        won = [luck.random() < 1.0 / (1.0 + np.exp(utility[j] - utility[i])) for i, j in pairs]
+        told(study, [(names[i], names[j]) if w else (names[j], names[i]) for (i, j), w in zip(pairs, won, strict=True)])
+        odd += "do not explain" in (study.progress().note or "")
+    assert odd <= 18  # 0.2 of 40 are expected by chance; more than 18 with a chance of under one in ten thousand
+
+
+def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
+    study = create_study("unseen", "memory", goal="best")
+    study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
+    told(study, [("c", "a")] * 60)
+    assert str(study.can_stop()).endswith(
+        "all others are ruled out (1 of them by their features alone, without a vote)"
+    )
+
+
+def test_arms_alike_are_named_together():
+    study = create_study("twins", "memory", goal="best")
+    study.add_arms(["a", "b"], np.array([[1.0, 3.0], [1.0, 3.0]]))
+    assert "a, b are alike in their features and best" in str(study.can_stop())
+
+
+@pytest.mark.parametrize("goal", ["best", "rank", "serve"])
+def test_without_arms_there_is_nothing_to_stop(goal):
+    with pytest.raises(InvalidInput, match="there are no arms; add some first"):
+        create_study("empty", "memory", goal=goal).can_stop()
+
+
+def test_too_few_votes_say_so():
+    study = filled(goal="learn")
+    assert str(study.can_stop()) == "go on: there are 0 decided votes, too few to hold some out; ask for more"
+
+
+def test_an_option_that_there_is_not_is_named():
+    with pytest.raises(InvalidInput, match="can_stop has no option 'dleta'; it has criterion, everyone"):
+        filled().can_stop(dleta=0.2)
