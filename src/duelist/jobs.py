@@ -33,8 +33,8 @@ def policy_for(
     features
         Whether arms have features, or how many. False: the policy is asked with `FreeArms`.
     arms
-        The arms, where they are at hand: (n_arms, dim), `FreeArms`, or how many there are. They say whether there are features;
-        nothing else of them is kept.
+        The arms, where they are at hand: (n_arms, dim) or `FreeArms`, which say whether there are features; or how many there are, of
+        which `features` then says it. Nothing else of them is kept.
     top
         For "rank": only the first so many places matter. None: the whole order.
     horizon, random_state, settings
