@@ -13,8 +13,9 @@ from duelist.arrays import Floats, Ints, check_arms, check_horizon, check_pairs,
 from duelist.classic import _snapshots
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine import seed_words
+from duelist.engine.asked import asked_number, nothing_left
 from duelist.engine.seeds import check_random_state
-from duelist.errors import InvalidInput, UnknownDuel
+from duelist.errors import InvalidInput
 from duelist.free_arms import FreeArms
 from duelist.policy import Arms, Choice, Policy
 
@@ -98,31 +99,17 @@ class CountingPolicy(Policy):
         shown = self._numbers(arms)
         asked = self._player.ask(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
         if asked is None:
-            raise InvalidInput(_nothing_left(len(shown)))
+            raise nothing_left(len(shown))
         return Duel(*asked)
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; 0.5 is half a win for each, `weight` counts it so often, up to 1e15."""
         value, times = check_outcome(outcome), _checked_weight(weight)
-        self._player.tell(self._number(duel), value, times)
+        self._player.tell(asked_number(self._player, duel), value, times)
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told."""
-        self._player.forget(self._number(duel))
-
-    def _number(self, duel: Any) -> int:
-        key = duel.id if isinstance(duel, Duel) else duel
-        number = int(key) if is_whole(key) else -1
-        asked = self._player.asked_as(number) if 0 <= number < 2**63 else None
-        if asked is None:
-            known = 0 <= number < self._player.next_id
-            why = "was told or forgotten already" if known else "was never asked of this policy"
-            raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
-            raise UnknownDuel(
-                f"duel {key} was asked as {asked}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
-            )
-        return number
+        self._player.forget(asked_number(self._player, duel))
 
     # -- a log in the place of pending duels ---------------------------------------------
 
@@ -160,7 +147,7 @@ class CountingPolicy(Policy):
             check_pairs("exclude", exclude, len(shown)),
         )
         if choice is None:
-            raise InvalidInput(_nothing_left(len(shown)))
+            raise nothing_left(len(shown))
         return Choice(*choice)
 
     def learn(
@@ -279,7 +266,3 @@ def _checked_weight(weight: Any) -> float:
     if value > LARGEST_WEIGHT:
         raise InvalidInput(f"weight is {weight!r}; give at most {LARGEST_WEIGHT:g}")
     return value
-
-
-def _nothing_left(n_arms: int) -> str:
-    return f"no pair is left to ask among the {n_arms} arms; exclude fewer, or wait for an outcome"

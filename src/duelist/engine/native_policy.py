@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
@@ -29,11 +30,12 @@ from duelist.arrays import (
 )
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine import snapshots
+from duelist.engine.asked import asked_number, nothing_left
 from duelist.engine.beginning import Batch, Beginning
 from duelist.engine.knowledge import Knowledge
 from duelist.engine.own_terms import OwnTerms
 from duelist.engine.seeds import check_random_state, seed_words
-from duelist.errors import InvalidInput, UnknownDuel
+from duelist.errors import InvalidInput
 from duelist.free_arms import FreeArms
 from duelist.links import get_link
 from duelist.policy import Arms, Choice
@@ -73,6 +75,8 @@ class NativePolicy(Knowledge):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
+    as_with_features: ClassVar[float] = math.inf
+    """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
@@ -113,7 +117,7 @@ class NativePolicy(Knowledge):
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
         """The default ridge of a feature of unit variance among so many."""
-        return cls.practical_ridge
+        return cls.practical_ridge * max(1.0, dim / cls.as_with_features)
 
     def make_rule(self) -> Any:
         """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
@@ -161,7 +165,7 @@ class NativePolicy(Knowledge):
             self.begin(shown)
         duel = self._player.ask_limited(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
         if duel is None:
-            raise InvalidInput(_nothing_left(len(shown)))
+            raise nothing_left(len(shown))
         return duel
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
@@ -172,7 +176,7 @@ class NativePolicy(Knowledge):
             self._own.tell(duel, outcome, weight)
             return
         value, times = check_outcome(outcome), check_weight(weight)
-        self._player.tell(self._number(duel), value, times)
+        self._player.tell(asked_number(self._player, duel), value, times)
 
     def ask_batch(
         self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True
@@ -212,7 +216,7 @@ class NativePolicy(Knowledge):
             self.begin(self.typical_arms(shown))
         asked = self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct))
         if asked is None:
-            raise InvalidInput(_nothing_left(shown.shape[1]))
+            raise nothing_left(shown.shape[1])
         return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
@@ -220,22 +224,7 @@ class NativePolicy(Knowledge):
         if self._own is not None:
             self._own.forget(duel)
         else:
-            self._player.forget(self._number(duel))
-
-    def _number(self, duel: Any) -> int:
-        """The number of a pending duel, or an error that says what is wrong with it."""
-        key = duel.id if isinstance(duel, Duel) else duel
-        number = int(key) if is_whole(key) else -1
-        asked = self._player.asked_as(number) if 0 <= number < 2**63 else None
-        if asked is None:
-            known = 0 <= number < self._player.next_id
-            why = "was told or forgotten already" if known else "was never asked of this policy"
-            raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
-        if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
-            raise UnknownDuel(
-                f"duel {key} was asked as {asked}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
-            )
-        return number
+            self._player.forget(asked_number(self._player, duel))
 
     # -- a log in the place of pending duels ---------------------------------------------
 
@@ -297,7 +286,7 @@ class NativePolicy(Knowledge):
             *self._player.consider(shown, differences, layers, shares, words, rounds_before, bool(distinct), pairs)
         )
         if choice.first < 0:
-            raise InvalidInput(_nothing_left(len(shown)))
+            raise nothing_left(len(shown))
         return choice
 
     def learn(
@@ -412,7 +401,3 @@ class LocalCurvature(NativePolicy):
         """H at `theta_`."""
         factor = np.triu(self._fitted().local_curvature(0))
         return np.asarray(factor.T @ factor)
-
-
-def _nothing_left(n_arms: int) -> str:
-    return f"no pair is left to ask among the {n_arms} arms; exclude fewer, or wait for an outcome"

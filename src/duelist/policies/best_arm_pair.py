@@ -58,7 +58,4 @@ class BestArmPair(LocalCurvature):
 
     seeks_the_best: ClassVar[bool] = True
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """An arm's utility is as uncertain as with five features, however many there are."""
-        return cls.practical_ridge * max(1.0, dim / 5.0)
+    as_with_features: ClassVar[float] = 5.0

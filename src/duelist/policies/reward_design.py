@@ -62,10 +62,7 @@ class RewardDesign(LocalCurvature):
 
     seeks_the_best: ClassVar[bool] = True
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """The utility of an average arm is about one in size, however many features there are."""
-        return cls.practical_ridge * dim
+    as_with_features: ClassVar[float] = 1.0
 
     def typical_arms(self, contexts: Floats) -> Floats:
         """How candidates lie about the mean of their context: a few of one context alone say little about the size of a feature."""

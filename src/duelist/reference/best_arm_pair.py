@@ -7,6 +7,7 @@ LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link (Kazerouni, Wein 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,10 +25,7 @@ class BestArmPair(Reference):
     z being its difference: by so much its outcome shrinks w^2. The two need not meet to be told apart.
     """
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """An arm's utility is as uncertain as with five features, however many there are."""
-        return cls.practical_ridge * max(1.0, dim / 5.0)
+    as_with_features: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The most telling pair of different arms."""

@@ -55,6 +55,8 @@ class Reference(Policy):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
+    as_with_features: ClassVar[float] = math.inf
+    """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
 
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
@@ -78,7 +80,7 @@ class Reference(Policy):
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
         """The default ridge of a feature of unit variance among so many."""
-        return cls.practical_ridge
+        return cls.practical_ridge * max(1.0, dim / cls.as_with_features)
 
     def new_layer(self, number: int) -> Estimator:
         """An estimator that has learned nothing; Sigma and the estimate share one ridge."""

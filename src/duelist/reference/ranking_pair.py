@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
@@ -46,10 +47,7 @@ class RankingPair(Reference):
 
     top: int | None = None
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """An arm's utility is as uncertain as with five features, however many there are."""
-        return cls.practical_ridge * max(1.0, dim / 5.0)
+    as_with_features: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The pair of different arms that settles most."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,10 +33,7 @@ class RewardDesign(Reference):
 
     coverage: float = 0.25
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """The utility of an average arm is about one in size."""
-        return cls.practical_ridge * dim
+    as_with_features: ClassVar[float] = 1.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The most informative pair of different arms, or a random one."""

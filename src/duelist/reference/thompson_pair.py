@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +23,7 @@ class ThompsonPair(Reference):
     feel_good: float = 0.0
     allow_self_duel: bool = True
 
-    @classmethod
-    def practical_ridge_in(cls, dim: int) -> float:
-        """An arm's utility is as uncertain as with five features, however many there are."""
-        return cls.practical_ridge * max(1.0, dim / 5.0)
+    as_with_features: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The best arm of one draw against the best arm of another."""

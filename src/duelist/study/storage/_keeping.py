@@ -5,6 +5,7 @@ A storage need not: one that does not says so, and serves everything but the stu
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Never
@@ -106,8 +107,9 @@ class SqlTokens(KeepsTokens):
     _writer: sa.Engine
     _reader: sa.Engine
 
+    @abstractmethod
     def _begun(self, engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
-        raise NotImplementedError  # the storage's own
+        """A transaction, in the storage's own way."""
 
     def add_token(self, row: TokenRow) -> None:
         """One more."""
