@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
+from benchmarks.foreknowing import limits
 from duelist.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
 from duelist.environments import Environment, FixedArms, Hypercube, RawFeatures, World
 from duelist.environments.raw_features import KINDS
@@ -337,6 +338,7 @@ PARTS = {
     "first": Part(first_arms, 64),
     "delays": Part(delays, 64),
     "held-out": Part(held_out, 10),
+    "limits": Part(limits, 100),
     "real": Part(real, 10),
 }
 

@@ -97,3 +97,17 @@ def test_effects_take_the_votes_which_one_pass_forgets():
     online.tell(online.ask(np.eye(3)), 1.0)
     with pytest.raises(dl.InvalidInput, match="estimator='exact'"):
         online.recommend(np.eye(3), effects=True)
+
+
+@pytest.mark.parametrize(("n_arms", "warned"), [(4, True), (3, False)])
+def test_an_announcement_from_one_pass_says_what_nobody_tested(n_arms, warned):
+    # Three arms in a plane can have any utilities at all, up to a constant: features always explain those.
+    arms = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])[:n_arms]
+    online = dl.UniformPair(random_state=0, estimator="online")
+    for _ in range(300):
+        duel = online.ask(arms)
+        online.tell(duel, float(duel.first > duel.second))
+    found = online.recommend(arms)
+    assert found.decided
+    assert ("FreeArms(n, features)" in found.advice) == warned
+    assert "FreeArms" not in online.recommend(arms, effects=False).advice

@@ -22,6 +22,8 @@ def announce(
     known, within = pooled(policy), utility_tolerance(*tolerance, policy.link)
     seen, known, oddity = _explained(policy, arms, known, effects)
     found = recommend(seen, known, delta, within)
+    if not oddity and effects is None and found.decided:
+        oddity = _untested(policy, arms)
     return replace(found, advice=_advice(policy, found, oddity))
 
 
@@ -48,6 +50,16 @@ def _oddity(p: float) -> str:
     return (
         f"the features do not explain the votes (p = {p:.2g}): arms have effects of their own, which are counted here; "
         "give features that tell arms apart"
+    )
+
+
+def _untested(policy: Knowledge, arms: Floats) -> str:
+    """What to know before believing a policy that kept no votes; as few arms as there are features have no room for effects."""
+    if not policy.online_ or len(arms) <= arms.shape[1] + 1:
+        return ""
+    return (
+        "estimator='online' keeps no votes, so that nobody has tested whether the features explain them: where they may not, take "
+        "estimator='exact', which tests it, or ask with FreeArms(n, features), which allows for it"
     )
 
 

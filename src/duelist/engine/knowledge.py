@@ -120,7 +120,8 @@ class Knowledge(Policy):
         effects
             Whether arms have effects of their own beside their features (see `duelist.effects`). None: they have where
             the votes say that features alone do not explain them, and the advice says so. That takes the exact
-            estimator, which keeps its votes, and the arms that were asked about, up to 300.
+            estimator, which keeps its votes, and the arms that were asked about, up to 300; an arm that the one-pass
+            estimator announces comes with the advice that nobody tested it.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
