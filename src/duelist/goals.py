@@ -15,6 +15,8 @@ class Goal:
     name: str
     when: str
     policy: str
+    about_these_arms: bool = False
+    """Whether it is the arms of the study that matter, and not others like them: then what features do not say of an arm counts, too."""
 
 
 GOALS: Final = {
@@ -24,11 +26,13 @@ GOALS: Final = {
             "best",
             "You want one winner with as few votes as possible, and do not mind bad arms being shown on the way.",
             "BestArmPair",
+            about_these_arms=True,
         ),
         Goal(
             "rank",
             "You want the order of the arms, not only the first of them, with as few votes as possible.",
             "RankingPair",
+            about_these_arms=True,
         ),
         Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "RewardDesign"),
         Goal(

@@ -15,7 +15,7 @@ def told(study, pairs):
 
 def test_features_that_do_not_explain_the_votes_name_nobody_else():
     """The middle arm beats both, always; utilities that rise with the feature would name the last."""
-    study = create_study("middle", "memory", goal="best")
+    study = create_study("middle", "memory", goal="best", own_terms=False)
     study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
     told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 20)
     assert study.recommend().best == "b"
@@ -42,7 +42,7 @@ def test_features_that_do_explain_the_votes_are_believed():
 
 
 def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
-    study = create_study("unseen", "memory", goal="best")
+    study = create_study("unseen", "memory", goal="best", own_terms=False)
     study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
     told(study, [("c", "a")] * 60)
     assert str(study.can_stop()).endswith(
@@ -51,7 +51,7 @@ def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
 
 
 def test_arms_alike_are_named_together():
-    study = create_study("twins", "memory", goal="best")
+    study = create_study("twins", "memory", goal="best", own_terms=False)
     study.add_arms(["a", "b"], np.array([[1.0, 3.0], [1.0, 3.0]]))
     assert "a, b are alike in their features and best" in str(study.can_stop())
 

@@ -206,6 +206,47 @@ def test_own_terms_beside_features():
     assert str(study.why(3))
 
 
+@pytest.mark.parametrize(
+    ("given", "own"),
+    [
+        ({"goal": "best"}, True),
+        ({"goal": "rank"}, True),
+        ({"goal": "learn"}, False),
+        ({"goal": "serve"}, False),
+        ({}, False),
+        ({"goal": "best", "own_terms": False}, False),
+        ({"goal": "learn", "own_terms": True}, True),
+        ({"goal": "best", "policy": "LocalPairUCB"}, True),
+        ({"goal": "best", "policy": "ThompsonPair"}, False),  # which knows arms by their features alone
+        ({"goal": "best", "policy_settings": {"estimator": "exact"}}, False),
+    ],
+)
+def test_goals_about_these_arms_give_them_terms_of_their_own(given, own):
+    assert create_study("s", "memory", **given).settings.own_terms is own
+
+
+def test_a_study_from_before_keeps_what_it_has(sqlite_url):
+    create_study("s", sqlite_url, goal="best", own_terms=False)
+    assert not create_study("s", sqlite_url, goal="best", load_if_exists=True).settings.own_terms
+
+
+def test_the_shell_says_whether_arms_have_terms_of_their_own(tmp_path):
+    arms = tmp_path / "arms.csv"
+    arms.write_text("id,price,stars\na,900,4.5\nb,120,3\nc,450,4\n")
+
+    def own(name: str, *words: str) -> bool:
+        storage = f"sqlite:///{tmp_path / 'studies.db'}"
+        done = CliRunner().invoke(app, ["study", "create", name, *words, "--storage", storage])
+        assert done.exit_code == 0, done.output
+        return load_study(name, storage).settings.own_terms
+
+    assert own("a", "--goal", "best")
+    assert not own("b", "--goal", "best", "--no-own-terms")
+    assert own("c", "--own-terms")
+    assert own("d", str(arms), "--goal", "rank")
+    assert not own("e", str(arms), "--goal", "rank", "--no-own-terms")
+
+
 def test_without_own_terms_nothing_has_changed():
     study = create_study("s", "memory")
     study.add_arms(["a", "b", "c"], np.eye(3))

@@ -65,11 +65,13 @@ def create(
         float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")
     ] = 0.0,
     own_terms: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--own-terms", help="Arms with features have a term of their own, too, for what features do not say."
+            "--own-terms/--no-own-terms",
+            help="Whether arms with features have a term of their own, too, for what features do not say; if neither is given, they "
+            "have for the goals best and rank.",
         ),
-    ] = False,
+    ] = None,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
     features: Annotated[
         str | None, typer.Option("--features", help=f"How features of a file's arms are made: {FEATURES}.")
@@ -92,6 +94,7 @@ def create(
                 "random_share": random_share,
             }
             settings |= {"criteria": criterion} if criterion else {}
+            settings |= {} if own_terms is None else {"own_terms": own_terms}
             plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
             create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
             return
@@ -107,7 +110,7 @@ def create(
             lease_seconds=lease_seconds,
             raters_per_duel=raters_per_duel,
             random_share=random_share,
-            **({"own_terms": True} if own_terms else {}),
+            **({} if own_terms is None else {"own_terms": own_terms}),
         )
         say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
@@ -12,6 +12,7 @@ from duelist.errors import StudyExists, UnknownStudy
 from duelist.goals import find_goal
 from duelist.policies import Policy
 from duelist.study._checks import checked_text
+from duelist.study._fold import new_policy
 from duelist.study._settings import checked_settings, described_policy
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote import connect, is_address
@@ -68,8 +69,8 @@ def create_study(
         raters_per_duel: how many raters each duel is asked of; default 1.
         random_share: the share of duels drawn uniformly at random, for evaluation off-line; default 0.
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
-        own_terms: whether arms with features also have a term of their own, for what features do not explain; default False. Arms
-        without features always have one.
+        own_terms: whether arms with features also have a term of their own, for what features do not explain. Default: True for the
+        goals "best" and "rank", which are about these arms, with a policy that can; else False. Arms without features always have one.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
         question, guidelines: what raters read above a pair, and before they begin (Markdown); for the study server's pages, like
@@ -92,7 +93,7 @@ def create_study(
     """
     checked_text("name", name)
     given = _with_policy(policy, goal, settings)
-    checked = checked_settings(given)
+    checked = _with_own_terms(checked_settings(given), given)
     chosen = [name for name in given if name != "policy" or policy is not None]
     opened = open_storage(storage)
     created = opened.create_study(name, checked, round(time.time() * 1e6)) is not None
@@ -156,6 +157,13 @@ def _summary(row: StudyRow) -> StudySummary:
     return StudySummary(
         row.name, row.settings, created, counters.n_arms, counters.n_duels, counters.n_votes, row.state, row.id
     )
+
+
+def _with_own_terms(settings: StudySettings, given: dict[str, Any]) -> StudySettings:
+    """Where nobody said whether arms have terms of their own, the goal says it."""
+    if "own_terms" in given or settings.goal is None or not find_goal(settings.goal).about_these_arms:
+        return settings
+    return replace(settings, own_terms=new_policy(settings).takes_free_arms)
 
 
 def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> dict[str, Any]:
