@@ -1,4 +1,4 @@
-"""`make cited`: what the policies that people look for by name are good at, and what not. Written to docs/cited.md.
+"""`make cited`: what every policy that takes features is good at, and what not. Written to docs/cited.md and drawn in docs/cited.png.
 
 Each is judged at four jobs on the same worlds and the same luck. For "serve" it plays its published rule, where an arm may meet itself, and
 its regret counts. For the others it asks about two different arms; then one and the same estimator reads all votes, and names the best arm,
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import expit, xlogy
 from scipy.stats import kendalltau
 
@@ -30,8 +32,17 @@ SLOW = {"FGTS": 3}
 POLICIES: dict[str, Callable[..., Any]] = {
     "LocalPairUCB": dl.LocalPairUCB,
     "BestArmPair": dl.BestArmPair,
-    "ThompsonPair": dl.ThompsonPair,
+    "RankingPair": dl.RankingPair,
+    "RewardDesign": dl.RewardDesign,
     "UniformPair": dl.UniformPair,
+    "ThompsonPair": dl.ThompsonPair,
+    "MaxPairUCB": dl.MaxPairUCB,
+    "VACDB": dl.VACDB,
+    "MaxInP": dl.MaxInP,
+    "CoLSTIM": dl.CoLSTIM,
+    "StaD": dl.StaD,
+    "SupCoLSTIM": dl.SupCoLSTIM,
+    "RCDB": dl.RCDB,
     "MaxMinLCB": dl.MaxMinLCB,
     "FGTS": dl.FGTS,
     "DRTS": dl.DRTS,
@@ -43,12 +54,14 @@ POLICIES: dict[str, Callable[..., Any]] = {
 }
 
 
-INTRODUCTION = f"""# Algorithms by name, at four jobs
+INTRODUCTION = f"""# Every policy at four jobs
 
 Made by `make cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
 the same luck (FGTS, which is slow, in every third); mean and 95 % interval over the runs. *serve*: cumulative average regret of the
 published rule, where an arm may meet itself. The other jobs ask about two different arms, and one estimator reads the votes of all
-policies alike. Excess log-loss is over all pairs of arms on the table.
+policies alike. Excess log-loss is over all pairs of arms on the table. The first four are those that `policy_for` recommends.
+
+![what each policy reaches at each job, a mark a problem](cited.png)
 """
 
 
@@ -135,7 +148,12 @@ def share(found: np.ndarray) -> str:
     return f"{p:.2f} ({middle - half:.2f} to {middle + half:.2f})"
 
 
-def table(title: str, runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+Found = dict[str, np.ndarray]
+"""For each policy, a row of numbers of `play` for each run."""
+
+
+def table(title: str, runs: int, pool: ProcessPoolExecutor, found: Found) -> Iterator[str]:
+    """Every policy on a problem; what they did goes into `found`."""
     yield f"## {title}"
     yield ""
     after = "after " + " / ".join(f"{look:,}" for look in LOOKS)
@@ -149,16 +167,48 @@ def table(title: str, runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for name in POLICIES:
         chosen = range(0, runs, SLOW.get(name, 1))
-        rows = np.array(list(pool.map(partial(play, title, name), chosen)))
+        rows = found[name] = np.array(list(pool.map(partial(play, title, name), chosen)))
         right, tau, loss = (rows[:, 1 + k :: 3].T for k in range(3))
         cells = [
             interval(rows[:, 0], 0),
-            " / ".join(share(found) for found in right),
-            " / ".join(interval(found, 2) for found in tau),
-            " / ".join(interval(1000.0 * found, 1) for found in loss),
+            " / ".join(share(each) for each in right),
+            " / ".join(interval(each, 2) for each in tau),
+            " / ".join(interval(1000.0 * each, 1) for each in loss),
         ]
         yield f"| {name} | {len(chosen)} | " + " | ".join(cells) + " |"
     yield ""
+
+
+# Which number of `play` is drawn, under which heading, and whether on a scale of factors.
+PANELS = (
+    (0, f"serve: regret over {VOTES:,} rounds\n(less is better)", True),
+    (4, "best: named right after 300 votes\n(more is better)", False),
+    (5, "rank: Kendall's tau after 300 votes\n(more is better)", False),
+    (6, "learn: excess log-loss after 300 votes\n(less is better)", True),
+)
+
+
+def draw(found: dict[str, Found], path: Path) -> None:
+    """A panel a job, a line a policy, a mark a problem."""
+    names = list(POLICIES)
+    figure = Figure(figsize=(15, 0.32 * len(names) + 2.2), layout="constrained")
+    axes = figure.subplots(1, len(PANELS), sharey=True)
+    for axis, (number, heading, factors) in zip(axes, PANELS, strict=True):
+        for marker, (title, rows) in zip("osD^", found.items(), strict=True):
+            means = [rows[name][:, number].mean() for name in names]
+            axis.plot(means, range(len(names)), marker, alpha=0.75, markersize=6, label=title)
+        axis.axhspan(-0.5, 3.5, color="0.93", zorder=0)
+        axis.set_title(heading, fontsize=10)
+        if factors:
+            axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.grid(axis="x", alpha=0.3)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].invert_yaxis()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(found), frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
@@ -169,11 +219,13 @@ def main() -> None:
     given = parser.parse_args()
     began = time.perf_counter()
     lines = [*INTRODUCTION.splitlines(), ""]
+    found: dict[str, Found] = {title: {} for title in PROBLEMS}
     with ProcessPoolExecutor(given.processes) as pool:
         for title in PROBLEMS:
-            for line in table(title, given.runs, pool):
+            for line in table(title, given.runs, pool, found[title]):
                 print(line, flush=True)
                 lines.append(line)
+    draw(found, given.page.with_suffix(".png"))
     lines.append(f"({time.perf_counter() - began:,.0f} s)")
     given.page.write_text("\n".join(lines) + "\n")
 
