@@ -70,7 +70,7 @@ function raters(data, act) {
       number(
         row.agreement_model === null
           ? "–"
-          : `${percent(row.agreement_model)} (${percent(row.expected_model)} expected)`,
+          : [percent(row.agreement_model), el("br"), el("small", null, `${percent(row.expected_model)} expected`)],
       ),
       remarks(row),
       act && actions(row, act),
@@ -107,7 +107,7 @@ function sideMark(row) {
   const x = scale([0, 1], [4, 68]);
   return el(
     "div",
-    { class: "row" },
+    { class: "side" },
     picture(
       72,
       18,

@@ -53,7 +53,7 @@ export function resultsPart(here) {
     path: () => `${here.base}/leaderboard${here.query()}`,
     draw: board,
     about:
-      "Arms from best to worst by the votes that count. Utility is relative to the mean arm: a lead of 1 means winning 73 of 100 votes that are no ties. " +
+      "Arms from best to worst by the votes that count: not by those on gold and repeated pairs, nor by those that were skipped, taken back, or given by raters who were dropped. Utility is relative to the mean arm: a lead of 1 means winning 73 of 100 votes that are no ties. " +
       "Each interval holds with 95 % probability; ranks are those that the votes leave open.",
   });
   return part([
@@ -92,7 +92,7 @@ function verdict(data, here) {
     el(
       "dl",
       { class: "facts" },
-      fact("votes", here.study.votes.toLocaleString("en")),
+      fact("rows in the log", here.study.votes.toLocaleString("en")),
       fact("arms", here.study.arms.toLocaleString("en")),
       fact("pairs out", here.study.out ?? "–"),
       fact("goal", data.goal),
@@ -122,7 +122,7 @@ function standingsTable(shown, data, domain) {
     bad && "both bad",
     groups && "group",
   ];
-  const caption = `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} arms. Skipped, gold and repeated pairs do not count here, nor do raters who were dropped.`;
+  const caption = `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} arms`;
   return el(
     "div",
     { class: "scroll", tabindex: 0, role: "group", "aria-label": "Leaderboard" },
