@@ -124,7 +124,7 @@ def test_all_tabs_are_in_sight_on_a_phone(opened: Opened, shown: int) -> None:
     for tab in tabs.all():
         box = tab.bounding_box()
         assert box is not None
-        assert 0 <= box["x"]
+        assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE["width"]
 
 

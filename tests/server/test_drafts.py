@@ -124,7 +124,7 @@ def test_dates_name_no_arms(tmp_path: Path) -> None:
     draft = read_draft([path])
     assert [arm.id for arm in draft.arms] == ["1", "2", "3", "4", "5"]
     assert {column.name: column.role for column in draft.columns} == {"launched": "other", "text": "payload"}
-    assert [arm.id for arm in read_draft([path], {"columns": {"id": "launched"}}).arms][0] == "1.03.2026"
+    assert next(arm.id for arm in read_draft([path], {"columns": {"id": "launched"}}).arms) == "1.03.2026"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,10 @@ def test_what_a_system_leaves_in_folders_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "arms.csv").write_text("id,image\nfirst,a.png\nsecond,b.png\n")
     draft = read_draft(sorted(path for path in tmp_path.iterdir()))
-    assert [(arm.id, arm.payload) for arm in draft.arms] == [("first", {"image": "a.png"}), ("second", {"image": "b.png"})]
+    assert [(arm.id, arm.payload) for arm in draft.arms] == [
+        ("first", {"image": "a.png"}),
+        ("second", {"image": "b.png"}),
+    ]
     assert draft.notes == ["Left out, since neither media nor a table of them: notes.md."]
 
 

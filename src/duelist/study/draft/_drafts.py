@@ -35,7 +35,9 @@ MEDIA_TYPES: Final = {
 _TABLES: Final = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".gz")
 """Kinds of files that may say what the images, sounds or films beside them are."""
 _OF_THE_SYSTEM: Final = ("thumbs.db", "desktop.ini", "ds_store", "icon\r")
-_MARKDOWN: Final = re.compile(r"^(```|~~~|#{1,6} \S|\|?\s*:?-{3,}:?\s*\|)|\*\*\S[^*\n]*\*\*|^\s*[-*] \S.*\n\s*[-*] \S", re.MULTILINE)
+_MARKDOWN: Final = re.compile(
+    r"^(```|~~~|#{1,6} \S|\|?\s*:?-{3,}:?\s*\|)|\*\*\S[^*\n]*\*\*|^\s*[-*] \S.*\n\s*[-*] \S", re.MULTILINE
+)
 """Fences, headings, tables, bold words, lists: what people write in Markdown, and hardly otherwise."""
 _PLAN: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
 

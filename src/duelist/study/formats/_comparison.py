@@ -109,7 +109,9 @@ def context_id(prompt: Any) -> str:
         return f"prompt-{digest}"
     if words == text and len(words) <= _LONGEST_NAME:
         return words
-    begun = words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS + 1].rpartition(" ")[0] or words[:_FIRST_WORDS]
+    begun = (
+        words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS + 1].rpartition(" ")[0] or words[:_FIRST_WORDS]
+    )
     return f"{begun}… {digest[:12]}"
 
 
