@@ -70,3 +70,10 @@ def test_too_few_votes_say_so():
 def test_an_option_that_there_is_not_is_named():
     with pytest.raises(InvalidInput, match="can_stop has no option 'dleta'; it has criterion, everyone"):
         filled().can_stop(dleta=0.2)
+
+
+@pytest.mark.parametrize("goal", ["best", "rank"])
+def test_before_the_first_vote_nobody_leads(goal):
+    study = create_study(f"new {goal}", "memory", goal=goal)
+    study.add_arms(["a", "b", "c"])
+    assert str(study.can_stop()) == "go on: there are no votes yet"
