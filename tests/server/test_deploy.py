@@ -44,7 +44,7 @@ def test_the_image_runs_a_command_that_there_is() -> None:
     words = json.loads(instruction("CMD"))
     assert words[0] == "duelist"
     options = parsed(words[1:])
-    assert options["host"] == "0.0.0.0"  # noqa: S104
+    assert options["host"] == "0.0.0.0"
     assert str(options["port"]) == instruction("EXPOSE")
     assert f":{options['port']}/" in instruction("HEALTHCHECK")
 
