@@ -4,13 +4,14 @@ import os
 import random
 import resource
 import shutil
+import signal
 import sqlite3
 import tempfile
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ from duelist.errors import (
     UnknownStudy,
 )
 from duelist.study import Study, Vote, create_study, list_studies, load_study, upgrade_storage
-from duelist.study.storage import _explain, _sqlite
+from duelist.study.storage import VoteRow, _explain, _sqlite
+from duelist.study.storage._sql import SqlTransaction
 from duelist.study.storage.tables import HEAD
 from tests.study.busy import rebuilt
 from tests.study.conftest import filled, path_of
@@ -277,25 +279,53 @@ def test_a_connection_cut_in_the_middle_of_a_tell(postgres_url: str) -> None:
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
-def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(postgres_url: str) -> None:
+def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the vote is written and not yet committed: it is gone, and told again it is there, once."""
     study = filled(storage=postgres_url)
     duel = study.ask("ana")
     admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    write = SqlTransaction.add_votes
 
-    def end_it(connection: sa.Connection, _cursor: object, statement: str, *_rest: object) -> None:
-        if statement.startswith("INSERT INTO duelist_votes"):
-            with admin.connect() as other:
-                pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
-                assert other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
+    def write_and_end(tx: SqlTransaction, rows: Sequence[VoteRow]) -> None:
+        write(tx, rows)
+        with admin.connect() as other:
+            pid = tx._line.connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+            assert other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
 
-    engine = study._storage._engine  # type: ignore[attr-defined]
-    sa.event.listen(engine, "after_cursor_execute", end_it)
-    with pytest.raises(ConnectionLost, match="repeat the call"):
-        study.tell(duel.id, "first", "ana")
-    sa.event.remove(engine, "after_cursor_execute", end_it)
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlTransaction, "add_votes", write_and_end)
+        with pytest.raises(ConnectionLost, match="repeat the call"):
+            study.tell(duel.id, "first", "ana")
     assert study.votes() == []
     assert study.pending() == [duel]
+    assert study.tell(duel.id, "first", "ana").sequence == len(study) == 1
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+
+
+def test_interrupted_while_waiting_for_the_server(postgres_url: str) -> None:
+    """Ctrl-C while another process writes: the connection that was left in the middle of a statement is not used again."""
+    study, holder = filled(storage=postgres_url), load_study("study", postgres_url)
+    duel = study.ask("ana")
+    admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    waiting = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+    def interrupt() -> None:
+        with admin.connect() as connection:
+            while not connection.execute(waiting).scalar():
+                time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with holder._storage.writing(holder._id):
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            study.tell(duel.id, "first", "ana")
+        thread.join()
+    assert study.votes() == []
     assert study.tell(duel.id, "first", "ana").sequence == len(study) == 1
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 

@@ -335,13 +335,16 @@ class NativePolicy(Knowledge):
 
     def _checked_pending(self, pending: Sequence[tuple[ArrayLike, int, float]]) -> tuple[Floats, Ints, Floats]:
         dim = self._fitted().dim
-        differences = [check_difference(z, dim) for z, _, _ in pending]
-        places = [self._checked_place(layer, share) for _, layer, share in pending]
-        return (
-            np.array(differences).reshape(len(places), dim),
-            np.array([layer for layer, _ in places], np.int64),
-            np.array([share for _, share in places], np.float64),
-        )
+        if not pending:
+            return np.empty((0, dim)), np.empty(0, np.int64), np.empty(0)
+        differences, layers, shares = zip(*pending, strict=True)
+        rows = _rows_at_once(differences, dim)
+        if rows is None:  # which one is wrong, if any?
+            rows = np.array([check_difference(z, dim) for z in differences])
+        for layer, share in zip(layers, shares, strict=True):
+            if type(layer) is not int or type(share) is not float or layer != 0 or not 0.0 <= share < np.inf:
+                self._checked_place(layer, share)
+        return rows, np.array(layers, np.int64), np.array(shares, np.float64)
 
     # -- what is out, and who arms are ---------------------------------------------------
 
@@ -389,6 +392,15 @@ class NativePolicy(Knowledge):
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         return type(self).restore(self.snapshot())
+
+
+def _rows_at_once(differences: Sequence[ArrayLike], dim: int) -> Floats | None:
+    """Differences as rows of an array; None if there is fault to find with one of them."""
+    try:
+        rows = np.array(differences, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return rows if rows.shape == (len(differences), dim) and np.isfinite(rows).all() else None
 
 
 class LocalCurvature(NativePolicy):

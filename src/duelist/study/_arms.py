@@ -196,7 +196,7 @@ class KnownArms:
 
     def owners(self, rows: Ints) -> Ints:
         """The numbers of the arms that rows belong to."""
-        if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.n_rows:
             self.owner(int(rows.max() if rows.min() >= 0 else rows.min()))
         return self._owner[rows]
 
@@ -282,8 +282,15 @@ class KnownArms:
 
     def compared(self, first_row: int, second_row: int) -> Floats | FreeArms:
         """Features of the first minus features of the second, in double precision; or who the two are."""
-        pair = self.seen(first_row, second_row)
-        return pair if isinstance(pair, FreeArms) else pair[0] - pair[1]
+        return self.all_compared(np.array([[first_row, second_row]]))[0]
+
+    def all_compared(self, shown: Ints) -> list[Floats | FreeArms]:
+        """The same of many duels, by the rows that they show (duels, 2)."""
+        if self.by_who_they_are:
+            return [self.seen(first, second) for first, second in shown.tolist()]
+        self.owners(shown)  # are they there?
+        one, other = (self._features[rows].astype(np.float64) for rows in shown.T)
+        return list(one - other)
 
 
 def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:

@@ -20,10 +20,10 @@ from duelist.arrays import Ints
 from duelist.errors import NothingLeft, NothingToAsk
 from duelist.policies import Policy
 from duelist.study._arms import KnownArms, Shown
-from duelist.study._choosing import Chooser, Chosen, most_considered, placed
+from duelist.study._choosing import Chooser, Chosen, Pending, most_considered, placed
 from duelist.study._fold import Fold, counts_wins
 from duelist.study._histories import Histories, History, Sides
-from duelist.study._pairs import Pair, among, code, codes, count_free, joined, split
+from duelist.study._pairs import Pair, among, code, codes, codes_between, count_free, joined, split
 from duelist.study.records import ChosenBy, DuelKind, StudySettings
 from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction
 
@@ -79,7 +79,7 @@ class _Asking(NamedTuple):
 
     def pairs_out(self) -> Ints:
         """Pairs of arms that are in somebody's hands, or closed."""
-        return joined(codes(pair_of(duel, self.arms) for _, duel in self.out), codes(self.wanted.closed))
+        return joined(codes_between(*self.arms.owners(_rows_of(self.out)).T), codes(self.wanted.closed))
 
     def not_again(self) -> Ints:
         """Pairs of arms that this rater has answered and is not asked again now."""
@@ -128,9 +128,10 @@ def take_back(tx: Transaction, now: int) -> list[Leased]:
     """End the leases whose time has run out; those that are still out."""
     out: list[Leased] = []
     free: dict[int, int] = {}
-    for lease, duel in tx.open_leases():
+    for leased in tx.open_leases():
+        lease, duel = leased
         if holds(lease, now):
-            out.append((lease, duel))
+            out.append(leased)
             continue
         free[duel.number] = free.get(duel.number, duel.free) + 1
         tx.put_lease(lease._replace(state=LeaseState.RETURNED))
@@ -211,13 +212,20 @@ def _chosen(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[
     taken = among(joined(out, answered), numbers, len(arms))
     if not count_free(len(numbers), taken):
         raise _nothing_left(asking, len(numbers), len(taken), len(among(answered, numbers, len(arms))))
-    pending = [
-        (arms.compared(duel.first_row, duel.second_row), duel.layer, duel.share)
-        for _, duel in asking.out
-        if duel.share > 0.0 and duel.kind is DuelKind.NORMAL
-    ]
-    chooser = Chooser(policy, matrix, taken, pending, asking.tx.counters.n_duels, rng, groups)
+    chooser = Chooser(policy, matrix, taken, _pending(asking), asking.tx.counters.n_duels, rng, groups)
     return context, numbers, chooser.choose(asking.known.settings.random_share)
+
+
+def _pending(asking: _Asking) -> Pending:
+    """What a policy is told of the duels that it will learn from."""
+    learned = [leased for leased in asking.out if leased[1].share > 0.0 and leased[1].kind is DuelKind.NORMAL]
+    compared = asking.arms.all_compared(_rows_of(learned))
+    return [(seen, duel.layer, duel.share) for seen, (_, duel) in zip(compared, learned, strict=True)]
+
+
+def _rows_of(leased: list[Leased]) -> Ints:
+    """The rows of features that duels show, left and right (duels, 2)."""
+    return np.array([(duel.first_row, duel.second_row) for _, duel in leased], np.int64).reshape(-1, 2)
 
 
 def _repeated(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[Ints, Chosen] | None:

@@ -31,6 +31,15 @@ def codes(pairs: Iterable[Pair]) -> Ints:
     return np.array(sorted({code(*pair) for pair in pairs}), np.int64)
 
 
+def codes_between(ones: Ints, others: Ints) -> Ints:
+    """The numbers of the pairs of each of the ones with its other, whichever of the two is the smaller.
+
+    >>> codes_between(np.array([7, 2]), np.array([2, 7])) == code(2, 7)
+    array([ True,  True])
+    """
+    return np.minimum(ones, others) << _HALF | np.maximum(ones, others)
+
+
 def split(numbers: Ints) -> tuple[Ints, Ints]:
     """The smaller and the larger of each pair."""
     return numbers >> _HALF, numbers & _LOW
@@ -51,7 +60,7 @@ def among(numbers: Ints, arms: Ints, n_arms: int) -> Ints:
     one, other = (place[half] for half in split(numbers))
     both = (one >= 0) & (other >= 0)
     one, other = one[both], other[both]
-    return np.sort(np.minimum(one, other) << _HALF | np.maximum(one, other))
+    return np.sort(codes_between(one, other))
 
 
 def count_free(n: int, taken: Ints) -> int:

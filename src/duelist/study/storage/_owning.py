@@ -29,6 +29,7 @@ from duelist.study.storage._base import (
     VoteRow,
 )
 from duelist.study.storage._keeping import ADD_MEDIA, DROP_TOKENS_OF, MEDIA, MEDIA_KEYS, MediaRow
+from duelist.study.storage._line import Line
 from duelist.study.storage._rows import (
     context_from,
     detail_from,
@@ -128,13 +129,13 @@ class OwningTransaction(Transaction):
 
     def __init__(
         self,
-        connection: sa.Connection,
+        line: Line,
         study_id: int,
         counters: Counters,
         now: int | None = None,
         waiting: Staged | None = None,
     ) -> None:
-        self._connection = connection
+        self._line = line
         self._study_id = study_id
         self._until = _NO_END
         self.counters = counters
@@ -152,17 +153,19 @@ class OwningTransaction(Transaction):
         self.counters.n_votes = self._until
 
     def _rows(self, statement: sa.Executable, **values: Any) -> Sequence[Any]:
-        return self._connection.execute(statement, {"study": self._study_id, **values}).all()
+        return self._line.all(statement, {"study": self._study_id, **values})
 
     def _one(self, statement: sa.Executable, **values: Any) -> Any:
-        return self._connection.execute(statement, {"study": self._study_id, **values}).first()
+        return self._line.first(statement, {"study": self._study_id, **values})
 
     def _do(self, statement: sa.Executable, **values: Any) -> None:
-        self._connection.execute(statement, {"study": self._study_id, **values})
+        self._line.do(statement, {"study": self._study_id, **values})
 
     def _do_many(self, statement: sa.Executable, values: list[dict[str, Any]]) -> None:
-        if values:
-            self._connection.execute(statement, values)
+        if len(values) == 1:
+            self._line.do(statement, values[0])
+        elif values:
+            self._line.connection.execute(statement, values)
 
     def save_counters(self) -> None:
         """Write how far the study has come."""
@@ -176,7 +179,7 @@ class OwningTransaction(Transaction):
 
     def put_study(self, name: str, settings: StudySettings, state: StudyState) -> None:
         """Another name, other settings, another state; StudyExists if another study has that name."""
-        other = self._connection.execute(say.STUDY_BY_NAME, {"name": name}).first()
+        other = self._line.first(say.STUDY_BY_NAME, {"name": name})
         if other is not None and other[0] != self._study_id:
             raise StudyExists(f"there is a study {name!r} already; give another name")
         self._do(PUT_STUDY, new_name=name, new_settings=settings_text(settings), new_state=state.value)
@@ -229,7 +232,8 @@ class OwningTransaction(Transaction):
         """The payloads of those contexts that have one."""
         found: dict[str, Any] = {}
         for start in range(0, len(names), _NAMES):
-            part = self._rows(CONTEXTS_NAMED, names=list(names[start : start + _NAMES]))
+            some = {"study": self._study_id, "names": list(names[start : start + _NAMES])}
+            part = self._line.connection.execute(CONTEXTS_NAMED, some).all()  # as many places as there are names
             found.update((row.name, row.payload) for row in map(context_from, part))
         return found
 

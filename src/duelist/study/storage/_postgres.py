@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from duelist.errors import MissingExtra
 from duelist.study.storage import _statements as say
+from duelist.study.storage._line import Line
 from duelist.study.storage._sql import SqlStorage
 
 _WAIT_MILLISECONDS: Final = 60_000
@@ -48,9 +49,9 @@ class PostgresStorage(SqlStorage):
     def _reader_options(self) -> dict[str, Any]:
         return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
-    def _queue(self, connection: sa.Connection, study_id: int) -> None:
+    def _queue(self, line: Line, study_id: int) -> None:
         # Rows are unfair: who has just committed has the row again before those who wait for it have woken up. These locks queue.
-        connection.execute(_QUEUE, {"space": _SCHEMA_LOCK, "study": study_id})
+        line.do(_QUEUE, {"space": _SCHEMA_LOCK, "study": study_id})
 
     def _lock_schema(self, connection: sa.Connection) -> None:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SCHEMA_LOCK})

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
-from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +35,7 @@ from duelist.study.storage._base import (
 from duelist.study.storage._columns import ColumnsTransaction
 from duelist.study.storage._explain import explaining
 from duelist.study.storage._keeping import SqlTokens
+from duelist.study.storage._line import Line, Wordings
 from duelist.study.storage._migrate import migrate
 from duelist.study.storage._owning import settings_text
 from duelist.study.storage._rows import (
@@ -61,20 +61,34 @@ _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 _REMEMBERED = 4096
 
 
+class Remembered:
+    """Duels that were read lately, and leases with their duels as they were read. But for the room they have, duels never change."""
+
+    def __init__(self) -> None:
+        self.duels: dict[int, DuelRow] = {}
+        self.leased: dict[tuple[Any, ...], tuple[LeaseRow, DuelRow]] = {}
+
+    def make_room(self) -> None:
+        """Forget them, if they are many."""
+        for known in (self.duels, self.leased):
+            if len(known) > _REMEMBERED:
+                known.clear()
+
+
 class SqlTransaction(ColumnsTransaction):
     """A transaction of one study on one connection."""
 
     def __init__(
         self,
-        connection: sa.Connection,
+        line: Line,
         study_id: int,
         counters: Counters,
         now: int | None = None,
         waiting: Staged | None = None,
-        remembered: dict[int, DuelRow] | None = None,
+        remembered: Remembered | None = None,
     ) -> None:
-        super().__init__(connection, study_id, counters, now, waiting)
-        self._remembered = {} if remembered is None else remembered
+        super().__init__(line, study_id, counters, now, waiting)
+        self._remembered = remembered or Remembered()
         self.n_added = 0
         self.last_added: DuelRow | None = None
 
@@ -104,7 +118,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def add_features(self, chunk: FeatureChunk) -> None:
         """More rows of features."""
-        self._connection.execute(
+        self._line.do(
             say.ADD_FEATURES,
             {
                 "study_id": self._study_id,
@@ -116,7 +130,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def features_since(self, row: int) -> Iterator[FeatureChunk]:
         """Chunks that start at that row or later, in order."""
-        found = self._connection.execute(say.FEATURES_SINCE, {"study": self._study_id, "since": row})
+        found = self._line.connection.execute(say.FEATURES_SINCE, {"study": self._study_id, "since": row})
         return map(chunk_from, found)
 
     # -- duels and leases ----------------------------------------------------------------
@@ -159,11 +173,17 @@ class SqlTransaction(ColumnsTransaction):
 
     def open_leases(self) -> list[tuple[LeaseRow, DuelRow]]:
         """Every open lease with its duel, oldest duel first."""
-        found = []
-        for number, rater, _, asked_at, deadline, free in sorted(self._rows(say.OPEN_LEASES), key=itemgetter(0, 1)):
-            duel = self._remembered.get(number) or self._read_duel(number)
-            lease = LeaseRow(number, rater, LeaseState.OPEN, asked_at, deadline)
-            found.append((lease, duel if duel.free == free else duel._replace(free=free)))
+        known = self._remembered.leased
+        return [known.get(row) or self._leased_from(row) for row in sorted(map(tuple, self._rows(say.OPEN_LEASES)))]
+
+    def _leased_from(self, row: tuple[Any, ...]) -> tuple[LeaseRow, DuelRow]:
+        """A lease with its duel, remembered: most leases are looked at by everybody who asks until they are told."""
+        number, rater, asked_at, deadline, free = row
+        duel = self._remembered.duels.get(number) or self._read_duel(number)
+        lease = LeaseRow(number, rater, LeaseState.OPEN, asked_at, deadline)
+        found = lease, duel if duel.free == free else duel._replace(free=free)
+        if not self.n_added:
+            self._remembered.leased[row] = found
         return found
 
     def _read_duel(self, number: int) -> DuelRow:
@@ -174,7 +194,7 @@ class SqlTransaction(ColumnsTransaction):
                 f"the storage is damaged: a lease is of duel {number}, which is gone; go on with a backup"
             )
         if not self.n_added:  # else it may be one that is taken back
-            self._remembered[number] = duel
+            self._remembered.duels[number] = duel
         return duel
 
     def put_lease(self, row: LeaseRow) -> None:
@@ -203,7 +223,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def lessons_since(self, sequence: int, everyone: bool = False) -> list[Lesson]:
         """What the log after that row teaches, in order: votes on normal duels, of raters who are not left out, or of everyone."""
-        statement = say.LESSONS_SINCE[self._connection.dialect.name, everyone]
+        statement = say.LESSONS_SINCE[self._line.connection.dialect.name, everyone]
         found = self._rows(statement, since=sequence, until=self._until)
         return [lesson_from(row) for row in found]
 
@@ -211,7 +231,7 @@ class SqlTransaction(ColumnsTransaction):
 
     def put_snapshot(self, sequence: int, body: bytes) -> None:
         """Keep the state of the policy after that row of the log."""
-        self._connection.execute(say.PUT_SNAPSHOT, {"study_id": self._study_id, "sequence": sequence, "body": body})
+        self._line.do(say.PUT_SNAPSHOT, {"study_id": self._study_id, "sequence": sequence, "body": body})
 
     def snapshot_before(self, sequence: int) -> tuple[int, bytes] | None:
         """The newest snapshot from before that row, if there is one."""
@@ -236,7 +256,8 @@ class SqlStorage(SqlTokens, Storage):
             self._engine = self._make_engine(url)
         self._writer = self._engine.execution_options(**self._writer_options())
         self._reader = self._engine.execution_options(**self._reader_options())
-        self._duels: dict[int, dict[int, DuelRow]] = {}
+        self._wordings = Wordings(self._engine.dialect)
+        self._remembered: dict[int, Remembered] = {}
         _OPEN.add(self)
         weakref.finalize(self, self._engine.dispose)
 
@@ -264,7 +285,7 @@ class SqlStorage(SqlTokens, Storage):
         """What readers wait for before they begin: nothing, where they have a view of their own."""
         return nullcontext()
 
-    def _queue(self, connection: sa.Connection, study_id: int) -> None:
+    def _queue(self, line: Line, study_id: int) -> None:
         """Wait for those who came before to write to this study, where the transaction has to have begun for that."""
 
     def _lock_schema(self, connection: sa.Connection) -> None:
@@ -291,7 +312,7 @@ class SqlStorage(SqlTokens, Storage):
             study_id = self._new_study(connection, name, settings, created_at)
             if study_id is None:
                 raise StudyExists(f"there is a study {name!r} already in {self.url}; give another name")
-            transaction = SqlTransaction(connection, study_id, Counters())
+            transaction = SqlTransaction(Line(connection, self._wordings), study_id, Counters())
             yield transaction
             transaction.save_counters()
 
@@ -309,7 +330,7 @@ class SqlStorage(SqlTokens, Storage):
     def delete_study(self, study_id: int) -> None:
         """Delete a study and everything in it."""
         with self._begun(self._writer) as connection:
-            self._begin(connection, study_id, self._count_and_lock)
+            self._begin(Line(connection, self._wordings), study_id, self._count_and_lock)
             for table in CHILDREN:
                 connection.execute(sa.delete(table).where(table.c.study_id == study_id))
             connection.execute(sa.delete(studies).where(studies.c.id == study_id))
@@ -318,8 +339,9 @@ class SqlStorage(SqlTokens, Storage):
     def writing(self, study_id: int) -> Iterator[SqlTransaction]:
         """One writer at a time: durable when it ends, undone when it raises; UnknownStudy if it was deleted."""
         with self._begun(self._writer) as connection:
-            self._queue(connection, study_id)
-            transaction = self._begin(connection, study_id, self._count_and_lock)
+            line = Line(connection, self._wordings)
+            self._queue(line, study_id)
+            transaction = self._begin(line, study_id, self._count_and_lock)
             before = replace(transaction.counters)
             yield transaction
             if transaction.counters != before:
@@ -327,13 +349,13 @@ class SqlStorage(SqlTokens, Storage):
         if (
             transaction.n_added == 1 and transaction.last_added is not None
         ):  # asked: it will be looked at until it is told
-            self._duels_of(study_id)[transaction.last_added.number] = transaction.last_added
+            self._remembered_of(study_id).duels[transaction.last_added.number] = transaction.last_added
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:
         """A consistent view of what is committed; what is written in it is refused or undone."""
         with self._begun(self._reader) as connection:
-            transaction = self._begin(connection, study_id, self._count)
+            transaction = self._begin(Line(connection, self._wordings), study_id, self._count)
             before = replace(transaction.counters)
             yield transaction
             if transaction.counters != replace(before, n_votes=min(before.n_votes, transaction.shown_until)):
@@ -352,19 +374,17 @@ class SqlStorage(SqlTokens, Storage):
         with explaining(self.url), turn, engine.begin() as connection:
             yield connection
 
-    def _begin(self, connection: sa.Connection, study_id: int, statement: sa.Executable) -> SqlTransaction:
-        found = connection.execute(statement, {"study": study_id}).first()
+    def _begin(self, line: Line, study_id: int, statement: sa.Executable) -> SqlTransaction:
+        found = line.first(statement, {"study": study_id})
         if found is None:
             raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
         *counters, part, since, now = found
         waiting = None if part is None else Staged(part, since)
-        return SqlTransaction(connection, study_id, Counters(*counters), now, waiting, self._duels_of(study_id))
+        return SqlTransaction(line, study_id, Counters(*counters), now, waiting, self._remembered_of(study_id))
 
-    def _duels_of(self, study_id: int) -> dict[int, DuelRow]:
-        """Duels that were read lately. But for the room they have, they never change."""
-        known = self._duels.setdefault(study_id, {})
-        if len(known) > _REMEMBERED:
-            known.clear()
+    def _remembered_of(self, study_id: int) -> Remembered:
+        known = self._remembered.setdefault(study_id, Remembered())
+        known.make_room()
         return known
 
     def check(self, create: bool) -> None:

@@ -115,7 +115,10 @@ LEASE: Final = sa.select(*_columns(leases)).where(
 )
 # Of a duel only what may have changed: the rest is remembered by whoever has read it once. Looked up, as in `_lessons`.
 OPEN_LEASES: Final = sa.select(
-    *_columns(leases),
+    leases.c.duel,
+    leases.c.rater,
+    leases.c.asked_at,
+    leases.c.deadline,
     sa.select(duels.c.free)
     .where(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel)
     .scalar_subquery(),
