@@ -1,7 +1,7 @@
 """Busy studies: processes that ask and tell, are killed or crowd each other, and what must hold afterwards.
 
-python -m tests.study.busy kill URL ROUNDS SEED        kill -9 a busy process, again and again
-python -m tests.study.busy import URL ROUNDS SEED      the same, with imports of several parts in between
+python -m tests.study.busy kill URL KILLS SEED         kill -9 busy processes, again and again
+python -m tests.study.busy import URL KILLS SEED       the same, with imports of several parts in between
 python -m tests.study.busy crowd URL PROCESSES SECONDS many processes on one study
 """
 
@@ -17,17 +17,24 @@ import tempfile
 import time
 import traceback
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from duelist.policies import Policy, restore_policy
-from duelist.study import Outcome, Source, Study, Vote, create_study, load_study, standing
+from duelist.study import Outcome, Source, Study, Vote, create_study, delete_study, load_study, standing
 from duelist.study.records import WINS
 
 N_ARMS, DIM, POLICY = 120, 4, "VACDB"
 IMPORTED = 300  # more than one part
+AT_ONCE = 5
+"""Processes that play together, each of which is killed at a moment of its own."""
+GOAL = 6
+"""Things that each of them does before it is killed: some fewer than so many on average."""
+LONG = 3000
+"""Rows of a log after which a new study is begun: whoever looks at it after every few kills reads all of it."""
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
 
@@ -142,36 +149,57 @@ def start(*arguments: object) -> int:
     return child
 
 
-def pace(url: str, file: Path) -> float:
-    """How long a new process takes to its first vote here and now: what is killed before it has begun tests nothing."""
-    begun = time.monotonic()
-    child = start(url, "pacemaker", file, time.time() + 60)
-    while not (file.exists() and file.stat().st_size):
-        assert time.monotonic() - begun < 60, "no vote in a minute"
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return time.monotonic() - begun
+def kill_one_by_one(children: list[int], done: Callable[[], int], luck: random.Random) -> None:
+    """Kill each child at a random moment: a moment after they have done so much together, some before they have done anything.
+
+    What is done sets the pace, and not the clock: on a busy machine as on an idle one, what is killed has begun.
+    """
+    before = done()
+    goals = sorted((luck.randrange(GOAL * len(children)), child) for child in children)
+    for goal, child in goals:
+        give_up = time.monotonic() + 120
+        while done() - before < goal:
+            assert time.monotonic() < give_up, f"they did {done() - before} of {goal} in two minutes"
+            time.sleep(0.001)
+        time.sleep(luck.uniform(0.0, 0.03))
+        os.kill(child, signal.SIGKILL)
+    for child in children:
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"a process ended by itself: {status}"
 
 
-def kill(url: str, rounds: int, seed: int, importing: bool = False) -> None:
-    """Kill a busy process at a random moment, look at what is left, go on."""
+def kill(url: str, kills: int, seed: int, importing: bool = False) -> None:
+    """Kill busy processes at random moments, a few at a time; look at what is left, go on."""
     luck = random.Random(seed)
-    make(url, policy=POLICY, lease_seconds=0.05).close()
-    total = 0
+    total = acknowledged = studies = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "acknowledged"
-        first_vote = pace(url, file)
-        for number in range(rounds):
-            child = start(url, f"rater{number}", file, time.time() + 60, True, importing)
-            time.sleep(luck.uniform(0.2, 4.0 if importing else 3.0) * first_vote)
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            assert os.WIFSIGNALED(status), f"the process ended by itself: {status}"
-            total = len(check(url, [file]))
-        acknowledged = len(file.read_text().splitlines())
-    assert acknowledged > rounds, f"only {acknowledged} votes in {rounds} rounds: nothing was tested"
-    print(f"{rounds} kills, {acknowledged} votes acknowledged, {total} in the log: none lost, none twice")  # noqa: T201
+        votes = LONG
+        for number in range(0, kills, AT_ONCE):
+            if votes >= LONG:
+                acknowledged, total, studies = acknowledged + lines(file), total + votes * (studies > 0), studies + 1
+                begin_anew(url, file)
+            names = [f"rater{k}" for k in range(number, min(number + AT_ONCE, kills))]
+            children = [start(url, name, file, time.time() + 600, True, importing) for name in names]
+            kill_one_by_one(children, lambda: lines(file), luck)
+            votes = len(check(url, [file]))
+        acknowledged, total = acknowledged + lines(file), total + votes
+    assert acknowledged > kills, f"only {acknowledged} votes and {kills} kills: nothing was tested"
+    print(  # noqa: T201
+        f"{kills} kills in {studies} studies, {acknowledged} votes acknowledged, {total} in the logs: none lost, none twice"
+    )
+
+
+def begin_anew(url: str, file: Path) -> None:
+    """A new study in the place of the old one."""
+    if file.exists():
+        delete_study("busy", url)
+        file.unlink()
+    make(url, policy=POLICY, lease_seconds=0.05).close()
+
+
+def lines(*files: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in files if file.exists())
 
 
 def crowd(url: str, processes: int, seconds: float) -> None:

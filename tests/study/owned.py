@@ -1,6 +1,6 @@
 """Studies whose owner is killed in the middle of things: archives, copies, blocks, erasures, renames, with raters at work.
 
-python -m tests.study.owned URL ROUNDS SEED        kill -9 a busy owner, again and again, and look at what is left
+python -m tests.study.owned URL KILLS SEED        kill -9 busy owners, a few at a time, and look at what is left
 """
 
 from __future__ import annotations
@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -104,22 +102,23 @@ def check_study(study: Study) -> int:
     return len(votes)
 
 
-def check(url: str, folder: Path, acknowledged: Path) -> None:
-    """What must hold after a kill."""
+def check(url: str, folder: Path, acknowledged: Path, looked_at: dict[Path, int]) -> None:
+    """What must hold after kills; an archive that was looked at before, by the time of its last change, is as it was."""
     study = load_study("owned", url)
     check_study(study)
     there = {(vote.sequence, vote.duel_id, str(vote.outcome)) for vote in study.votes()}
     for line in acknowledged.read_text().splitlines() if acknowledged.exists() else []:
         sequence, duel, outcome = line.split()
         assert (int(sequence), int(duel), outcome) in there, f"an acknowledged vote is lost: {line}"
-    archive = folder / "archive.duelist"
-    if archive.exists():
-        check_study(restore_study(archive, "memory"))
+    for archive in folder.glob("*/archive.duelist"):
+        if looked_at.get(archive) != archive.stat().st_mtime_ns:
+            check_study(restore_study(archive, "memory"))
+            looked_at[archive] = archive.stat().st_mtime_ns
     now = study.archive(folder / "now")  # the archive of what is left is what is left
     assert whole(restore_study(now, "memory")) == whole(study)
-    for backup in folder.glob("backup*.db"):
+    for backup in folder.glob("*/backup*.db"):
         check_study(load_study("owned", f"sqlite:///{backup}"))
-        for file in folder.glob(f"{backup.name}*"):
+        for file in backup.parent.glob(f"{backup.name}*"):
             file.unlink()
     for summary in list_studies(url):
         if summary.name != "owned":  # a copy is there whole, or it is not there
@@ -143,28 +142,32 @@ def start(*arguments: object) -> int:
     return child
 
 
-def kill(url: str, rounds: int, seed: int, slowness: float = 1.0) -> None:
-    """Kill an owner at a random moment, look at what is left, go on."""
+def kill(url: str, kills: int, seed: int) -> None:
+    """Kill owners at random moments, a few at a time; look at what is left, go on."""
     luck = random.Random(seed)
     make(url)
+    looked_at: dict[Path, int] = {}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        acknowledged = folder / "acknowledged"
+        folders = [Path(name) / f"owner {k}" for k in range(busy.AT_ONCE)]
+        for folder in folders:
+            folder.mkdir()
+        acknowledged, done = Path(name) / "acknowledged", [folder / "done" for folder in folders]
         rate(load_study("owned", url), luck, acknowledged, BEFORE)
-        for number in range(rounds):
-            child = start(url, folder, acknowledged, seed * 1_000_003 + number)
-            time.sleep(slowness * luck.uniform(0.1, 0.8))
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            assert os.WIFSIGNALED(status), f"the owner ended by itself: {status}"
-            check(url, folder, acknowledged)
-        done = Counter((folder / "done").read_text().split()) if (folder / "done").exists() else Counter()
-        votes = len(acknowledged.read_text().splitlines()) if acknowledged.exists() else 0
-    print(f"{rounds} kills, {votes} votes acknowledged, {sum(done.values())} deeds: {dict(sorted(done.items()))}")  # noqa: T201
-    assert sum(done.values()) >= rounds, "too little was done between the kills: nothing was tested"
+        for number in range(0, kills, busy.AT_ONCE):
+            owners = range(number, min(number + busy.AT_ONCE, kills))
+            children = [
+                start(url, folder, acknowledged, seed * 1_000_003 + owner)
+                for folder, owner in zip(folders, owners, strict=False)
+            ]
+            busy.kill_one_by_one(children, lambda: busy.lines(acknowledged, *done), luck)
+            check(url, Path(name), acknowledged, looked_at)
+        deeds = Counter(deed for file in done if file.exists() for deed in file.read_text().split())
+        votes = busy.lines(acknowledged)
+    print(f"{kills} kills, {votes} votes acknowledged, {deeds.total()} deeds: {dict(sorted(deeds.items()))}")  # noqa: T201
+    assert deeds.total() >= kills, "too little was done between the kills: nothing was tested"
 
 
 if __name__ == "__main__":
     busy.warm_up()
-    where, count, first, *slow = sys.argv[1:]
-    kill(where, int(count), int(first), *(float(each) for each in slow))
+    where, count, first = sys.argv[1:]
+    kill(where, int(count), int(first))

@@ -19,7 +19,7 @@ from duelist.study.reading import (
     regret,
     win_matrix,
 )
-from duelist.study.reading._coins import clearly_above, tails
+from duelist.study.reading._coins import Sums, clearly_above, tails
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._log import as_log, counted
 from duelist.study.reading.raters import DISAGREES, ONE_SIDED
@@ -144,11 +144,15 @@ def test_what_is_clearly_above_is_above():
         for p in chances:
             mass = np.convolve(mass, [1 - p, p])
         lower, upper = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+        twice = Sums.of(np.tile(chances, 2), np.repeat([0, 1], len(chances)), 2)  # the same coins as two raters' votes
         for threshold, k in product((0.01, 1e-3, 1e-5), range(len(chances) + 1)):
-            for above, tail in zip(clearly_above(threshold, chances, k), (lower[k], upper[k]), strict=True):
-                clear += above
+            for above, tail in zip(
+                clearly_above(threshold, twice, np.full(2, float(k))), (lower[k], upper[k]), strict=True
+            ):
+                assert above[0] == above[1]
+                clear += above[0]
                 total += tail > threshold
-                assert tail > threshold or not above
+                assert tail > threshold or not above[0]
     assert clear > total / 3  # it does save work
 
 

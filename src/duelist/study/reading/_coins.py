@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from duelist.arrays import Floats
+from duelist.arrays import Floats, Ints
+from duelist.study.reading._log import Bools
 
 EXACT: Final = 20_000
 """Up to so many coins tails are exact; beyond, normal."""
@@ -31,21 +32,34 @@ def tails(chances: Floats, successes: int) -> tuple[float, float]:
     return float(min(mass[: successes + 1].sum(), 1.0)), float(min(mass[successes:].sum(), 1.0))
 
 
-def clearly_above(threshold: float, chances: Floats, successes: int) -> tuple[bool, bool]:
+class Sums(NamedTuple):
+    """Of each of several sets of coins: how many heads to expect, the variance of that number, and the sum of third moments."""
+
+    mean: Floats
+    variance: Floats
+    third: Floats
+
+    @classmethod
+    def of(cls, chances: Floats, which: Ints, n: int) -> Sums:
+        """The sets that coins belong to, `which` from 0 to n - 1."""
+        spread = chances * (1.0 - chances)
+        parts = chances, spread, spread * (1.0 - 2.0 * spread)
+        return cls(*(np.asarray(np.bincount(which, part, n), np.float64) for part in parts))
+
+
+def clearly_above(threshold: float, sums: Sums, successes: Floats) -> tuple[Bools, Bools]:
     """Whether the lower and the upper tail exceed a threshold so clearly that there is no need to compute them.
 
     Either the normal distribution says so whatever its error, or it says twenty times the threshold and the standard deviation is
     at least 5: its tails are then wrong by a factor of two or three, not of twenty.
     """
-    spread = chances * (1.0 - chances)
-    variance = float(spread.sum())
-    if variance <= 0.0:
-        return False, False
+    some = sums.variance > 0.0
+    variance = np.where(some, sums.variance, 1.0)
     deviation = np.sqrt(variance)
-    over = (successes - chances.sum()) / deviation
-    error = _BERRY_ESSEEN * float((spread * (1.0 - 2.0 * spread)).sum()) / variance**1.5
-    enough = min(threshold + error, 20.0 * threshold if deviation >= 5.0 else 1.0)
-    return bool(ndtr(over) > enough), bool(ndtr(-over) > enough)
+    over = (successes - sums.mean) / deviation
+    error = _BERRY_ESSEEN * sums.third / variance**1.5
+    enough = np.minimum(threshold + error, np.where(deviation >= 5.0, 20.0 * threshold, 1.0))
+    return some & (ndtr(over) > enough), some & (ndtr(-over) > enough)
 
 
 def distribution(chances: Floats) -> Floats:
@@ -57,7 +71,7 @@ def distribution(chances: Floats) -> Floats:
     p = coins.reshape(rows, _LEAF)
     mass = np.zeros((rows, _LEAF + 1))
     mass[:, 0] = 1.0
-    for k in range(_LEAF):
+    for k in range(min(n, _LEAF)):
         one = p[:, k : k + 1]
         mass[:, 1 : k + 2] = mass[:, 1 : k + 2] * (1.0 - one) + mass[:, : k + 1] * one
         mass[:, 0] *= 1.0 - one[:, 0]

@@ -40,20 +40,25 @@ def chances_without_own(
         teaching &= (log.kind == NORMAL) & ~np.append(left_out, False)[log.rater]
     pairs = _ByFold(log, np.flatnonzero(teaching), fold)
     chances = np.full(len(wanted), 0.5)
-    mine = fold[log.rater[wanted]]
+    mine, first, second = fold[log.rater[wanted]], log.first[wanted], log.second[wanted]
     judges = {} if judges is None else judges
     posterior = None
-    for k in np.unique(mine).tolist():
+    for k in np.flatnonzero(np.bincount(mine)).tolist():
         out = np.flatnonzero(mine == k)
         posterior = fit_utilities(pairs.without(k), features, ridge, seed, judges.get(k, posterior), _PRECISION)
         judges[k] = posterior
-        chances[out] = posterior.decided_chances(log.first[wanted[out]], log.second[wanted[out]])
+        chances[out] = posterior.decided_chances(first[out], second[out])
     return chances
 
 
 def _dealt(n_raters: int, seed: int) -> Ints:
-    """A group for each rater; the last, which nobody is judged in, is for votes of nobody we know."""
-    return np.append(np.random.default_rng(seed).permutation(n_raters) % FOLDS, FOLDS)
+    """A group for each rater, one of each ten in every group; the last, which nobody is judged in, is for votes of nobody we know.
+
+    Who comes later changes nothing for those who were there: the next fit of a group begins where its last one ended.
+    """
+    tens = -(-n_raters // FOLDS)
+    groups = np.random.default_rng(seed).permuted(np.tile(np.arange(FOLDS), (tens, 1)), axis=1)
+    return np.append(groups.ravel()[:n_raters], FOLDS)
 
 
 class _ByFold:
@@ -69,9 +74,10 @@ class _ByFold:
         shape = (len(self.pair), FOLDS + 1)
         self.total = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
         self.wins = np.bincount(cell, won, shape[0] * shape[1]).reshape(shape)
+        self.of_all = self.total.sum(axis=1), self.wins.sum(axis=1)
 
     def without(self, fold: int) -> Pairs:
-        total = self.total.sum(axis=1) - self.total[:, fold]
+        total, wins = (every - own[:, fold] for every, own in zip(self.of_all, (self.total, self.wins), strict=True))
         kept = np.flatnonzero(total)
-        wins = (self.wins.sum(axis=1) - self.wins[:, fold])[kept]
-        return Pairs(self.n_arms, self.pair[kept] // self.n_arms, self.pair[kept] % self.n_arms, total[kept], wins, 0.0)
+        low, high = np.divmod(self.pair[kept], self.n_arms)
+        return Pairs(self.n_arms, low, high, total[kept], wins[kept], 0.0)

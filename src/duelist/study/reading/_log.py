@@ -170,5 +170,13 @@ def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), number[keys]
 
 
+def told_apart(keys: Ints, size: int) -> tuple[Ints, int]:
+    """Keys from 0 to size - 1, or others in their place if a table of so many would be too large; and the size of a table of them."""
+    if size <= _TABLE:
+        return keys, size
+    different, number = np.unique(keys, return_inverse=True)
+    return number, len(different)
+
+
 def _microseconds(when: datetime | None) -> int:
     return NO_TIME if when is None else (when - _EPOCH) // _MICROSECOND

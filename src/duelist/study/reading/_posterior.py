@@ -52,8 +52,8 @@ class Posterior:
     def difference_variance(self, first: Ints, second: Ints) -> Floats:
         """Variance of u[first] - u[second], pair by pair."""
         if self.covariance is not None:
-            c = self.covariance
-            return np.maximum(c[first, first] + c[second, second] - 2.0 * c[first, second], 0.0)
+            own = self.variance
+            return np.maximum(own[first] + own[second] - 2.0 * self.covariance[first, second], 0.0)
         return _squares(self._factor, first, second)
 
     def prior_variance(self, first: Ints, second: Ints) -> Floats:

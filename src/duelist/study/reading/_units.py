@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
-from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, numbered
+from duelist.study.reading._log import BOTH_BAD, FIRST, SECOND, TIE, Log, numbered, told_apart
 from duelist.study.reading.agreement import krippendorff_alpha
 
 _LOW, _HIGH, _TIE, _BAD = range(4)
@@ -35,20 +35,36 @@ class Units:
         self.n_units = len(keys)
         self.counts = ~np.append(left_out, False)[self.rater]
         self.decided = outcome <= SECOND
-        self._others()
+        self._find_repeats()
+        self._count_others()
 
-    def _others(self) -> None:
-        """For each vote: how often others, who count, gave each answer to its unit."""
-        n_units = self.n_units
-        counted = self.counts
-        everyone = np.bincount(self.unit[counted] * ANSWERS + self.answer[counted], minlength=n_units * ANSWERS)
+    def _find_repeats(self) -> None:
+        """Which votes are the last of their rater on their unit, and which raters have several on one: few, mostly."""
         width = self.n_raters + 1
-        own_key, own = numbered(self.unit * width + self.rater + 1, n_units * width)
-        mine = np.bincount(own[counted] * ANSWERS + self.answer[counted], minlength=len(own_key) * ANSWERS)
-        mine = mine.reshape(len(own_key), ANSWERS).astype(np.int32)
-        mine[own_key % width == 0] = 0  # two votes of nobody we know may be of two people
-        self.others = everyone.reshape(n_units, ANSWERS).astype(np.int32)[self.unit] - mine[own]
-        self.own = own
+        key, size = told_apart(self.unit * width + self.rater + 1, self.n_units * width)
+        newest, places = np.empty(size, np.int64), np.arange(len(key))
+        newest[key] = places  # of several the last one stays
+        self.last = newest[key] == places
+        more = np.zeros(size, np.bool_)
+        more[key[~self.last & (self.rater >= 0)]] = True
+        several = np.flatnonzero(more[key])
+        self.several = several[np.argsort(key[several], kind="stable")]
+        self.several_of = np.cumsum(np.diff(key[self.several], prepend=-1) != 0) - 1
+
+    def _count_others(self) -> None:
+        """For each answer and each vote: how often others, who count, gave it to the unit of the vote (answers, votes)."""
+        counted = np.flatnonzero(self.counts)
+        cell = self.unit[counted] * ANSWERS + self.answer[counted]
+        everyone = np.bincount(cell, minlength=self.n_units * ANSWERS).reshape(-1, ANSWERS).T.astype(np.int32)
+        self.others = np.take(everyone, self.unit, axis=1)
+        own = self.counts & (self.rater >= 0)  # two votes of nobody we know may be of two people
+        for k in range(ANSWERS):
+            self.others[k] -= own & (self.answer == k)
+        # Who has several votes on a unit is not among the others with any of them.
+        more, of = self.several, self.several_of * ANSWERS + self.answer[self.several]
+        mine = np.bincount(of, self.counts[more], (int(self.several_of.max(initial=-1)) + 1) * ANSWERS)
+        mine = mine.reshape(-1, ANSWERS).T.astype(np.int32)
+        self.others[:, more] = everyone[:, self.unit[more]] - mine[:, self.several_of]
 
     def by_rater(self) -> dict[str, list[Any]]:
         """Agreement with the others, plain and beyond chance, and with oneself."""
@@ -63,10 +79,10 @@ class Units:
 
     def _agreement_decided(self) -> tuple[Ints, Floats]:
         """For each decided vote that others decided too, the share of them that is for the same arm."""
-        others = self.others[:, : _HIGH + 1]
-        total = others.sum(axis=1)
+        low, high = self.others[_LOW], self.others[_HIGH]
+        total = low + high
         chosen = np.flatnonzero(self.decided & (total > 0) & (self.rater >= 0))
-        return chosen, others[chosen, self.answer[chosen]] / total[chosen]
+        return chosen, np.where(self.answer == _LOW, low, high)[chosen] / total[chosen]
 
     def _mean(self, chosen: Ints, values: Floats) -> list[float | None]:
         """Of values of some votes, by rater."""
@@ -80,15 +96,15 @@ class Units:
         Which arm of a pair is the lower number is arbitrary: every vote is counted both ways round, so that what chance would do
         does not depend on it.
         """
-        total = self.others.sum(axis=1)
+        total = self.others.sum(axis=0)
         chosen = np.flatnonzero((total > 0) & (self.rater >= 0))
-        rater, answer = self.rater[chosen], self.answer[chosen]
-        theirs = self.others[chosen] / total[chosen, None]
+        rater, answer, part = self.rater[chosen], self.answer[chosen], 1.0 / total[chosen]
+        theirs = [self.others[k][chosen] * part for k in range(ANSWERS)]
         n = self.n_raters
-        same = np.bincount(rater, theirs[np.arange(len(chosen)), answer], n)
+        same = np.bincount(rater, np.choose(answer, theirs), n)
         votes = np.bincount(rater, minlength=n)
         mine = np.bincount(rater * ANSWERS + answer, minlength=n * ANSWERS).reshape(n, ANSWERS)
-        others = np.stack([np.bincount(rater, theirs[:, k], n) for k in range(ANSWERS)], axis=1)
+        others = np.stack([np.bincount(rater, each, n) for each in theirs], axis=1)
         expected = ((mine + mine[:, _TURNED]) * (others + others[:, _TURNED])).sum(axis=1) / 4.0
         found: list[float | None] = []
         for agreed, by_chance, count in zip(same.tolist(), expected.tolist(), votes.tolist(), strict=True):
@@ -98,19 +114,15 @@ class Units:
 
     def _repeats(self) -> tuple[list[int], list[float | None]]:
         """How often a rater voted on a unit again, and with the same answer as the time before."""
-        several = np.flatnonzero(np.bincount(self.own)[self.own] > 1) if len(self.own) else np.zeros(0, np.int64)
-        order = several[np.argsort(self.own[several], kind="stable")]
-        again = np.flatnonzero((self.own[order][1:] == self.own[order][:-1]) & (self.rater[order][1:] >= 0))
+        order, of = self.several, self.several_of
+        again = np.flatnonzero(of[1:] == of[:-1])
         now, before = order[again + 1], order[again]
         same = self._mean(now, (self.answer[now] == self.answer[before]).astype(np.float64))
         return np.bincount(self.rater[now], minlength=self.n_raters).tolist(), same
 
     def alpha(self) -> float | None:
         """Krippendorff's alpha of the raters who count, by the last answer of each to a unit; both ways round, as above."""
-        counted = np.flatnonzero(self.counts & (self.rater >= 0))
-        newest = np.full(int(self.own.max(initial=-1)) + 1, -1)
-        newest[self.own[counted]] = counted  # of several the last one stays
-        last = newest[newest >= 0]
+        last = np.flatnonzero(self.last & self.counts & (self.rater >= 0))
         n_units = self.n_units
         cell = self.unit[last] * ANSWERS + self.answer[last]
         table = np.bincount(cell, minlength=n_units * ANSWERS).reshape(n_units, ANSWERS)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
-from duelist.study.reading._coins import clearly_above, tails
+from duelist.study.reading._coins import Sums, clearly_above, tails
 from duelist.study.reading._judging import Judges, chances_without_own
 from duelist.study.reading._log import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
 from duelist.study.reading._own_terms import Features
@@ -181,8 +181,9 @@ class _Judged:
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
         self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
         self.first = log.outcome[self.decided] == FIRST
+        self.won = np.bincount(log.rater[self.decided], self.first, len(log.raters))
         self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
-        self.columns = self._columns()
+        self.columns = {**self._columns(), **self._sides(), **self._by_fit()}
 
     def _count(self, chosen: NDArray[np.bool_]) -> Ints:
         return np.bincount(self.log.rater[chosen], minlength=len(self.log.raters))
@@ -200,7 +201,7 @@ class _Judged:
             "median_seconds": list(map(_median, _by_rater(log, log.seconds, named & ~np.isnan(log.seconds)))),
             "votes_per_hour": self._pace(),
             "gold": golds.tolist(),
-            "gold_right": [r / n if n else None for r, n in zip(right.tolist(), golds.tolist(), strict=True)],
+            "gold_right": _shares(right.tolist(), golds.tolist()),
             "left_out": self.left_out.tolist(),
             **self.units.by_rater(),
         }
@@ -212,35 +213,56 @@ class _Judged:
         return [3600.0 / middle if (middle := _median(gap)) else None for gap in gaps]
 
     def row(self, k: int) -> RaterStatistics:
-        mine = slice(int(self.starts[k]), int(self.starts[k + 1]))
-        first, chance = self.first[mine], self.chance[mine]
-        n, won = len(first), int(first.sum())
-        informed = chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
-        favoured = (first == (chance > 0.5))[informed]
-        likely = np.maximum(chance, 1.0 - chance)[informed]
-        low, high = binomial_interval(won, n, self.level)
-        return RaterStatistics(
-            first_share=won / n if n else None,
-            first_low=low,
-            first_high=high,
-            agreement_model=float(favoured.mean()) if len(favoured) else None,
-            expected_model=float(likely.mean()) if len(likely) else None,
-            reasons=(
-                *((DISAGREES,) if self._disagrees(likely, int(favoured.sum())) else ()),
-                *((ONE_SIDED,) if self._one_sided(chance, won) else ()),
-            ),
-            **{name: column[k] for name, column in self.columns.items()},
-        )
+        return RaterStatistics(**{name: column[k] for name, column in self.columns.items()})
 
-    def _disagrees(self, likely: Floats, favoured: int) -> bool:
-        if clearly_above(self.threshold, likely, favoured)[0]:
-            return False
-        return tails(likely, favoured)[0] <= self.threshold
+    def _sides(self) -> dict[str, Sequence[Any]]:
+        """Who won, the first or the second."""
+        won = self.won.astype(np.int64).tolist()
+        n = np.diff(self.starts).tolist()
+        intervals = [binomial_interval(*counts, self.level) for counts in zip(won, n, strict=True)]
+        return {
+            "first_share": _shares(won, n),
+            "first_low": [low for low, _ in intervals],
+            "first_high": [high for _, high in intervals],
+        }
 
-    def _one_sided(self, chance: Floats, won: int) -> bool:
-        if all(clearly_above(self.threshold / 2.0, chance, won)):
-            return False
-        return 2.0 * min(tails(chance, won)) <= self.threshold
+    def _by_fit(self) -> dict[str, Sequence[Any]]:
+        """Votes beside what the others' fit says."""
+        rater, n = self.log.rater[self.decided], len(self.log.raters)
+        informed = self.chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
+        of, chance = (rater, self.chance) if informed.all() else (rater[informed], self.chance[informed])
+        likely = np.maximum(chance, 1.0 - chance)
+        favoured = np.bincount(of, self.first[informed] == (chance > 0.5), n)
+        expected = Sums.of(likely, of, n)
+        counts = np.bincount(of, minlength=n).tolist()
+        agrees = clearly_above(self.threshold, expected, favoured)[0]
+        balanced = np.logical_and(*clearly_above(self.threshold / 2.0, Sums.of(self.chance, rater, n), self.won))
+        return {
+            "agreement_model": _shares(favoured.tolist(), counts),
+            "expected_model": _shares(expected.mean.tolist(), counts),
+            "reasons": [
+                (
+                    *((DISAGREES,) if not agrees[k] and self._disagrees(k, int(favoured[k])) else ()),
+                    *((ONE_SIDED,) if not balanced[k] and self._one_sided(k) else ()),
+                )
+                for k in range(n)
+            ],
+        }
+
+    def _chances_of(self, k: int) -> Floats:
+        return self.chance[self.starts[k] : self.starts[k + 1]]
+
+    def _disagrees(self, k: int, favoured: int) -> bool:
+        chance = self._chances_of(k)
+        chance = chance[chance != 0.5]
+        return tails(np.maximum(chance, 1.0 - chance), favoured)[0] <= self.threshold
+
+    def _one_sided(self, k: int) -> bool:
+        return 2.0 * min(tails(self._chances_of(k), int(self.won[k]))) <= self.threshold
+
+
+def _shares(parts: Sequence[float], wholes: Sequence[int]) -> list[float | None]:
+    return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
 
 def _by_rater(log: Log, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list[NDArray[Any]]:
