@@ -80,9 +80,9 @@ screenshots: $(VENV)/.paged
 	scripts/install-chromium
 	PYTHONPATH=tests $(BIN)/python -m pages.screenshots docs/images
 
-# What `make test` does for seconds, for minutes: 200 kills, and 16 processes for a minute, on each database.
+# What `make test` does for seconds, for some twenty minutes: 500 kills of each kind, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres
-	DUELIST_KILLS=200 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
+	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
 
 # How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 60: some three minutes.
 off-policy: $(VENV)/.tested

@@ -1,4 +1,4 @@
-"""Processes that are killed, and many at once. `make crash` runs the same with 200 kills and for a minute."""
+"""Processes that are killed, and many at once. `make crash` runs the same with 500 kills and for a minute."""
 
 import os
 import subprocess

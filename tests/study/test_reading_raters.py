@@ -10,6 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from duelist.errors import InvalidInput
 from duelist.study.reading import (
+    _log,
     cohen_kappa,
     fitted,
     fleiss_kappa,
@@ -17,6 +18,7 @@ from duelist.study.reading import (
     leaderboard,
     rater_statistics,
 )
+from duelist.study.reading._judging import FOLDS, _dealt
 from duelist.study.reading.raters import DISAGREES
 from duelist.study.records import DuelKind, Outcome
 
@@ -184,3 +186,37 @@ def test_who_is_left_out_has_a_row_and_judges_nobody():
     assert [spared[name].left_out for name in liars] == [True] * 9
     assert all(spared[name].outlier for name in liars)
     assert spared["ana"].agreement_others is None
+
+
+# -- many votes --------------------------------------------------------------------------
+
+
+def test_groups_stay_when_others_join():
+    """Each ten raters who come are dealt into ten groups; who was there stays where they were."""
+    groups = _dealt(64, seed=3)
+    assert sorted(np.bincount(groups[:60])) == [6] * FOLDS
+    assert all(sorted(groups[k : k + 10]) == list(range(10)) for k in range(0, 60, 10))
+    assert groups[64] == FOLDS  # nobody we know
+    for n in range(64):
+        assert _dealt(n, seed=3)[:n].tolist() == groups[:n].tolist()
+    assert groups.tolist() != _dealt(64, seed=4).tolist()
+
+
+def test_numbers_too_large_for_a_table(monkeypatch):
+    """Votes are told apart by sorting, then, with the same result."""
+    votes = davidson_votes(np.random.default_rng(4), np.array([1.0, 0.0, -1.0]), 200, 0.5, raters=4)
+    by_table = rater_statistics(votes, names(3))
+    monkeypatch.setattr(_log, "_TABLE", 8)
+    assert rater_statistics(votes, names(3)) == by_table
+
+
+def test_a_judgement_goes_on_from_the_last_one():
+    """With the fits of before it says what it says without them, though a rater has joined meanwhile; see `_judging._PRECISION`."""
+    votes = davidson_votes(np.random.default_rng(5), np.linspace(1.0, -1.0, 6), 900, 0.3, raters=12)
+    before = [v for v in votes if v.rater != votes[-1].rater]
+    judges = {}
+    rater_statistics(before, names(6), judges=judges)
+    later, anew = rater_statistics(votes, names(6), judges=judges), rater_statistics(votes, names(6))
+    for one, other in zip(later.rows, anew.rows, strict=True):
+        assert one.expected_model == pytest.approx(other.expected_model, abs=1e-6)
+        assert replace(one, expected_model=0.0) == replace(other, expected_model=0.0)

@@ -286,11 +286,11 @@ class KnownArms:
 
     def all_compared(self, shown: Ints) -> list[Floats | FreeArms]:
         """The same of many duels, by the rows that they show (duels, 2)."""
+        owners = self.owners(shown)  # are they there?
+        vectors = self._features[shown].astype(np.float64)
         if self.by_who_they_are:
-            return [self.seen(first, second) for first, second in shown.tolist()]
-        self.owners(shown)  # are they there?
-        one, other = (self._features[rows].astype(np.float64) for rows in shown.T)
-        return list(one - other)
+            return [FreeArms.trusted(*pair) for pair in zip(owners, vectors, strict=True)]
+        return list(vectors[:, 0] - vectors[:, 1])
 
 
 def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:

@@ -181,7 +181,7 @@ class _Judged:
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
         self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
         self.first = log.outcome[self.decided] == FIRST
-        self.won = np.bincount(log.rater[self.decided], self.first, len(log.raters))
+        self.won = _summed(log.rater[self.decided], self.first, len(log.raters))
         self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
         self.columns = {**self._columns(), **self._sides(), **self._by_fit()}
 
@@ -232,7 +232,7 @@ class _Judged:
         informed = self.chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
         of, chance = (rater, self.chance) if informed.all() else (rater[informed], self.chance[informed])
         likely = np.maximum(chance, 1.0 - chance)
-        favoured = np.bincount(of, self.first[informed] == (chance > 0.5), n)
+        favoured = _summed(of, self.first[informed] == (chance > 0.5), n)
         expected = Sums.of(likely, of, n)
         counts = np.bincount(of, minlength=n).tolist()
         agrees = clearly_above(self.threshold, expected, favoured)[0]
@@ -259,6 +259,11 @@ class _Judged:
 
     def _one_sided(self, k: int) -> bool:
         return 2.0 * min(tails(self._chances_of(k), int(self.won[k]))) <= self.threshold
+
+
+def _summed(which: NDArray[Any], values: NDArray[Any], n: int) -> Floats:
+    """Sums of values by what they belong to, `which` from 0 to n - 1; `bincount` has whole numbers for no values."""
+    return np.asarray(np.bincount(which, values, n), np.float64)
 
 
 def _shares(parts: Sequence[float], wholes: Sequence[int]) -> list[float | None]:

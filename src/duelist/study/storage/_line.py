@@ -25,8 +25,8 @@ class Wordings:
 
     def __init__(self, dialect: sa.Dialect) -> None:
         # By name in every database: names are how we give values, and what SQLAlchemy calls its own.
-        style = "named" if dialect.paramstyle == "qmark" else None
-        self._dialect = type(dialect)(paramstyle=style) if style else dialect
+        speaker: Any = type(dialect)
+        self._dialect: Any = speaker(paramstyle="named") if dialect.paramstyle == "qmark" else dialect
         self._known: dict[sa.Executable, Wording] = {}
 
     def of(self, statement: sa.Executable, values: dict[str, Any]) -> Wording:
@@ -79,8 +79,8 @@ class Line:
 
     def _complain(self, error: BaseException, text: str) -> None:
         """Raise an error of the driver as SQLAlchemy does; a connection that is lost, or was left in the middle, is not used again."""
-        connection, dialect = self.connection, self.connection.dialect
-        driver = dialect.loaded_dbapi
+        connection: Any = self.connection
+        dialect, driver = connection.dialect, connection.dialect.loaded_dbapi
         ours = isinstance(error, driver.Error)
         lost = ours and dialect.is_disconnect(error, connection.connection, self._cursor)
         if lost or not isinstance(error, Exception):
