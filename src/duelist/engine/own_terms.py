@@ -225,8 +225,12 @@ class OwnTerms:
         if stray is not None:
             raise InvalidInput(f"a pending duel is of {len(stray)} arms; give the two that meet")
         masses = [_checked_share(layer, share) for _, layer, share in pending]
-        arms, differences = zip(*(_compared(pair, 0, 1) for pair in pairs), strict=True)
-        return np.array(arms, np.int64), np.array(differences, np.float64), np.array(masses, np.float64)
+        features = np.array([pair.features for pair in pairs], np.float64)
+        return (
+            np.array([pair.numbers for pair in pairs], np.int64),
+            np.ascontiguousarray(features[:, 0] - features[:, 1]),
+            np.array(masses, np.float64),
+        )
 
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
