@@ -277,7 +277,8 @@ class NativePolicy(Knowledge):
         if self._by_who_they_are(arms):
             return self._own_terms(arms).consider(arms, pending, seed, rounds, distinct, exclude)
         shown = check_arms(arms, self.dim_)
-        self.begin(shown)
+        if self._player.dim == 0:
+            self.begin(shown)
         differences, layers, shares = self._checked_pending(pending)
         words = None if seed is None else seed_words(seed)
         rounds_before = -1 if rounds is None else int(rounds)
