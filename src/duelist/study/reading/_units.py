@@ -14,6 +14,9 @@ from duelist.study.reading.agreement import krippendorff_alpha
 _LOW, _HIGH, _TIE, _BAD = range(4)
 ANSWERS: Final = 4
 _TURNED: Final = np.array([_HIGH, _LOW, _TIE, _BAD])
+_ANSWER: Final = np.empty((BOTH_BAD + 1, 2), np.int64)
+"""The answer of an outcome, where the first arm has the higher number, and where it has the lower."""
+_ANSWER[[FIRST, SECOND, TIE, BOTH_BAD]] = [[_HIGH, _LOW], [_LOW, _HIGH], [_TIE, _TIE], [_BAD, _BAD]]
 
 
 class Units:
@@ -23,10 +26,7 @@ class Units:
         answered = np.flatnonzero((log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second))
         first, second = log.first[answered].astype(np.int64), log.second[answered].astype(np.int64)
         outcome = log.outcome[answered]
-        straight = first < second
-        self.answer = np.select(
-            [outcome == TIE, outcome == BOTH_BAD, (outcome == FIRST) == straight], [_TIE, _BAD, _LOW], _HIGH
-        )
+        self.answer = _ANSWER[outcome, (first < second).astype(np.intp)]
         self.rater = log.rater[answered].astype(np.int64)
         self.n_raters = len(log.raters)
         pair = np.minimum(first, second) * log.n_arms + np.maximum(first, second)
@@ -99,9 +99,9 @@ class Units:
         total = self.others.sum(axis=0)
         chosen = np.flatnonzero((total > 0) & (self.rater >= 0))
         rater, answer, part = self.rater[chosen], self.answer[chosen], 1.0 / total[chosen]
-        theirs = [self.others[k][chosen] * part for k in range(ANSWERS)]
+        theirs = (self.others if len(chosen) == len(total) else self.others[:, chosen]) * part
         n = self.n_raters
-        same = np.bincount(rater, np.choose(answer, theirs), n)
+        same = np.bincount(rater, theirs[answer, np.arange(len(answer))], n)
         votes = np.bincount(rater, minlength=n)
         mine = np.bincount(rater * ANSWERS + answer, minlength=n * ANSWERS).reshape(n, ANSWERS)
         others = np.stack([np.bincount(rater, each, n) for each in theirs], axis=1)
