@@ -13,7 +13,7 @@ from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
-from duelist.cli.study_files import create_from_files
+from duelist.cli.study_files import add_from_file, create_from_files
 from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -141,16 +141,12 @@ def add_arms(
         ),
     ],
     column: Columns = None,
+    encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
     storage: Url = STORAGE,
 ) -> None:
-    """Add arms from a file, all or none."""
-    from duelist.study.formats.arms import read_arms
-
+    """Add arms from a file, all or none; its columns are understood as `create` does."""
     with kind_errors():
-        arms = read_arms(file, columns=_pairs("--column", column))
-        added = _study(name, storage).add_arms(*arms)
-        there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
-        say(f"{added} arms with {arms.features.shape[1] or 'no'} features added to {name!r}{there}")
+        add_from_file(name, file, _pairs("--column", column), encoding, storage)
 
 
 @app.command()

@@ -231,11 +231,12 @@ class OwnTerms:
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
             raise InvalidInput(
-                "this policy has learned of arms by who they are; give a table of them, FreeArms(numbers, features)"
+                "this policy knows arms by who they are, not by features alone; give a table of them, FreeArms(numbers, features), or start "
+                "a new policy"
             )
         if arms.dim != self.known.dim:
             raise InvalidInput(
-                f"arms have {arms.dim} features, but this policy has learned with {self.known.dim}; "
+                f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}; "
                 "give the same features every round, or start a new policy"
             )
         return arms

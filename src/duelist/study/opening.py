@@ -105,6 +105,11 @@ def create_study(
     return Study(opened, row)
 
 
+def takes_own_terms(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> bool:
+    """Whether a study that is made with these can have `own_terms`."""
+    return new_policy(checked_settings(_with_policy(policy, goal, settings))).takes_free_arms
+
+
 def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> Study:
     """The study of that name.
 
