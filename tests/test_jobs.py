@@ -46,7 +46,7 @@ def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dic
     policy = dl.policy_for(goal, random_state=0, **how)
     table = np.random.default_rng(0).normal(size=(4, 2))
     for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
-        with pytest.raises(dl.InvalidInput, match="FreeArms|a batch is of arms with features alone"):
+        with pytest.raises(dl.InvalidInput, match=r"FreeArms|a batch is of arms with features alone"):
             ask(table)
     with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
         policy.ask(dl.FreeArms(4, table))

@@ -201,3 +201,16 @@ def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
         duel = json.loads(CliRunner().invoke(app, ["study", "ask", goal, "-r", "ana", "--json"]).output)
         shell("tell", goal, str(duel["id"]), "tie", "-r", "ana")
         shell("status", goal)
+
+
+def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
+    Path("arms.csv").write_text("id,text\na,one\nb,two\nc,three\nd,four\n")
+    shell("create", "with arms", "arms.csv", "--goal", "rank", "--top", "2")
+    shell("create", "empty", "--goal", "rank", "--top", "2")
+    shell("add-arms", "empty", "arms.csv")
+    for name in ("with arms", "empty"):
+        shell("ask", name, "-r", "ana")
+        assert load_study(name, f"sqlite:///{tmp_path / 'studies.db'}").policy().top == 2
+        assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
+        assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)
+    assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)

@@ -55,6 +55,9 @@ def create(
         ),
     ] = None,
     goal: Annotated[str | None, typer.Option("--goal", "-g", help=f"What the study is for: {GOALS}.")] = None,
+    top: Annotated[
+        int | None, typer.Option(help="For the goal rank: how many places matter; all, if you do not say.")
+    ] = None,
     criterion: Annotated[
         list[str] | None,
         typer.Option("--criterion", help="What pairs are judged by; may be repeated, the first is learned."),
@@ -95,6 +98,7 @@ def create(
             }
             settings |= {"criteria": criterion} if criterion else {}
             settings |= {} if own_terms is None else {"own_terms": own_terms}
+            settings |= {} if top is None else {"top": top}
             plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
             create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
             return
@@ -111,6 +115,7 @@ def create(
             raters_per_duel=raters_per_duel,
             random_share=random_share,
             **({} if own_terms is None else {"own_terms": own_terms}),
+            **({} if top is None else {"top": top}),
         )
         say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
 

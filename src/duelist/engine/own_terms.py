@@ -231,8 +231,8 @@ class OwnTerms:
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
             raise InvalidInput(
-                "this policy knows arms by who they are, not by features alone; give a table of them, FreeArms(numbers, features), or start "
-                "a new policy"
+                "this policy knows arms by who they are, not by features alone; give a table of them, "
+                "FreeArms(numbers, features), or start a new policy"
             )
         if arms.dim != self.known.dim:
             raise InvalidInput(

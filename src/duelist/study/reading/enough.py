@@ -76,14 +76,14 @@ def _unseen(fit: Fitted) -> str:
     return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
 
 
-def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
-    """Whether the order of the first `top` arms is settled, or of all, if there are no more."""
+def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
+    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None."""
     delta = check_delta(delta)
     mean = fit.posterior.mean
     order = np.argsort(-mean, kind="stable")
     if not len(order):
         raise InvalidInput("there are no arms; add some first")
-    top = min(top, len(order) - 1)
+    top = len(order) - 1 if top is None else min(top, len(order) - 1)
     if top < 1:
         return CanStop(True, "there is one arm", "rank")
     # Each of the first against the next; the last of them against everybody behind.
