@@ -209,6 +209,9 @@ class WhyShown(Said):
     chance_first: float
     candidates: int
     considered: list[ConsideredShown]
+    wins: list[float] | None = Field(
+        description="Of the first over the second and back, for policies that count; else null."
+    )
     statement: str
 
 
