@@ -48,11 +48,12 @@ def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dic
     for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
         with pytest.raises(dl.InvalidInput, match=r"FreeArms|a batch is of arms with features alone"):
             ask(table)
-    with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
-        policy.ask(dl.FreeArms(4, table))
     assert not policy.pending_
     by_hand = type(policy)(estimator="online", random_state=0)  # it plays as one that nobody told beforehand
     assert tuple(policy.ask(dl.FreeArms(4))) == tuple(by_hand.ask(dl.FreeArms(4)))
+    with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
+        policy.ask(dl.FreeArms(4, table))
+    assert dl.policy_for(goal, **how).ask(dl.FreeArms(4, table)).first in range(4), "who they are, and features, too"
 
 
 def test_a_number_of_arms_with_features_is_about_features() -> None:

@@ -64,9 +64,7 @@ FreeArms(numbers, features), or start a new policy
             f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features; give features, or leave "
             "out the setting that keeps it from that"
         )
-    if not featured:
-        policy.begin(arms if isinstance(arms, FreeArms) else FreeArms(1))  # so it knows what to refuse
-    return policy
+    return policy if featured else policy.for_free_arms()
 
 
 def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:

@@ -32,7 +32,7 @@ from duelist.engine import snapshots
 from duelist.engine.asked import asked_number, nothing_left
 from duelist.engine.beginning import Batch, Beginning, as_contexts
 from duelist.engine.knowledge import Knowledge
-from duelist.engine.own_terms import OwnTerms
+from duelist.engine.own_terms import KNOWN_BY_NAME, OwnTerms, check_support
 from duelist.engine.seeds import check_random_state, seed_words
 from duelist.errors import InvalidInput
 from duelist.free_arms import FreeArms
@@ -80,6 +80,7 @@ class NativePolicy(Knowledge):
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
     _own: OwnTerms | None = field(init=False, default=None)
+    _only_free: bool = field(init=False, default=False)
     _words: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -360,9 +361,15 @@ class NativePolicy(Knowledge):
         """Whether it can be asked with `FreeArms`: one of the rules that can, learning in one pass."""
         return bool(self.online_ and self.make_rule().takes_own_terms)
 
+    def for_free_arms(self) -> Self:
+        """The policy itself, which from now on takes `FreeArms` only: a table of features, given by mistake, is refused."""
+        check_support(self)
+        self._only_free = True
+        return self
+
     def _by_who_they_are(self, arms: Any) -> bool:
         """Whether these arms, or those before them, have terms of their own."""
-        return isinstance(arms, FreeArms) or self._own is not None
+        return isinstance(arms, FreeArms) or self._own is not None or self._only_free
 
     def _own_terms(self, arms: Any) -> OwnTerms:
         """What is known of arms with terms of their own, of which these may be the first."""
@@ -372,7 +379,7 @@ class NativePolicy(Knowledge):
                     f"this {type(self).__name__} has learned of arms by their features; give (n_arms, dim), or start a new policy"
                 )
             if not isinstance(arms, FreeArms):
-                raise InvalidInput(f"arms are {type(arms).__name__}; give FreeArms(numbers, features)")
+                raise InvalidInput(KNOWN_BY_NAME)
             self._own = OwnTerms.begun(self, arms, self._words)
         return self._own
 

@@ -117,7 +117,7 @@ class Draft:
     def _settings(self, kind: str) -> dict[str, Any]:
         """The settings of the study: what columns of numbers do not explain is left to terms of the arms' own, if not told otherwise."""
         settings = dict(self.plan.get("settings") or {})
-        if kind == "columns" and "own_terms" not in settings:
+        if kind == "columns" and "own_terms" not in settings and self.plan.get("goal") != "learn":
             settings["own_terms"] = takes_own_terms(self.plan.get("policy"), self.plan.get("goal"), settings)
         return settings
 
