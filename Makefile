@@ -69,11 +69,11 @@ $(VENV)/.paged: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group pages
 	touch $@
 
-# The pages in a real Chromium, which is large; axe-core from the npm registry looks at them too.
+# The pages in a real Chromium, which is large; axe-core from the npm registry looks at them too. Two processes, each with a server and a browser of its own.
 test-pages: $(VENV)/.paged
 	scripts/install-chromium
 	scripts/install-axe $(VENV)/axe
-	$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" tests/pages
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -n 2 --dist loadfile tests/pages
 
 # The pictures of the README and of docs/pages.md, from a running server.
 screenshots: $(VENV)/.paged

@@ -12,13 +12,23 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from duelist.datasets import load_llmfao
-from duelist.errors import ConnectionLost, DuelistError, InvalidInput, StorageError
+from duelist.errors import (
+    ConnectionLost,
+    DuelistError,
+    InvalidInput,
+    NothingLeft,
+    NothingToAsk,
+    RaterBlocked,
+    StorageError,
+    VoteRefused,
+)
 from duelist.server import ServerOptions, serve
 from duelist.study import Study, create_study, load_study
 
@@ -82,7 +92,7 @@ def demo_arms() -> Demo:
 
 
 def make_demo(storage: str) -> tuple[Study, Demo]:
-    """The study, with some votes in it."""
+    """The study, with some votes in it; or the one that is there from the last time."""
     demo = demo_arms()
     study = create_study(
         NAME,
@@ -95,7 +105,10 @@ def make_demo(storage: str) -> tuple[Study, Demo]:
         ask_reason=True,
         repeat_pairs=0.1,
         open_registration=True,
+        load_if_exists=True,
     )
+    if study.arms():
+        return study, demo
     names = list(demo.texts)
     study.add_arms(
         names, payloads=list(demo.texts.values()), contexts="prompt", context_payloads={"prompt": demo.prompt}
@@ -114,7 +127,7 @@ def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: floa
     gap = demo.utility[duel.first.id] - demo.utility[duel.second.id]
     chance = 1.0 / (1.0 + np.exp(-gap))
     outcome = "first" if luck.random() < chance else "second"
-    if rater == SLOPPY:
+    if rater.startswith(SLOPPY):
         outcome, seconds = "first", 0.4
     elif abs(gap) < 0.3 and luck.random() < 0.3:
         outcome = "tie"
@@ -122,18 +135,28 @@ def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: floa
 
 
 def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
-    """One made-up rater, who votes over HTTP like anybody else until there is nothing left, or the server has stopped."""
+    """One made-up rater after the other, who vote over HTTP like anybody else: each until nothing is left for them.
+
+    An owner who pauses the study sees them wait, and one who blocks a rater sees the next one come.
+    """
     luck = random.Random(rater)  # noqa: S311  (nothing here is secret)
+    names = (rater if k == 1 else f"{rater} {k}" for k in count(1))
+    name = next(names)
     try:
         with closing(load_study(NAME, storage=address, token=token)) as study:
             while True:
                 seconds = luck.expovariate(1.0 / PAUSE)
                 time.sleep(min(seconds, 4 * PAUSE))
-                _vote(study, rater, demo, luck, 2.0 + seconds)
+                try:
+                    _vote(study, name, demo, luck, 2.0 + seconds)
+                except (NothingLeft, RaterBlocked):
+                    name = next(names)
+                except (NothingToAsk, VoteRefused):
+                    continue
     except (ConnectionLost, StorageError):
-        return
+        return  # the server has stopped
     except DuelistError:
-        return  # through, or an owner has paused the study or blocked them: that is what a demonstration is for
+        return  # an owner has deleted the study: that is what a demonstration is for
 
 
 def run_demo(

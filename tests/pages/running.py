@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import re
 import subprocess
 import sys
 import time
@@ -63,26 +63,25 @@ class Server:
 
 
 def start(folder: Path) -> Server:
-    """A server that answers."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    command = [sys.executable, "-m", "duelist.cli", "serve", "--port", str(port)]
+    """A server that answers, on a port of its own choice: two that start at once cannot choose the same."""
+    command = [sys.executable, "-m", "duelist.cli", "serve", "--port", "0"]
     storage = f"sqlite:///{folder / 'studies.db'}"
-    environment = {**os.environ, "DUELIST_ADMIN_TOKEN": TOKEN, "DUELIST_STORAGE": storage}
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    server = Server(f"http://127.0.0.1:{port}", folder, process)
+    environment = {**os.environ, "DUELIST_ADMIN_TOKEN": TOKEN, "DUELIST_STORAGE": storage, "PYTHONUNBUFFERED": "1"}
+    log = folder / "server.log"
+    with log.open("wb") as written:
+        process = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT)
     until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            break
-        try:
-            server.call("GET", "/health")
-            return server
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    raise RuntimeError(f"the server did not start:\n{(folder / 'server.log').read_text()}")
+    while time.monotonic() < until and process.poll() is None:
+        said = re.search(r"^duelist serves (http://\S+?);", log.read_text(encoding="utf-8"), re.MULTILINE)
+        if said is not None:
+            server = Server(said[1], folder, process)
+            try:
+                server.call("GET", "/health")
+                return server
+            except (urllib.error.URLError, ConnectionError):
+                pass
+        time.sleep(0.1)
+    raise RuntimeError(f"the server did not start:\n{log.read_text(encoding='utf-8')}")
 
 
 def stop(server: Server) -> None:

@@ -111,6 +111,47 @@ def test_a_folder_of_pictures(server: Server, opened: Opened, tmp_path: Path) ->
     assert server.study("posters in a folder").votes() == []
 
 
+def test_a_folder_as_people_have_it(server: Server, opened: Opened, tmp_path: Path) -> None:
+    """What Windows and its owner left there is no arm, and two pictures of one name in two folders are two."""
+    folder = tmp_path / "as it is"
+    (folder / "older").mkdir(parents=True)
+    (folder / "red.png").write_bytes(png(200, 0, 0))
+    (folder / "older" / "red.png").write_bytes(png(0, 200, 0))
+    (folder / "Thumbs.db").write_bytes(b"\xd0\xcf\x11\xe0")
+    (folder / "read me.txt").write_text("Both are red.")
+    page = opened.owner("/new")
+    page.get_by_label("A folder:").set_input_files(folder)
+    expect(page.get_by_role("heading", name="2 arms")).to_be_visible()
+    expect(page.get_by_text("Left out, since neither media nor a table of them: read me.txt.")).to_be_visible()
+    page.get_by_label("Name of the study").fill("a folder as it is")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.locator("#title")).to_have_text("a folder as it is")
+    arms = server.study("a folder as it is").arms()
+    assert [arm.id for arm in arms] == ["red (2).png", "red.png"]
+    assert len({arm.payload["image"] for arm in arms}) == 2
+
+
+def test_markdown_is_seen_to_be_markdown(server: Server, opened: Opened) -> None:
+    page = opened.owner("/new")
+    text = "## Steps\n\n```python\nprint({})\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    lines = [{"id": f"m{k}", "response": text.format(k), "prompt": "Please print a number. " * 5} for k in range(3)]
+    choose(page, "answers.jsonl", "\n".join(json.dumps(line) for line in lines).encode())
+    expect(page.get_by_label("Texts are shown as")).to_have_value("markdown")
+    expect(page.locator(".example pre")).to_have_count(3)
+    context = page.get_by_role("group", name="Examples").locator("tbody td").first
+    expect(context).to_contain_text("Please print a number. Please print a")  # and not a number made of it
+    page.get_by_label("Name of the study").fill("answers in Markdown")
+    page.get_by_role("button", name="Start the study").click()
+    expect(page.locator("#title")).to_have_text("answers in Markdown")
+    assert server.study("answers in Markdown").settings.show_as == "markdown"
+
+
+def test_numbers_that_would_be_learned_from_are_named(opened: Opened) -> None:
+    page = opened.owner("/new")
+    choose(page, "ads.csv", "\ufeffName;Anzeige;Preis;Länge\r\na;Kauf;1,5;3\r\nb;Jetzt;20,25;4\r\n".encode())
+    expect(page.get_by_text("Here: Preis, Länge.")).to_be_visible()
+
+
 def test_how_a_file_is_written_can_be_said(opened: Opened) -> None:
     """Bytes that mean one thing in one alphabet and another in the next: the page shows what was chosen."""
     page = opened.owner("/new")
@@ -129,7 +170,6 @@ def test_columns_can_be_told_apart(server: Server, opened: Opened) -> None:
     page.get_by_text("What the columns are").click()
     page.get_by_label("What who is").select_option("id")
     expect(page.get_by_role("rowheader", name="w0")).to_be_visible()
-    page.get_by_text("What the columns are").click()
     page.get_by_label("What label is").select_option("payload")
     expect(page.get_by_role("group", name="Examples").get_by_role("cell", name="l0")).to_be_visible()
     page.get_by_label("Name of the study").fill("columns told apart")

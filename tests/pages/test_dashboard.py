@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ def test_can_i_stop_is_the_study_s(server: Server, opened: Opened, rated: tuple[
     answer = server.study(name).can_stop()
     verdict = page.locator(".verdict")
     expect(verdict).to_contain_text("You can stop" if answer.done else "Go on")
-    expect(verdict).to_contain_text(answer.statement[1:])
+    expect(verdict).to_contain_text(answer.statement)  # ids as they are written
     expected = server.call("GET", f"/studies/{study}/can-stop")["votes_expected"]
     if expected is not None and not answer.done:
         expect(verdict).to_contain_text(f"{expected:,} more")
@@ -200,6 +202,38 @@ def test_a_reader_looks_and_changes_nothing(server: Server, opened: Opened, rate
     rows(page, "Raters")
     expect(page.get_by_role("button", name="Drop")).to_have_count(0)
     expect(page.get_by_role("link", name="Run the study")).to_have_count(0)
+
+
+def test_before_the_first_vote_nothing_is_made_up(opened: Opened, eight: tuple[str, int]) -> None:
+    """No leader, no empty grid, no average of nothing; and what to do about it in the words of the pages."""
+    page = opened.owner(f"/study/{eight[1]}#results")
+    expect(page.locator(".verdict")).to_have_text("Go onthere are no votes yet. ")
+    page.get_by_role("link", name="Pairs").click()
+    expect(page.get_by_text("There is a square as soon as two arms were compared.")).to_be_visible()
+    page.get_by_role("link", name="Trust").click()
+    expect(page.get_by_text("There is a point as soon as there are votes to predict.")).to_be_visible()
+    expect(page.get_by_text("“Random share” under “Run the study”")).to_be_visible()
+    expect(page.get_by_text("On average predictions are off")).to_have_count(0)
+
+
+def test_a_pace_that_nobody_can_have_is_not_shown(server: Server, opened: Opened, rated: tuple[str, int]) -> None:
+    """The votes of this study were made within a second, and say that each took several."""
+    page = opened.owner(f"/study/{rated[1]}#raters")
+    assert all(row.votes_per_hour > 3600 for row in server.study(rated[0]).raters().rows)
+    assert {row[3] for row in rows(page, "Raters")} == {"–"}
+
+
+def test_an_address_that_leads_nowhere(server: Server, opened: Opened) -> None:
+    """People see a page and the way out; programs are answered in JSON."""
+    page = opened.owner("/study/999999999")
+    expect(page.get_by_text("There is no study at this address.")).to_be_visible()
+    page.goto(f"{server.url}/nowhere")
+    page.get_by_role("link", name="all studies").click()
+    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{server.url}/nowhere")
+    assert refused.value.headers["Content-Type"] == "application/json"
+    refused.value.close()
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,58 @@ def test_no_page_is_wider_than_a_phone(opened: Opened, shown: int, address: str)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+def test_all_tabs_are_in_sight_on_a_phone(opened: Opened, shown: int) -> None:
+    page = opened.owner(f"/study/{shown}#run", viewport=PHONE, has_touch=True, is_mobile=True)
+    tabs = page.get_by_role("navigation").get_by_role("link")
+    expect(tabs).to_have_count(len(PARTS))
+    for tab in tabs.all():
+        box = tab.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+
+
+@pytest.mark.parametrize("part", ["Raters", "Arms"])
+def test_what_can_be_done_is_in_sight(server: Server, opened: Opened, part: str) -> None:
+    """On a desktop no table hides its buttons behind its edge, whatever arms and raters are called."""
+    name = f"long names under {part}"
+    context = "a prompt with a good many words that go on and on"
+    arms = [{"id": f"arm {k} with quite a long name", "payload": "word " * 80, "context": context} for k in range(4)]
+    study = server.make(name, arms)
+    beside = server.study(name)
+    strengths = {arm["id"]: float(k) for k, arm in enumerate(arms)}
+    vote_by_strength(beside, strengths, 12, ["ana", "somebody@example.org", "somebody.else@example.org"])
+    beside.close()
+    page = opened.owner(f"/study/{study}#{part.lower()}")
+    table = page.get_by_role("group", name=part, exact=True)
+    table.wait_for()
+    assert table.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_key_of_the_matrix_has_its_colours(server: Server, opened: Opened, scheme: str) -> None:
+    """An even pair on the canvas and the square that explains it: the same colour."""
+    name = f"even in {scheme}"
+    study = server.make(name, [{"id": f"arm {k}"} for k in range(2)])
+    beside = server.study(name)
+    beside.tell(beside.ask(rater="ana"), "tie", rater="ana")
+    beside.close()
+    page = opened.owner(f"/study/{study}#pairs", color_scheme=scheme)
+    page.locator(".swatch.even").wait_for()
+    drawn, explained = page.evaluate(
+        """() => {
+          const canvas = document.querySelector('.matrix canvas'), ratio = devicePixelRatio;
+          const box = document.querySelector('.matrix .cursor').style;
+          const at = ['left', 'top'].map(side => (parseFloat(box[side]) + parseFloat(box.width) / 2) * ratio);
+          const one = document.createElement('canvas').getContext('2d');
+          one.fillStyle = getComputedStyle(document.querySelector('.swatch.even')).backgroundColor;
+          one.fillRect(0, 0, 1, 1);
+          return [canvas.getContext('2d').getImageData(...at, 1, 1), one.getImageData(0, 0, 1, 1)].map(each => [...each.data]);
+        }"""
+    )
+    assert drawn == pytest.approx(explained, abs=2)  # rounded in two ways
+
+
 def test_colours_follow_the_system_and_the_button(opened: Opened) -> None:
     page = opened.page("/signin", color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -198,6 +198,17 @@ def test_links_and_keys(server: Server, opened: Opened, eight: tuple[str, int]) 
     expect(late.get_by_role("heading", name="This link has ended.")).to_be_visible()
 
 
+def test_all_links_are_copied_at_once(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
+    page = opened.owner(f"/study/{eight[1]}#sharing", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_label("Names of raters").fill("ana\nбен")
+    page.get_by_role("button", name="Make links").click()
+    links = {name: page.get_by_label(f"Link of {name}").input_value() for name in ("ana", "бен")}
+    page.get_by_role("button", name="Copy all, with names").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert dict(line.split("\t") for line in copied.splitlines()) == links
+
+
 def test_downloads_are_the_library_s(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     """What the browser saves is what the library writes."""
     name, study = eight

@@ -105,6 +105,63 @@ def test_answers_to_prompts_are_grouped(tmp_path: Path) -> None:
     assert (study.settings.goal, study.settings.policy) == ("rank", "RankingPair")
 
 
+def test_contexts_of_long_prompts_have_names_to_be_read(tmp_path: Path) -> None:
+    """A file of arms and a file of votes name the same prompt alike, so that votes find the arms they are about."""
+    prompt = "Write a poem about the sea, in four lines, that does not rhyme.\nNo title, please."
+    path = tmp_path / "answers.jsonl"
+    answers = [{"id": name, "prompt": prompt, "response": f"{name}'s answer"} for name in ("one", "two")]
+    path.write_text("\n".join(json.dumps(each) for each in answers))
+    study = read_draft([path]).create("poems", "memory")
+    (context,) = study.contexts()
+    assert context.startswith("Write a poem about the sea, in four… ")
+    votes = tmp_path / "votes.json"
+    votes.write_text(json.dumps([{"model_a": "one", "model_b": "two", "winner": "model_a", "prompt": prompt}]))
+    study.import_votes("arena", votes)
+    assert study.contexts() == [context]
+    assert len(study.votes()) == 1
+
+
+def test_dates_name_no_arms(tmp_path: Path) -> None:
+    path = tmp_path / "arms.csv"
+    path.write_text("launched,text\n" + "\n".join(f"{k}.03.2026,Headline {k}" for k in range(1, 6)))
+    draft = read_draft([path])
+    assert [arm.id for arm in draft.arms] == ["1", "2", "3", "4", "5"]
+    assert {column.name: column.role for column in draft.columns} == {"launched": "other", "text": "payload"}
+    assert next(arm.id for arm in read_draft([path], {"columns": {"id": "launched"}}).arms) == "1.03.2026"
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["Use `x`.\n\n```\ncode\n```", "no", "nor", "this", "one"], "markdown"),
+        (["# Title\ntext", "## Other\ntext"], "markdown"),
+        (["| a | b |\n|---|---|\n| 1 | 2 |"] * 2, "markdown"),
+        (["- one\n- two", "**bold** word"], "markdown"),
+        (["3 * 4 * 5 = 60", "#hashtag", "a | b", "- a dash", "snake_case_name"], None),
+        (["plain", "texts"], None),
+    ],
+)
+def test_markdown_is_recognised_by_what_is_in_it(tmp_path: Path, texts: list[str], shown: str | None) -> None:
+    path = tmp_path / "arms.json"
+    path.write_text(json.dumps([{"id": f"a{k}", "text": text} for k, text in enumerate(texts)]))
+    assert (read_draft([path]).plan.get("settings") or {}).get("show_as") == shown
+    said = read_draft([path], {"settings": {"show_as": "code"}})
+    assert said.plan["settings"]["show_as"] == "code", "what was said is not guessed"
+
+
+def test_what_a_system_leaves_in_folders_is_left_alone(tmp_path: Path) -> None:
+    """And a table that names pictures is still found among them."""
+    for name in ("a.png", "b.png", "Thumbs.db", "desktop.ini", "~$arms.xlsx", "notes.md"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "arms.csv").write_text("id,image\nfirst,a.png\nsecond,b.png\n")
+    draft = read_draft(sorted(path for path in tmp_path.iterdir()))
+    assert [(arm.id, arm.payload) for arm in draft.arms] == [
+        ("first", {"image": "a.png"}),
+        ("second", {"image": "b.png"}),
+    ]
+    assert draft.notes == ["Left out, since neither media nor a table of them: notes.md."]
+
+
 def test_features_of_each_kind_are_what_they_say(tmp_path: Path) -> None:
     words = ("a red car", "a blue car", "one red boat", "green tea", "black tea", "white tea")
     path = tmp_path / "arms.csv"

@@ -210,6 +210,7 @@ def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
     shell("add-arms", "empty", "arms.csv")
     for name in ("with arms", "empty"):
         shell("ask", name, "-r", "ana")
+        shell("tell", name, "1", "first", "-r", "ana")
         assert load_study(name, f"sqlite:///{tmp_path / 'studies.db'}").policy().top == 2
         assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
         assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)

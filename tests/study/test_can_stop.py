@@ -127,3 +127,10 @@ def test_one_other_is_one():
     assert "; 1 other is not ruled out at error rate 0.05" in str(study.recommend())
     assert str(study.can_stop()) == "go on: a leads, and 1 of 1 other is not ruled out"
     assert "1 comparison is open, between a and b" in str(study.can_stop(goal="rank"))
+
+
+@pytest.mark.parametrize("goal", ["best", "rank"])
+def test_before_the_first_vote_nobody_leads(goal):
+    study = create_study(f"new {goal}", "memory", goal=goal)
+    study.add_arms(["a", "b", "c"])
+    assert str(study.can_stop()) == "go on: there are no votes yet"

@@ -160,7 +160,7 @@ def test_places_are_said_once(url: str) -> None:
     with pytest.raises(StudyExists, match="has policy_settings="):
         create_study("places", url, goal="rank", top=3, load_if_exists=True)
     study.add_arms([f"a{k}" for k in range(6)])
-    study.ask("ana")
+    study.tell(study.ask("ana"), "first", rater="ana")
     assert load_study("places", url).policy().top == 2
     assert "the order of the top 2 may still change" in study.can_stop().statement
     assert "the order of the top 4 may still change" in study.can_stop(top=4).statement
@@ -171,10 +171,11 @@ def test_places_are_said_once(url: str) -> None:
 def test_a_policy_s_own_places_are_the_study_s() -> None:
     study = create_study("own", "memory", goal="rank", policy=dl.RankingPair(top=3))
     study.add_arms([f"a{k}" for k in range(6)])
+    study.tell(study.ask("ana"), "first", rater="ana")
     assert "the order of the top 3 may still change" in study.can_stop().statement
     whole = create_study("whole", "memory", goal="rank")
     whole.add_arms([f"a{k}" for k in range(9)])
-    whole.ask("ana")
+    whole.tell(whole.ask("ana"), "first", rater="ana")
     assert whole.policy().top is None
     assert "the order of all arms may still change" in whole.can_stop().statement
 

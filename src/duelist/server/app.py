@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -59,6 +59,12 @@ def make_app(options: ServerOptions) -> FastAPI:
     return app
 
 
+def _is_lost_person(request: Request) -> bool:
+    """Whether a browser has gone where there is no page; programs are answered in JSON wherever they go."""
+    own = request.url.path.startswith(("/api/", "/assets/"))
+    return request.method == "GET" and not own and "text/html" in request.headers.get("accept", "")
+
+
 def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(DuelistError)
     async def refused_by_the_library(request: Request, error: DuelistError) -> JSONResponse:
@@ -75,8 +81,10 @@ def _explain_errors(app: FastAPI) -> None:
         return JSONResponse(refused.body, refused.status)
 
     @app.exception_handler(HTTPException)
-    async def refused_by_the_framework(request: Request, error: HTTPException) -> JSONResponse:
+    async def refused_by_the_framework(request: Request, error: HTTPException) -> Response:
         message, _, way_out = str(error.detail).partition("; ")
         code = _CODES.get(error.status_code, "malformed")
         way_out = way_out or "docs/api.md names all that there is"
+        if error.status_code == 404 and _is_lost_person(request):
+            return service.lost_page()
         return JSONResponse(shape(code, message, way_out), error.status_code, headers=error.headers)

@@ -47,7 +47,7 @@ async def preview(desk: DeskHere, caller: OwnerOfAll, file: Files, plan: Plan = 
     async with folder() as where:
         paths = [str(path) for path in await keep_parts(file, where)]
         found = await desk.errands.do("preview", None, {"paths": paths, "plan": chosen})
-    show = Shower(0, (chosen.get("settings") or {}).get("show_as", "text"))
+    show = Shower(0, (found["plan"].get("settings") or {}).get("show_as", "text"))
     for arm in found["arms"]:
         arm["content"] = show.arm(arm["payload"], arm["id"])
     return Preview.model_validate(found)

@@ -54,6 +54,11 @@ def add_pages(app: FastAPI) -> None:
     app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
 
 
+def lost_page() -> FileResponse:
+    """What somebody sees who has gone astray."""
+    return FileResponse(PAGES / "lost.html", 404, media_type="text/html; charset=utf-8")
+
+
 def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
     async def page() -> FileResponse:
         if not (PAGES / name).is_file():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,13 @@ MEDIA_TYPES: Final = {
     "audio": (".mp3", ".wav", ".ogg", ".oga", ".opus", ".m4a", ".flac"),
     "video": (".mp4", ".m4v", ".webm", ".ogv", ".mov"),
 }
-_LONGEST_NAME: Final = 60
+_TABLES: Final = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".gz")
+"""Kinds of files that may say what the images, sounds or films beside them are."""
+_OF_THE_SYSTEM: Final = ("thumbs.db", "desktop.ini", "ds_store", "icon\r")
+_MARKDOWN: Final = re.compile(
+    r"^(```|~~~|#{1,6} \S|\|?\s*:?-{3,}:?\s*\|)|\*\*\S[^*\n]*\*\*|^\s*[-*] \S.*\n\s*[-*] \S", re.MULTILINE
+)
+"""Fences, headings, tables, bold words, lists: what people write in Markdown, and hardly otherwise."""
 _PLAN: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
 
 
@@ -214,18 +221,45 @@ def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = Non
     if unknown is not None:
         raise InvalidInput(f"a plan has no {unknown!r}; it has {', '.join(_PLAN)}")
     files = [Path(path) for path in paths]
-    media = {path.name: path for path in files if media_kind(path.name)}
-    tables = [path for path in files if not media_kind(path.name)]
+    media, tables, notes = _sorted_out(files)
     if len(tables) > 1:
         raise InvalidInput(f"there are {len(tables)} tables, {tables[0].name} and {tables[1].name}; give one at a time")
     try:
-        return _of_table(tables[0], media, given) if tables else _of_media(media, given)
+        draft = _of_table(tables[0], media, given) if tables else _of_media(media, given)
+        return replace(draft, notes=[*notes, *draft.notes])
     except DuelistError as error:
         # A file that came over the net lies in a folder that nobody outside has heard of.
         shown = str(error)
         for path in files:
             shown = shown.replace(str(path), path.name)
         raise type(error)(shown) from error
+
+
+def _sorted_out(files: Sequence[Path]) -> tuple[dict[str, Path], list[Path], list[str]]:
+    """Media by name, tables, and what is to be said of the rest: folders hold more than what was meant."""
+    meant = [path for path in files if not _is_of_the_system(path.name)] or list(files)
+    media: dict[str, Path] = {}
+    for path in meant:
+        if media_kind(path.name):
+            media[_free_name(path, media)] = path
+    others = [path for path in meant if not media_kind(path.name)]
+    tables = [path for path in others if not media or path.suffix.lower() in _TABLES]
+    left_out = [path.name for path in others if path not in tables]
+    if not left_out:
+        return media, tables, []
+    named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
+    return media, tables, [f"Left out, since neither media nor a table of them: {named}."]
+
+
+def _is_of_the_system(name: str) -> bool:
+    """Whether a file is one that Windows, macOS or a spreadsheet puts into people's folders unasked."""
+    return name.lower() in _OF_THE_SYSTEM or name.startswith((".", "~$"))
+
+
+def _free_name(path: Path, taken: Mapping[str, Path]) -> str:
+    """A name for a file; those of several folders may be called alike, and are not one."""
+    names = [path.name, *(f"{path.stem} ({k}){path.suffix}" for k in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)
 
 
 def _of_media(media: Mapping[str, Path], plan: dict[str, Any]) -> Draft:
@@ -258,6 +292,10 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
     arms = [_arm(row, name, context, roles, media) for row, name, context in zip(rows, ids, contexts, strict=True)]
     # JSON has a place for features, so numbers elsewhere in it are not taken for some.
     kind = wanted.get("kind") or _best_kind(arms, bool(numbers) and is_table(path), given is not None)
+    settings = dict(plan.get("settings") or {})
+    if "show_as" not in settings and _look_like_markdown(arms):
+        settings["show_as"] = "markdown"
+        notes.append("The texts look like Markdown, and are shown as that.")
     if kind == "columns" and not wanted.get("columns"):
         wanted["columns"] = list(numbers)
     features = {**wanted, "kind": kind}
@@ -269,6 +307,7 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
     ]
     understood = {
         **plan,
+        **({"settings": settings} if settings else {}),
         "columns": {role: roles.get(role) for role in ("id", "payload", "context", "prompt")},
         "features": features,
     }
@@ -293,7 +332,7 @@ def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str |
     if "context" not in roles:
         if not any(count > 1 for count in Counter(map(str, prompts)).values()) or prompts[0] in (None, ""):
             return [None] * len(rows), {}
-        named = [None if prompt in (None, "") else _named(prompt) for prompt in prompts]
+        named = [None if prompt in (None, "") else context_id(prompt) for prompt in prompts]
     texts: dict[str, Any] = {}
     for row, context, prompt in zip(rows, named, prompts, strict=True):
         if context is not None and prompt not in (None, "") and texts.setdefault(context, prompt) != prompt:
@@ -303,10 +342,10 @@ def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str |
     return named, texts
 
 
-def _named(prompt: Any) -> str:
-    """A name for a context: its prompt, or, where that is long, one made from it; the same in every file."""
-    short = isinstance(prompt, str) and len(prompt) <= _LONGEST_NAME and "\n" not in prompt
-    return prompt if short else context_id(prompt)
+def _look_like_markdown(arms: Sequence[DraftArm]) -> bool:
+    """Whether a fifth of the texts has what is written in Markdown only."""
+    texts = [arm.payload for arm in arms if isinstance(arm.payload, str)]
+    return bool(texts) and 5 * sum(_MARKDOWN.search(text) is not None for text in texts) >= len(texts)
 
 
 def _ids(rows: Sequence[Row], roles: Mapping[str, str], contexts: Sequence[str | None], notes: list[str]) -> list[str]:

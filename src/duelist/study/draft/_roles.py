@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +24,7 @@ _NAMES: Final = {
 }  # fmt: skip
 """Names that say what a column is, the surest first."""
 _LONGEST_ID: Final = 200
+_DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d.*)?|\d\d?([./])\d\d?\2\d{2,4}( \d.*)?")
 _EXAMPLES: Final = 3
 _SHOWN: Final = 120
 
@@ -81,7 +83,14 @@ def _roles(sheet: Sheet, said: Mapping[str, str | None], numbers: Mapping[str, N
             free.remove(longest)
     if "id" not in said and "id" not in roles:
         unique = next(
-            (name for name in free if name not in numbers and _may_be("id", sheet, name) and _is_unique(sheet, name)),
+            (
+                name
+                for name in free
+                if name not in numbers
+                and _may_be("id", sheet, name)
+                and _is_unique(sheet, name)
+                and not _are_dates(sheet, name)
+            ),
             None,
         )
         if unique is not None:
@@ -99,6 +108,11 @@ def _may_be(role: str, sheet: Sheet, name: str) -> bool:
 def _is_unique(sheet: Sheet, name: str) -> bool:
     values = [str(value) for value in texts_of(sheet.rows, name)]
     return len(set(values)) == len(values)
+
+
+def _are_dates(sheet: Sheet, name: str) -> bool:
+    """Dates say when, and not who, however different they are."""
+    return all(_DATE.fullmatch(str(value)) for value in texts_of(sheet.rows, name))
 
 
 def _longest_text(sheet: Sheet, names: list[str]) -> str | None:

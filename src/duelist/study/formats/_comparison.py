@@ -81,6 +81,8 @@ class Written:
 
 
 _DIGITS: Final = 16
+_LONGEST_NAME: Final = 60
+_FIRST_WORDS: Final = 40
 
 
 def arm_id(content: Any) -> str:
@@ -93,12 +95,24 @@ def arm_id(content: Any) -> str:
 
 
 def context_id(prompt: Any) -> str:
-    """A name for a context of which only the prompt is known.
+    """A name for a context of which only the prompt is known: the prompt, or its first words and what tells it from all others.
 
     >>> context_id("Why?") == context_id([{"role": "user", "content": "Why?"}])
     True
+    >>> context_id("Why is the sky blue, and not green or red? Answer in two sentences.")
+    'Why is the sky blue, and not green or… 2fb2b61a283e'
     """
-    return "prompt-" + _digest(prompt, "user")
+    digest = _digest(prompt, "user")
+    text = as_text(prompt, "user")
+    words = " ".join((text or "").split())
+    if not words:
+        return f"prompt-{digest}"
+    if words == text and len(words) <= _LONGEST_NAME:
+        return words
+    begun = (
+        words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS + 1].rpartition(" ")[0] or words[:_FIRST_WORDS]
+    )
+    return f"{begun}… {digest[:12]}"
 
 
 def _digest(content: Any, role: str) -> str:

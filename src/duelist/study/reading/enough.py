@@ -28,6 +28,8 @@ FOLDS: Final = 5
 RISE: Final = 0.01
 """A rise of the agreement by less than this is none."""
 _LEVEL: Final = 0.95
+NO_VOTES: Final = "there are no votes yet"
+"""Said instead of who leads: before the first vote, whoever was added first would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
         )
         what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
         return CanStop(True, f"{named} best, at error rate {delta:g}; {what}{_unseen(fit)}", goal)
+    if not fit.votes:
+        return CanStop(False, NO_VOTES, goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
     said = f"{found.best} leads, and {others_are(others, len(fit.among) - 1)} not ruled out"
     if found.level:
@@ -100,6 +104,8 @@ def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
     if not open_pairs.any():
         return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
+    if not fit.votes:
+        return CanStop(False, NO_VOTES, "rank")
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
     count = int(open_pairs.sum())

@@ -8,6 +8,8 @@ const LARGEST = 30;
 const LISTED = 40;
 const MOST_ALONE = 120;
 const BLOCKS = 60;
+const RANKS = 36; // pixels for the ranks beside a matrix that has no room for names
+const APART = 40;
 
 /** Arms side by side in rank, taken together: what 800 arms show is how ranks fare, not 640,000 single pairs. */
 function grouped(arms, cells) {
@@ -44,7 +46,8 @@ function view(arms, all, together) {
     return { wins, losses, ties: cell[4], bad: cell[5], votes: wins + losses + cell[4] };
   };
   const most = cells.reduce((largest, cell) => Math.max(largest, cell[2] + cell[3] + cell[4]), 1);
-  return { names, cells, of, most, count: names.length };
+  const rankOf = (k) => (together ? k * Math.ceil(arms.length / BLOCKS) : k) + 1;
+  return { names, cells, of, most, rankOf, count: names.length };
 }
 
 function said({ names, of }, i, j) {
@@ -63,6 +66,7 @@ const chosen = { mode: "share", at: [0, 1], pointed: false, alone: false };
 /** `cells` are [i, j, wins of i, wins of j, ties, both bad] with i < j, in the order of `arms`. */
 export function winMatrix({ arms, cells }) {
   if (arms.length < 2) return el("p", { class: "muted" }, "Two arms are needed to compare.");
+  if (!cells.length) return el("p", { class: "muted" }, "There is a square as soon as two arms were compared.");
   const many = arms.length > MOST_ALONE;
   const together = () => many && !chosen.alone;
   const state = { shown: view(arms, cells, together()) };
@@ -87,9 +91,9 @@ export function winMatrix({ arms, cells }) {
   const geometry = () => {
     const width = frame.clientWidth || 600;
     const labelled = state.shown.count <= LARGEST;
-    const room = labelled ? Math.min(200, width * 0.3) : 4;
+    const room = labelled ? Math.min(200, width * 0.3) : RANKS;
     const size = Math.max(1, Math.min(44, Math.floor((Math.min(width - room, 820) / state.shown.count) * 4) / 4));
-    return { labelled, room, size, top: labelled ? 22 : 4 };
+    return { labelled, room, size, top: 22 };
   };
   const point = () => {
     const { room, top, size } = geometry();
@@ -186,7 +190,7 @@ function legend(most) {
   );
 }
 
-function draw(canvas, { arms, count, of, most, mode, cells, labelled, room, size, top }) {
+function draw(canvas, { arms, count, of, most, mode, cells, rankOf, labelled, room, size, top }) {
   const ratio = devicePixelRatio || 1;
   const [width, height] = [room + count * size + 2, top + count * size + 2];
   canvas.width = Math.ceil(width * ratio);
@@ -222,10 +226,18 @@ function draw(canvas, { arms, count, of, most, mode, cells, labelled, room, size
     square(j, i);
   }
   pen.globalAlpha = 1;
-  if (labelled) {
-    pen.fillStyle = colour.ink;
-    pen.font = "12px system-ui, sans-serif";
-    pen.textBaseline = "middle";
+  pen.fillStyle = colour.ink;
+  pen.font = "12px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  if (!labelled) {
+    const step = Math.ceil(APART / size);
+    for (let k = 0; k < count; k += step) {
+      pen.textAlign = "right";
+      pen.fillText(rankOf(k), room - 5, top + (k + 0.5) * size);
+      pen.textAlign = "center";
+      pen.fillText(rankOf(k), room + (k + 0.5) * size, top - 9);
+    }
+  } else {
     const letters = Math.floor(room / 7.2) - 3;
     arms.forEach((arm, k) => {
       pen.textAlign = "right";

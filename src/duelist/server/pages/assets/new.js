@@ -36,7 +36,10 @@ async function preview() {
   try {
     state.preview = await call("POST", "/files/preview", { form: form(state.plan) });
     replace(said);
+    const open = result.querySelector("details")?.open ?? false;
     draw(state.preview);
+    const columns = result.querySelector("details");
+    if (columns) columns.open = open; // whoever changes a column wants to see what became of it
     announce(`${state.preview.rows} arms were found.`);
   } catch (error) {
     replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
@@ -46,7 +49,7 @@ async function preview() {
 
 function take(files) {
   state.files = [...files].filter((file) => file.size && !file.name.startsWith("."));
-  state.plan = {};
+  Object.assign(state, { plan: {}, fields: [] });
   if (state.files.length) preview();
 }
 
@@ -101,6 +104,7 @@ function dropZone() {
 function draw(found) {
   const count = found.rows.toLocaleString("en");
   const plan = found.plan ?? {};
+  const grouped = found.arms.some((arm) => arm.context !== null);
   const name = field(
     { name: "name", label: "Name of the study", kind: "text", required: true },
     state.name ?? plan.name ?? state.files[0].name.replace(/\.[^.]*$/, ""),
@@ -109,7 +113,8 @@ function draw(found) {
     state.name = name.input.value;
   });
   const given = Object.fromEntries(state.fields.map((each) => [each.spec.name, each.read()])); // another preview keeps what was typed
-  state.fields = RATERS_SEE.map((spec) => field(spec, given[spec.name] ?? state.choices.settings[spec.name]));
+  const guessed = { ...state.choices.settings, ...plan.settings };
+  state.fields = RATERS_SEE.map((spec) => field(spec, given[spec.name] ?? guessed[spec.name]));
   state.fields
     .find((each) => each.spec.name === "show_as")
     .input.addEventListener("change", (event) => {
@@ -143,7 +148,9 @@ function draw(found) {
             el(
               "tr",
               null,
-              ["arm", "context", "what raters see"].map((each) => el("th", { scope: "col" }, each)),
+              ["arm", grouped && "context", "what raters see"]
+                .filter(Boolean)
+                .map((each) => el("th", { scope: "col" }, each)),
             ),
           ),
           el(
@@ -154,7 +161,7 @@ function draw(found) {
                 "tr",
                 null,
                 el("th", { scope: "row" }, named(arm.id)),
-                el("td", null, arm.context ?? "–"),
+                grouped && el("td", null, arm.context === null ? "–" : named(arm.context)),
                 el("td", null, el("div", { class: "example" }, content(seen(arm)))),
               ),
             ),
@@ -185,7 +192,9 @@ function draw(found) {
         found.features.map((each) => ({
           value: each.kind,
           label: `${FEATURES[each.kind] ?? each.kind}${each.dim ? ` (${each.dim})` : ""}`,
-          help: each.available ? each.advice : `${each.advice} ${each.missing ?? ""}`,
+          help: [each.advice, !each.available && each.missing, each.kind === "columns" && usedNumbers(found)]
+            .filter(Boolean)
+            .join(" "),
           disabled: !each.available,
         })),
         plan.features?.kind,
@@ -210,6 +219,14 @@ function draw(found) {
     ),
     done,
   );
+}
+
+/** Which numbers would be used: names say more than that there are some. */
+function usedNumbers({ columns, plan }) {
+  const chosen = plan.features?.columns;
+  const there = columns.filter((each) => each.numeric && ["other", "feature"].includes(each.role));
+  const names = (chosen?.length ? chosen : there.map((each) => each.name)).slice(0, 8);
+  return names.length ? `Here: ${names.join(", ")}.` : "There are none in this file.";
 }
 
 const done = el("div", { role: "alert" });

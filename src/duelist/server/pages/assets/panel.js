@@ -22,9 +22,9 @@ export class Panel {
   #drawn = false;
   #reading = null;
 
-  /** `path()` is what to read, `draw(data)` gives the node; `wide` panels take the whole row. */
-  constructor({ title, about, path, draw, wide = false }) {
-    Object.assign(this, { path, draw });
+  /** `path()` is what to read, `draw(data)` gives the node; `nothing(error)` may put what a reading is refused for into the words of the page; `wide` panels take the whole row. */
+  constructor({ title, about, path, draw, nothing = null, wide = false }) {
+    Object.assign(this, { path, draw, nothing });
     this.body = el("div", null, el("p", { class: "muted" }, "Reading…"));
     this.node = el(
       "section",
@@ -51,8 +51,12 @@ export class Panel {
       this.#drawn = true;
       this.lastPath = path;
     } catch (error) {
+      const early = error.status === 422;
       if (!this.#drawn || error.status)
-        redraw(this.body, el("p", { class: error.status === 422 ? "muted" : "note warn" }, sentenceOf(error)));
+        redraw(
+          this.body,
+          el("p", { class: early ? "muted" : "note warn" }, (early && this.nothing?.(error)) || sentenceOf(error)),
+        );
       this.#drawn = false;
     }
   }

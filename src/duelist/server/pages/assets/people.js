@@ -5,6 +5,8 @@ import { announce, askFor, button, confirm, el, named, number, svg, table } from
 import { Panel } from "./panel.js";
 import { part } from "./results.js";
 
+const IMPOSSIBLE = 4; // hours of work in an hour
+
 export function peoplePart(here) {
   const act = async (path, body, said) => {
     try {
@@ -60,7 +62,7 @@ function raters(data, act) {
       named(row.rater, { tabindex: 0 }),
       number(String(row.votes)),
       number(row.median_seconds === null ? "–" : `${row.median_seconds.toFixed(1)} s`),
-      number(row.votes_per_hour === null ? "–" : row.votes_per_hour.toFixed(0)),
+      pace(row),
       sideMark(row),
       share(row.agreement_others),
       row.repeats ? number(`${percent(row.repeat_agreement)} of ${row.repeats}`) : number("–"),
@@ -68,7 +70,7 @@ function raters(data, act) {
       number(
         row.agreement_model === null
           ? "–"
-          : `${percent(row.agreement_model)} (${percent(row.expected_model)} expected)`,
+          : [percent(row.agreement_model), el("br"), el("small", null, `${percent(row.expected_model)} expected`)],
       ),
       remarks(row),
       act && actions(row, act),
@@ -93,15 +95,21 @@ function raters(data, act) {
   );
 }
 
+/** Votes an hour; nothing where votes came faster than they were made: from a file, or a program. */
+function pace({ votes_per_hour: pace, median_seconds: seconds }) {
+  const believed = pace !== null && (seconds === null || (pace * seconds) / 3600 < IMPOSSIBLE);
+  return number(believed ? pace.toFixed(0) : "–");
+}
+
 /** How often the left side won, with its interval, around one half. */
 function sideMark(row) {
   if (row.first_share === null) return number("–");
-  const x = scale([0, 1], [4, 96]);
+  const x = scale([0, 1], [4, 68]);
   return el(
     "div",
-    { class: "row" },
+    { class: "side" },
     picture(
-      100,
+      72,
       18,
       `${percent(row.first_share)}, between ${percent(row.first_low)} and ${percent(row.first_high)}`,
       svg("line", { class: "zero", x1: x(0.5), x2: x(0.5), y1: 0, y2: 18 }),
@@ -161,16 +169,13 @@ function actions(row, act) {
             class: "small",
             title: "Ask no more, and leave their votes out of everything. “Give back” takes it back.",
           }),
-          " ",
           button(
             "Block",
             () => act("block", { rater, keep_votes: true }, `${rater} is asked no more; their votes count`),
             { class: "small", title: "Ask no more; the votes there are go on counting. “Give back” takes it back." },
           ),
         ],
-    " ",
     button("Note…", note, { class: "small", title: "Write down what should be known about this rater." }),
-    " ",
     !row.erased &&
       button("Erase…", erase, { class: "small", title: "Forget who this rater is; there is no way back." }),
   );

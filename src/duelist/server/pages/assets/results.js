@@ -53,7 +53,7 @@ export function resultsPart(here) {
     path: () => `${here.base}/leaderboard${here.query()}`,
     draw: board,
     about:
-      "Arms from best to worst by the votes that count. Utility is relative to the mean arm: a lead of 1 means winning 73 of 100 votes that are no ties. " +
+      "Arms from best to worst by the votes that count: not by those on gold and repeated pairs, nor by those that were skipped, taken back, or given by raters who were dropped. Utility is relative to the mean arm: a lead of 1 means winning 73 of 100 votes that are no ties. " +
       "Each interval holds with 95 % probability; ranks are those that the votes leave open.",
   });
   return part([
@@ -85,14 +85,14 @@ function verdict(data, here) {
       { class: "verdict" },
       el("span", { class: `tag ${data.done ? "good" : "warn"}` }, data.done ? "You can stop" : "Go on"),
       data.context && el("b", { dir: "auto" }, `${data.context}: `),
-      el("span", { dir: "auto" }, sentence(data.reason)),
+      el("span", { dir: "auto" }, `${data.reason}.`), // as it is: it may begin with the id of an arm
       " ",
-      stillExpected(data),
+      stillExpected(data, here.study.votes),
     ),
     el(
       "dl",
       { class: "facts" },
-      fact("votes", here.study.votes.toLocaleString("en")),
+      fact("rows in the log", here.study.votes.toLocaleString("en")),
       fact("arms", here.study.arms.toLocaleString("en")),
       fact("pairs out", here.study.out ?? "–"),
       fact("goal", data.goal),
@@ -100,13 +100,12 @@ function verdict(data, here) {
   );
 }
 
-function stillExpected({ done, votes_expected: expected }) {
+function stillExpected({ done, votes_expected: expected }, votes) {
   if (done) return "";
+  if (expected === null && !votes) return "";
   if (expected === null) return "How many more votes it takes cannot be foreseen yet.";
   return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} expected.`;
 }
-
-const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 function standingsTable(shown, data, domain) {
   const bad = data.standings.some((each) => each.both_bad);
@@ -201,10 +200,11 @@ export function trustPart(here) {
           "div",
           null,
           calibrationPlot(data),
-          el(
+          data.votes > 0 &&
+            el(
             "p",
             null,
-            `On average predictions are off by ${percent(data.error, 1)}, over ${data.votes.toLocaleString("en")} votes.`,
+            `On average predictions are off by ${(100 * data.error).toFixed(1)} percentage points, over ${data.votes.toLocaleString("en")} votes.`,
             data.observed_ties > 0 &&
               ` Ties: ${percent(data.predicted_ties, 1)} predicted, ${percent(data.observed_ties, 1)} observed.`,
           ),
@@ -214,7 +214,10 @@ export function trustPart(here) {
       title: "What did the choice of pairs save?",
       path: () => `${here.base}/regret${here.query()}`,
       about:
-        "Regret is how far the two arms of a pair are behind the best one, on average. Pairs that the policy chose, against pairs that chance chose (a share of pairs must be left to chance: the setting “random share”).",
+        "Regret is how far the two arms of a pair are behind the best one, on average. Pairs that the policy chose, against pairs that chance chose (a share of pairs must be left to chance).",
+      nothing: (error) =>
+        error.message.startsWith("no vote") &&
+        "It takes votes on pairs of both kinds. “Random share” under “Run the study” says how many pairs are left to chance; 0.1 is enough.",
       draw: (data) =>
         el("div", null, regretBars(data), el("p", null, saved(data.saved), " ", el("small", null, data.estimator))),
     }),

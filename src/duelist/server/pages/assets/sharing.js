@@ -42,14 +42,28 @@ function secret(text, label) {
     async () => {
       input.select();
       // On plain http there is no clipboard for pages; the text is selected for the keyboard then.
-      await navigator.clipboard?.writeText(text).then(
-        () => announce("Copied."),
-        () => {},
-      );
+      await copied(text, copy);
     },
     { class: "small" },
   );
   return el("div", { class: "row links" }, input, copy);
+}
+
+/** Copy a text and say so, to those who see the button and to those who do not. */
+const copied = (text, copy) =>
+  navigator.clipboard?.writeText(text).then(
+    () => {
+      copy.textContent = "Copied";
+      announce("Copied.");
+    },
+    () => {},
+  );
+
+/** All links at once, as a spreadsheet or a mail merge takes them: a line each, a tab between name and link. */
+function copyAll(links) {
+  const text = links.map(({ rater, href }) => `${rater}\t${href}`).join("\n");
+  const copy = button("Copy all, with names", () => copied(text, copy), { class: "small" });
+  return navigator.clipboard && links.length > 1 && el("p", null, copy);
 }
 
 function linksCard(here, made) {
@@ -67,17 +81,16 @@ function linksCard(here, made) {
         raters,
         ...(days.value ? { days: Number(days.value) } : {}),
       });
+      const complete = links.map(({ rater, url }) => ({ rater, href: new URL(url, location.href).href }));
       replace(
         out,
         el("p", { class: "note" }, "These are shown once: copy them now. Whoever has a link votes under its name."),
         table(
           "Links",
           ["rater", "link"],
-          links.map((each) => [
-            named(each.rater),
-            secret(new URL(each.url, location.href).href, `Link of ${each.rater}`),
-          ]),
+          complete.map(({ rater, href }) => [named(rater), secret(href, `Link of ${rater}`)]),
         ),
+        copyAll(complete),
       );
       made();
     } catch (error) {

@@ -172,7 +172,7 @@ async function scopes() {
           show();
         },
       }),
-      " count raters who are left out, too",
+      " count raters who were dropped, too",
     ),
   );
 }
@@ -197,7 +197,7 @@ try {
 } catch (error) {
   replace(
     find("#notice"),
-    el("p", { class: "note bad" }, sentenceOf(error)),
+    el("p", { class: "note bad" }, error.code === "unknown_study" ? "There is no study at this address." : sentenceOf(error)),
     el("p", null, el("a", { href: "/" }, "All studies")),
   );
 }

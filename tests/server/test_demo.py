@@ -1,0 +1,71 @@
+"""The study that newcomers see first: it lives on, and it is there the next time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duelist import demo_server
+from duelist.errors import ConnectionLost, StudyNotOpen
+
+PAIRS = 28  # of eight arms
+
+
+class Stopping:
+    """A study over a connection that is lost after so many votes; an owner pauses it on the way."""
+
+    def __init__(self, study: Any, votes: int) -> None:
+        self.study, self.left = study, votes
+
+    def ask(self, rater: str) -> Any:
+        try:
+            return self.study.ask(rater)
+        except StudyNotOpen:
+            self.study.open()
+            raise
+
+    def tell(self, *given: Any, **named: Any) -> None:
+        self.study.tell(*given, **named)
+        self.left -= 1
+        if self.left == PAIRS:
+            self.study.pause()
+        if not self.left:
+            raise ConnectionLost("the server has stopped; start it again")
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+@pytest.fixture
+def without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DUELIST_DATA", str(tmp_path))
+
+
+@pytest.mark.usefixtures("without_data")
+def test_raters_who_are_through_are_followed_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, demo = demo_server.make_demo("memory")
+    before = len(study.votes())
+    monkeypatch.setattr(demo_server, "load_study", lambda *_, **__: Stopping(study, 4 * PAIRS))
+    monkeypatch.setattr(demo_server.time, "sleep", lambda _: None)
+    demo_server._rate("http://127.0.0.1", "", demo_server.SLOPPY, demo)
+    votes = study.votes()[before:]
+    assert len(votes) == 4 * PAIRS
+    assert {vote.outcome for vote in votes} == {"first"}, "all of them are careless"
+    given = Counter(vote.rater for vote in votes)
+    assert list(given) == [demo_server.SLOPPY, *(f"{demo_server.SLOPPY} {k}" for k in range(2, len(given) + 1))]
+    assert len(given) >= 3
+
+
+@pytest.mark.usefixtures("without_data")
+def test_a_study_that_was_kept_is_there_the_next_time(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'demo.db'}"
+    first, _ = demo_server.make_demo(storage)
+    votes = first.votes()
+    first.close()
+    again, _ = demo_server.make_demo(storage)
+    assert again.votes() == votes
+    assert len(again.arms()) == 8
+    again.close()

@@ -1,0 +1,90 @@
+"""What deploy/ and its page tell people to run is what the program takes, and what it then does."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from duelist.cli import app
+from tests.server.running import running
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text().replace("\\\n", " ")
+UNIT = configparser.ConfigParser(strict=False, interpolation=None)
+UNIT.optionxform = str  # type: ignore[assignment,method-assign]
+UNIT.read(ROOT / "deploy" / "duelist.service")
+PAGE = (ROOT / "docs" / "deploying.md").read_text()
+
+
+def instruction(name: str) -> str:
+    """What follows the last instruction of that name."""
+    return re.findall(rf"^{name}\s+(.*)$", DOCKERFILE, re.MULTILINE)[-1].strip()
+
+
+def parsed(words: list[str]) -> dict[str, object]:
+    """The options of a command line of ours, which must be one: nothing is run."""
+    command = typer.main.get_command(app)
+    context = command.make_context("duelist", [], resilient_parsing=True)
+    rest = words
+    while hasattr(command, "commands"):
+        command, rest = command.commands[rest[0]], rest[1:]
+    return dict(command.make_context(command.name, rest, parent=context).params)
+
+
+def test_the_image_runs_a_command_that_there_is() -> None:
+    words = json.loads(instruction("CMD"))
+    assert words[0] == "duelist"
+    options = parsed(words[1:])
+    assert options["host"] == "0.0.0.0"
+    assert str(options["port"]) == instruction("EXPOSE")
+    assert f":{options['port']}/" in instruction("HEALTHCHECK")
+
+
+def test_the_image_installs_extras_that_there_are() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (extras,) = re.findall(r'"/source\[([\w,]+)\]"', DOCKERFILE)
+    assert {"server", "postgres"} <= set(extras.split(",")) <= set(project["optional-dependencies"])
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".git", ".venv", "**/*.so"} <= set(ignored), "what was built here is not what runs there"
+
+
+def test_what_the_image_runs_is_well(tmp_path: Path) -> None:
+    """The command and the health check of the image, with its port replaced; a server that is gone is not well."""
+    words = json.loads(instruction("CMD"))
+    (check,) = re.findall(r'CMD python -c "(.*)"', instruction("HEALTHCHECK"))
+    with running(f"sqlite:///{tmp_path / 'duelist.db'}", tmp_path, *words[2:]) as server:
+        port = server.address.rsplit(":", 1)[1]
+        command = [sys.executable, "-c", check.replace("8765", port)]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert subprocess.run(command, check=False, capture_output=True).returncode != 0
+
+
+def test_the_unit_runs_a_command_that_there_is() -> None:
+    service = UNIT["Service"]
+    words = shlex.split(service["ExecStart"])
+    assert words[0].endswith("/bin/duelist")
+    options = parsed(words[1:])
+    assert words[0].removesuffix("/bin/duelist") in PAGE, "where the page installs it"
+    assert options["host"] == "127.0.0.1", "the proxy is what others reach"
+    assert service["EnvironmentFile"] in PAGE
+    assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}", "the only place it may write to"
+    assert service["UMask"] == "0077", "nobody else reads votes"
+    upstream = re.findall(r"server 127\.0\.0\.1:(\d+);", (ROOT / "deploy" / "nginx.conf").read_text())
+    (second,) = re.findall(r"a copy with `--port (\d+)`", PAGE)
+    assert upstream == [str(options["port"]), second]
+
+
+@pytest.mark.parametrize(
+    "line", sorted(set(re.findall(r"(?:/bin/|`|^)(duelist (?:serve|token|study|storage)[^`\n]*)", PAGE, re.MULTILINE)))
+)
+def test_commands_of_the_page_are_commands(line: str) -> None:
+    parsed(shlex.split(line)[1:])
