@@ -39,7 +39,7 @@ void decide_some(const Rule& rule, State& state, const Contexts& contexts, i64 s
     for (i64 from = start; from < stop; from += TOGETHER) {
         std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
         for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
-            Table table{contexts.arm(c, 0), contexts.candidates, dim, distinct};
+            Table table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
             Decision duel = rule.decide(state, scratch, table);
             decided.duels[static_cast<std::size_t>(c)] = duel;
             if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;

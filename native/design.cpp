@@ -29,9 +29,13 @@ Design::Design(Link link, const double* theta, const double* factor, const Conte
 }
 
 void Design::take_random(Random& random) {
-    i64 open = std::count(times_.begin(), times_.end(), 0), left = random.below(open), context = 0;
-    while (times_[context] != 0 || left-- > 0) context++;
-    i64 i = random.below(contexts_.candidates), j = random.below(contexts_.candidates - 1);
+    auto is_open = [&](i64 c) { return times_[c] == 0 && contexts_.count(c) > 1; };
+    i64 open = 0, context = 0;
+    for (i64 c = 0; c < contexts_.n; c++) open += is_open(c);
+    if (open == 0) return take_best();
+    i64 left = random.below(open);
+    while (!is_open(context) || left-- > 0) context++;
+    i64 i = random.below(contexts_.count(context)), j = random.below(contexts_.count(context) - 1);
     j += j >= i;
     take(context, i, j);
 }
@@ -67,7 +71,9 @@ void Design::look_at_first(i64 start, i64 stop, const double* theta) {
             double* squares = squares_.data() + c * contexts_.pairs();
             for (i64 i = 0; i + 1 < candidates; i++) {
                 kernels->squared_widths(v.data(), stride, dim, at + i, at + i + 1, at + candidates, line.data());
-                squares = std::copy_n(line.data(), candidates - i - 1, squares);
+                i64 there = std::max<i64>(contexts_.count(c) - i - 1, 0);
+                squares = std::copy_n(line.data(), there, squares);
+                squares = std::fill_n(squares, candidates - i - 1 - there, TAKEN);  // nobody is there to be taken
             }
             find_best_pair(c);
         }

@@ -20,7 +20,10 @@ namespace duelist {
 struct Contexts {
     const double* arms;  // (n, candidates, dim)
     i64 n, candidates, dim;
+    const i64* counts = nullptr;  // how many of the candidates of each context are there; nullptr: all
 
+    i64 count(i64 context) const { return counts ? counts[context] : candidates; }
+    i64 pairs_of(i64 context) const { return count(context) * (count(context) - 1) / 2; }
     const double* arm(i64 context, i64 k) const { return arms + (context * candidates + k) * dim; }
     i64 pairs() const { return candidates * (candidates - 1) / 2; }
 };
@@ -32,10 +35,10 @@ struct ChosenPair {
 
 class Design {
 public:
-    // `factor` is the upper factor of H. There are at least two candidates a context.
+    // `factor` is the upper factor of H. There are at least two candidates in some context.
     Design(Link link, const double* theta, const double* factor, const Contexts& contexts, i64 threads);
 
-    // A pair of different arms by chance, in a context by chance that is not in the batch; there must be one.
+    // A pair of different arms by chance, in a context by chance that is not in the batch; where all are, the pair that adds most.
     void take_random(Random& random);
 
     // The pair that adds most; equal ones: the first. There must be one that is not taken.

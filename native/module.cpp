@@ -174,12 +174,19 @@ std::tuple<i64, double> place(Player& player, Vector difference) {
 
 // Contexts, duels and information of a batch: all contexts in order, or the k of most information. None: a context has no
 // pair to ask, and nothing has changed.
-nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinct) {
+nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinct, std::optional<Whole> counts) {
     i64 contexts = arms.shape(0), candidates = arms.shape(1), dim = known(player).dim;
     if (static_cast<i64>(arms.shape(2)) != dim || contexts == 0 || candidates == 0)
         throw std::invalid_argument("the arms do not fit the policy");
-    if (k > contexts) throw std::invalid_argument("there are fewer contexts than are to be chosen");
-    Contexts shown{arms.data(), contexts, candidates, dim};
+    if (counts && static_cast<i64>(counts->shape(0)) != contexts) throw std::invalid_argument("the counts do not fit the contexts");
+    Contexts shown{arms.data(), contexts, candidates, dim, counts ? counts->data() : nullptr};
+    i64 pairs = 0;
+    for (i64 c = 0; c < contexts; c++) {
+        if (shown.count(c) < 1 || shown.count(c) > candidates) throw std::invalid_argument("the counts do not fit the candidates");
+        pairs += shown.pairs_of(c);
+    }
+    if (k > (player.rule->designs() && candidates > 1 && candidates < MANY_ARMS ? pairs : contexts))
+        throw std::invalid_argument("there is less to choose from than is to be chosen");
     std::optional<Batch> batch;
     State state = player.for_batch();  // while nobody else can touch the player
     {
@@ -193,7 +200,7 @@ nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinc
     player.rule->grow(*player.state);
     for (std::size_t at = 0; at < batch->duels.size(); at++) {
         const Decision& duel = batch->duels[at];
-        i64 id = player.hand_out(duel, {shown.arm(batch->contexts[at], 0), candidates, dim});
+        i64 id = player.hand_out(duel, {shown.arm(batch->contexts[at], 0), shown.count(batch->contexts[at]), dim});
         asked.append(new_duel(duel.first, duel.second, id));
     }
     return nb::make_tuple(copied(batch->contexts), asked, copied(batch->information));
@@ -224,7 +231,7 @@ void bind_player(nb::module_& m) {
         .def("ask", &ask, "arms"_a.none(), "distinct"_a)
         .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none())
         .def("ask_limited", &ask_limited, "arms"_a, "distinct"_a, "exclude"_a)
-        .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a)
+        .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a, "counts"_a = nb::none())
         .def("consider", &consider, "arms"_a, "differences"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
              "distinct"_a, "exclude"_a)
         .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a)

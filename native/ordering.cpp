@@ -1,5 +1,6 @@
 #include "ordering.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace duelist {
@@ -12,10 +13,24 @@ constexpr double MISFIT = 0.25;       // variance of what a pair has of its own,
 constexpr i64 NEXT = 16;             // of many arms, an arm is compared with so many that stand next to it
 constexpr i64 FAR = 64;              // and so many arms about which most is open meet one another
 
-std::vector<i64> by_falling_utility(const double* u, i64 n) {
+// Lots that arms draw by their numbers (the finalizer of SplitMix64), the same in every round. Whoever lists arms from the best to the worst
+// would, if equals met in the order of the list, have neighbours compared first, which settles least.
+std::vector<u64> lots_of(const i64* numbers, i64 n) {
+    std::vector<u64> lots(static_cast<std::size_t>(n));
+    for (i64 k = 0; k < n; k++) {
+        u64 mixed = (static_cast<u64>(numbers ? numbers[k] : k) + 1) * 0x9e3779b97f4a7c15u;
+        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+        lots[k] = mixed ^ (mixed >> 31);
+    }
+    return lots;
+}
+
+// Of equal utilities the one with the smaller lot is first.
+std::vector<i64> by_falling_utility(const double* u, i64 n, const std::vector<u64>& lots) {
     std::vector<i64> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [u](i64 a, i64 b) { return u[a] > u[b]; });
+    std::sort(order.begin(), order.end(), [&](i64 a, i64 b) { return u[a] != u[b] ? u[a] > u[b] : lots[a] < lots[b]; });
     return order;
 }
 
@@ -43,16 +58,16 @@ private:
 // The best pair so far, by positions on the table. Values are computed only where the largest slope could make them the best.
 class Best {
 public:
-    Best(Link link, const Limits& limits) : link_(link), steepest_(max_slope(link)), limits_(limits) {}
+    Best(Link link, const Limits& limits, const std::vector<u64>& lots)
+        : link_(link), steepest_(max_slope(link)), limits_(limits), lots_(lots) {}
 
     // `settled` is what a vote on the pair would settle, times (1 + slope square) / slope.
     void meet(i64 i, i64 j, double gap, double square, double settled) {
         if (found_.first >= 0 && worth(steepest_, square, settled) < found_.value) return;
         double value = worth(slope(link_, gap), square, settled);
-        auto pair = std::minmax(i, j);
         bool better = found_.first < 0 || value > found_.value ||
-                      (value == found_.value && pair < std::pair<const i64&, const i64&>(found_.first, found_.second));
-        if (better && limits_.allows(i, j)) found_ = {pair.first, pair.second, value};
+                      (value == found_.value && drawn(i, j) < drawn(found_.first, found_.second));
+        if (better && limits_.allows(i, j)) found_ = {std::min(i, j), std::max(i, j), value};
     }
 
     const FoundPair& found() const { return found_; }
@@ -61,7 +76,12 @@ private:
     Link link_;
     double steepest_;
     Limits limits_;
+    const std::vector<u64>& lots_;
     FoundPair found_ = NO_PAIR;
+
+    std::pair<u64, u64> drawn(i64 i, i64 j) const {
+        return {std::min(lots_[i], lots_[j]), std::max(lots_[i], lots_[j])};
+    }
 
     static double worth(double slope, double square, double settled) {
         return slope * std::max(settled, 0.0) / (1.0 + slope * square);
@@ -86,8 +106,8 @@ struct Ordered {
     Numbers u, v;
     i64 n, stride, dim;
 
-    explicit Ordered(const View& view)
-        : order(by_falling_utility(view.u, view.n)), u(padded(view.n)), v(view.dim * padded(view.n)), n(view.n),
+    Ordered(const View& view, const std::vector<u64>& lots)
+        : order(by_falling_utility(view.u, view.n, lots)), u(padded(view.n)), v(view.dim * padded(view.n)), n(view.n),
           stride(padded(view.n)), dim(view.dim) {
         kernels->pick_columns(view.v, view.stride, dim, order.data(), n, v.data(), stride);
         for (i64 r = 0; r < n; r++) u[r] = view.u[order[r]];
@@ -165,8 +185,8 @@ struct OrderedTerms {
     Numbers u;
     Band squares;
 
-    OrderedTerms(OwnView& seen, i64 next)
-        : view(seen), order(by_falling_utility(seen.u(), seen.n())), u(padded(seen.n())), squares(seen.n(), next) {
+    OrderedTerms(OwnView& seen, i64 next, const std::vector<u64>& lots)
+        : view(seen), order(by_falling_utility(seen.u(), seen.n(), lots)), u(padded(seen.n())), squares(seen.n(), next) {
         for (i64 r = 0; r < n(); r++) {
             u[r] = view.u()[order[r]];
             view.squares(order[r], order.data() + r + 1, squares.stop(r) - r - 1, squares.of(r));
@@ -223,7 +243,8 @@ void meet_neighbours(OrderedTerms& arms, const Openness& open, Best& best) {
 FoundPair most_settling_pair(Link link, const View& view, i64 top, const Table& table) {
     if (view.n == 1) return {0, 0, 0.0};
     Limits limits = of_different(table.limits());
-    Ordered arms(view);
+    std::vector<u64> lots = lots_of(nullptr, view.n);
+    Ordered arms(view, lots);
     i64 n = arms.n, dim = arms.dim, stride = arms.stride;
     const double* v = arms.v.data();
     Band squares(n, n <= FEW_TO_ORDER ? n : NEXT);
@@ -232,7 +253,7 @@ FoundPair most_settling_pair(Link link, const View& view, i64 top, const Table& 
     pull(v, stride, dim, arms.u.data(), n, {arms.u.data(), n, top}, squares, pulled.data());
     multiply_rows(v, pulled.data(), stride, dim, n, matrix.data());
     kernels->combine(matrix.data(), dim, v, stride, n, pulled.data());
-    Best best(link, limits);
+    Best best(link, limits, lots);
     meet_in_band(arms.order, arms.u.data(), v, pulled.data(), stride, dim, squares, best, [](i64, i64) { return 1.0; });
     if (n > FEW_TO_ORDER) meet_far_out(arms, pulled.data(), best);
     return best.found().first >= 0 ? best.found() : first_pair(n, limits);
@@ -243,9 +264,10 @@ FoundPair most_settling_pair(OwnView& view, Link link, i64 top, const FreeTable&
     if (n == 1) return {0, 0, 0.0};
     Limits limits = of_different(table.positions().limits());
     bool few = n <= FEW_FREE_TO_ORDER;
-    OrderedTerms arms(view, few ? n : NEXT);
+    std::vector<u64> lots = lots_of(table.numbers, n);
+    OrderedTerms arms(view, few ? n : NEXT, lots);
     Openness open(arms.u.data(), n, top);
-    Best best(link, limits);
+    Best best(link, limits, lots);
     few ? meet_all(arms, open, best) : meet_neighbours(arms, open, best);
     return best.found().first >= 0 ? best.found() : first_pair(n, limits);
 }

@@ -17,7 +17,8 @@ namespace duelist {
 inline constexpr i64 FEW_TO_ORDER = MANY_ARMS - 1;
 inline constexpr i64 FEW_FREE_TO_ORDER = 128;
 
-// The pair of different arms that settles most of the order of the first `top` arms, or, with 0, of all; equal ones: the first.
+// The pair of different arms that settles most of the order of the first `top` arms, or, with 0, of all; of equal ones the first by
+// lots that arms draw by their numbers, which say nothing of where they are listed.
 FoundPair most_settling_pair(Link link, const View& view, i64 top, const Table& table);
 
 // The same for arms with terms of their own.

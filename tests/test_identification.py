@@ -203,3 +203,22 @@ def test_a_policy_for_regret_says_what_would_decide():
     for _ in range(10):
         policy.tell(policy.ask(arms), 1.0)
     assert "take BestArmPair" in policy.recommend(arms).advice
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_a_policy_says_that_arms_are_level(free):
+    arms = dl.FreeArms(4) if free else np.array([[0.1, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -2.0]])
+    policy = dl.policy_for("best", features=not free, random_state=0)
+    for _ in range(30):
+        policy.tell(policy.ask(arms), 0.5)
+    found = policy.recommend(arms)
+    assert {found.best, *found.level} == {0, 1, 2, 3}
+    assert str(found).startswith(
+        "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none is ruled out at"
+    )
+    for _ in range(30):
+        duel = policy.ask(arms)
+        policy.tell(
+            duel, 1.0 if 2 in (duel.first, duel.second) and duel.first == 2 else 0.0 if duel.second == 2 else 0.5
+        )
+    assert policy.recommend(arms).level == ()

@@ -40,6 +40,29 @@ def test_every_goal_has_a_policy_for_arms_without_features(goal: str, how: dict)
     assert policy.look(dl.FreeArms(4)).utilities.argmax() == 0
 
 
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("how", [{"features": False}, {"arms": dl.FreeArms(4)}, {"arms": 4}])
+def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dict) -> None:
+    policy = dl.policy_for(goal, random_state=0, **how)
+    table = np.random.default_rng(0).normal(size=(4, 2))
+    for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
+        with pytest.raises(dl.InvalidInput, match=r"FreeArms|a batch is of arms with features alone"):
+            ask(table)
+    assert not policy.pending_
+    by_hand = type(policy)(estimator="online", random_state=0)  # it plays as one that nobody told beforehand
+    assert tuple(policy.ask(dl.FreeArms(4))) == tuple(by_hand.ask(dl.FreeArms(4)))
+    with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
+        policy.ask(dl.FreeArms(4, table))
+    assert dl.policy_for(goal, **how).ask(dl.FreeArms(4, table)).first in range(4), "who they are, and features, too"
+
+
+def test_a_number_of_arms_with_features_is_about_features() -> None:
+    assert dl.policy_for("best", arms=6, features=2).ask(np.eye(6)[:, :2])
+    assert dl.policy_for("best", arms=6, features=True).ask(np.eye(6)[:, :2])
+    with_both = dl.FreeArms(4, np.eye(4))
+    assert dl.policy_for("best", arms=with_both).ask(with_both)
+
+
 def test_settings_reach_the_policy() -> None:
     policy = dl.policy_for("serve", horizon=70, scale=0.7, link="probit")
     assert policy.params == dl.LocalPairUCB(horizon=70, scale=0.7, link="probit").params
@@ -57,6 +80,8 @@ def test_settings_reach_the_policy() -> None:
         ({"goal": "best", "arms": 0}, "arms is 0"),
         ({"goal": "best", "arms": np.eye(3), "features": 2}, "arms have 3 features"),
         ({"goal": "best", "arms": np.eye(3), "features": False}, "give FreeArms, or their number"),
+        ({"goal": "best", "arms": dl.FreeArms(4), "features": True}, "features is True, and arms are FreeArms"),
+        ({"goal": "best", "arms": dl.FreeArms(3, np.eye(3)), "features": 2}, "features is 2, and arms are FreeArms"),
         ({"goal": "best", "features": False, "estimator": "exact"}, "cannot learn about arms without features"),
     ],
 )

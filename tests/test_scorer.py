@@ -167,3 +167,62 @@ def test_it_needs_neither_the_engine_nor_scipy(tmp_path):
         "assert not {'duelist.native', 'scipy', 'duelist.engine'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "scorer.json")], check=True)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"garbage", b"PK\x03\x04 and no more", b"\x93NUMPY\x01\x00", b"\x80\x04K\x01.", b"\x00" * 400]
+)
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+def test_garbage_is_no_scorer(tmp_path, body, suffix):
+    path = tmp_path / f"scorer{suffix}"
+    path.write_bytes(body)
+    with pytest.raises(dl.InvalidInput, match=r"is not a scorer.*; give a file that `Scorer.save` wrote"):
+        dl.load_scorer(path)
+
+
+def test_a_scorer_that_was_cut_or_turned_into_something_else_is_refused(tmp_path):
+    path = dl.Scorer(np.array([1.0, 2.0])).save(tmp_path / "scorer.npz")
+    whole = path.read_bytes()
+    for cut in (10, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(dl.InvalidInput, match="is not a scorer"):
+            dl.load_scorer(path)
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            dl.load_scorer(path)
+        except dl.InvalidInput:
+            continue
+    np.save(tmp_path / "plain.npy", np.ones(3))
+    (tmp_path / "plain.npz").write_bytes((tmp_path / "plain.npy").read_bytes())
+    with pytest.raises(dl.InvalidInput, match="is not a scorer"):
+        dl.load_scorer(tmp_path / "plain.npz")
+    with pytest.raises(dl.InvalidInput, match="there is no file"):
+        dl.load_scorer(tmp_path / "missing.npz")
+
+
+def played(policy, rounds=150):
+    """A layered policy and its votes: differences, outcomes, and what each was counted with."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for _ in range(rounds):
+        arms = rng.normal(size=(6, 3))
+        share = policy.consider(arms).share
+        duel = policy.ask(arms)
+        won = float(rng.random() < 1 / (1 + np.exp(-(arms[duel.first] - arms[duel.second]) @ [1.0, -1.0, 0.5])))
+        policy.tell(duel, won)
+        rows.append((arms[duel.first] - arms[duel.second], won, share))
+    z, won, share = map(np.array, zip(*rows, strict=True))
+    return z, won, share
+
+
+def test_a_scorer_of_a_layered_policy_counts_votes_as_the_policy_does():
+    """VACDB's weights w^2 are part of its estimator, and not to be had back; a study counts every vote once."""
+    policy = dl.VACDB(horizon=150, random_state=0)
+    z, won, share = played(policy)
+    assert share.min() < 1.0
+    learned = share > 0.0
+    weighted = dl.fit_mle(z[learned], won[learned], share[learned], ridge="auto").theta
+    alike = dl.fit_mle(z, won, ridge="auto").theta
+    assert policy.scorer().theta == pytest.approx(weighted, rel=1e-6)
+    assert not np.allclose(weighted, alike, rtol=1e-3)

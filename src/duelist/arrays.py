@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -135,13 +136,39 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
 
 def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as finite floats (contexts, candidates, dim)."""
-    array = as_floats(arms, "(contexts, candidates, dim): as many candidates in each, others in a batch of their own")
+    array = as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
     if array.ndim != 3 or 0 in array.shape:
         raise InvalidInput(f"arms have shape {array.shape}; give finite features (contexts, candidates, dim)")
     check_dim(array.shape[2], dim)
     if not _square(array) <= LARGEST_SQUARE:
         _refuse(array, "give finite features (contexts, candidates, dim)")
     return array
+
+
+def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> list[Floats]:
+    """Contexts with candidates (candidates, dim) each, more in one than in another."""
+    found: list[Floats] = []
+    for k, each in enumerate(arms):
+        try:
+            found.append(check_arms(each, dim))
+        except InvalidInput as error:
+            raise InvalidInput(f"context {k}: {error}") from error
+        if found[k].shape[1] != found[0].shape[1]:
+            raise InvalidInput(
+                f"context {k}: arms have {found[k].shape[1]} features, and those of context 0 have {found[0].shape[1]}; "
+                "give all the same features"
+            )
+    return found
+
+
+def are_unlike(arms: Any) -> bool:
+    """Whether these are contexts of unlike sizes: a list of arrays."""
+    if not isinstance(arms, (list, tuple)) or not all(isinstance(each, (list, tuple, np.ndarray)) for each in arms):
+        return False
+    return (
+        all(np.ndim(each) > 0 for each in arms if isinstance(each, np.ndarray))
+        and len({len(each) for each in arms}) > 1
+    )
 
 
 def check_dim(given: int, known: int | None) -> None:

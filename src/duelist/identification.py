@@ -18,7 +18,7 @@ arms that are nearly equal this ends, where without it nothing would.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -46,6 +46,9 @@ _HELD: Final = 2**20
 
 
 A = TypeVar("A")
+_LEVEL_WITHIN: Final = 1e-6
+"""Parts of its standard deviation within which a gap is none."""
+_LISTED: Final = 3
 UNITS: Final = ("utility", "chance")
 FORESEEN_FROM: Final = 20
 """Fewer votes than this say nothing of how many more there will have to be."""
@@ -72,6 +75,8 @@ class Verdict(Generic[A]):
     """Votes still needed if arms are as far apart as they look and votes go on as so far (`votes_to_decide`); None: nobody can say yet."""
     advice: str = ""
     """What to beware of, and what would help; empty: nothing."""
+    level: tuple[A, ...] = ()
+    """Arms that are exactly as good as the best by the votes so far: it is named for its place in the list, and nothing else."""
 
     @property
     def decided(self) -> bool:
@@ -79,12 +84,13 @@ class Verdict(Generic[A]):
         return set(self.candidates) <= {self.best, *self.alike}
 
     def __str__(self) -> str:
-        low, high = self.interval
-        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.alike))
-        verb = "are best, being alike," if self.alike else "is best"
-        parts = [f"{named} {verb} with probability {self.probability:.3f}", f"leads by {low:.3g} to {high:.3g}"]
         others = len(set(self.candidates) - {self.best, *self.alike})
-        left = "all others are ruled out" if self.decided else f"{others} others are not ruled out"
+        left = "all others are ruled out" if self.decided else f"{others_are(others)} not ruled out"
+        if self.level:
+            left = (
+                "none is ruled out" if others == len(self.level) else f"{others} besides {self.best} are not ruled out"
+            )
+        parts = [self._level() if self.level else self._leads()]
         parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))
         if not self.decided:
             more = self.votes_expected
@@ -93,12 +99,49 @@ class Verdict(Generic[A]):
             )
         return "; ".join([*parts, *([self.advice] if self.advice else [])])
 
+    def _leads(self) -> str:
+        low, high = self.interval
+        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.alike))
+        verb = "are best, being alike," if self.alike else "is best"
+        return f"{named} {verb} with probability {self.probability:.3f}; leads by {low:.3g} to {high:.3g}"
+
+    def _level(self) -> str:
+        return f"arms {listed((self.best, *self.alike, *self.level))} are level: the votes so far favour none of them"
+
     def _as_good(self) -> str:
         return f" as better by more than {self.tolerance:.3g}, at error rate {self.delta:g}"
 
 
 class Recommendation(Verdict[int]):
     """A verdict on arms by their positions in the arms that were given."""
+
+
+def others_are(count: int, of: int | None = None) -> str:
+    """Others, counted, with their verb.
+
+    >>> others_are(1), others_are(5), others_are(1, of=1)
+    ('1 other is', '5 others are', '1 of 1 other is')
+    """
+    noun = "other" if (count if of is None else of) == 1 else "others"
+    return f"{count}{'' if of is None else f' of {of}'} {noun} {'is' if count == 1 else 'are'}"
+
+
+def listed(arms: Sequence[object]) -> str:
+    """The names of some arms, and how many more there are.
+
+    >>> listed("ab"), listed("abcd"), listed("abcdefg")
+    ('a and b', 'a, b, c and d', 'a, b, c and 4 others')
+    """
+    names = [str(arm) for arm in arms]
+    if len(names) > _LISTED + 1:
+        names = [*names[:_LISTED], f"{len(names) - _LISTED} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def level_with(best: int, gaps: Floats, squares: Floats) -> NDArray[np.int64]:
+    """The arms other than `best` that are exactly as good; those with width 0 to it are alike, not level."""
+    level = (squares > 0.0) & (gaps <= _LEVEL_WITHIN * np.sqrt(squares)) & (np.arange(len(gaps)) != best)
+    return np.flatnonzero(level)
 
 
 def check_delta(delta: float) -> float:
@@ -154,6 +197,7 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
         alike=tuple(np.flatnonzero(seen.alike & (np.arange(len(arms)) != seen.best)).tolist()),
         tolerance=tolerance,
         votes_expected=votes_to_decide(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance),
+        level=tuple(level_with(seen.best, seen.gaps, seen.squares).tolist()),
     )
 
 
@@ -191,6 +235,7 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
         delta=delta,
         tolerance=tolerance,
         votes_expected=votes_to_decide(gaps, known.squares, known.prior, known.votes, delta, tolerance),
+        level=tuple(level_with(best, gaps, known.squares).tolist()),
     )
 
 

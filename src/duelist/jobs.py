@@ -16,7 +16,7 @@ from duelist.policy import Arms
 def policy_for(
     goal: str,
     *,
-    features: bool | int = True,
+    features: bool | int | None = None,
     arms: Arms | int | None = None,
     top: int | None = None,
     horizon: int | None = None,
@@ -31,10 +31,11 @@ def policy_for(
         "best": name the best arm with few votes. "rank": a leaderboard. "learn": a model that predicts votes on new
         arms. "serve": show good arms while learning.
     features
-        Whether arms have features, or how many. False: the policy is asked with `FreeArms`.
+        Whether arms have features, or how many. False: the policy is asked with `FreeArms`, and refuses a table of features. None
+        (default): what `arms` say, and, where they say nothing, that there are features.
     arms
-        The arms, where they are at hand: (n_arms, dim) or `FreeArms`, which say whether there are features; or how many there are, of
-        which `features` then says it. Nothing else of them is kept.
+        The arms, where they are at hand: (n_arms, dim); `FreeArms`; or how many there are, which are then arms without features unless
+        `features` says otherwise.
     top
         For "rank": only the first so many places matter. None: the whole order.
     horizon, random_state, settings
@@ -45,6 +46,11 @@ def policy_for(
     >>> import duelist as dl
     >>> policy = policy_for("best", features=False)
     >>> policy.tell(policy.ask(dl.FreeArms(4)), 1)
+    >>> policy_for("rank", arms=6).ask([[0.5, 1.0], [0.0, 2.0]])
+    Traceback (most recent call last):
+    ...
+    duelist.errors.InvalidInput: this policy knows arms by who they are, not by features alone; give a table of them, \
+FreeArms(numbers, features), or start a new policy
     """
     wanted = find_goal(goal)
     n_arms, featured = _looked_at(arms, features)
@@ -58,20 +64,24 @@ def policy_for(
             f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features; give features, or leave "
             "out the setting that keeps it from that"
         )
-    return policy
+    return policy if featured else policy.for_free_arms()
 
 
 def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
-    """How many arms there are, where that is known, and whether they have features."""
-    if not isinstance(features, bool):
+    """How many arms there are, where that is known, and whether the policy is shown tables of features."""
+    if features is not None and not isinstance(features, bool):
         check_whole("features", features, 1, "True, False, or the number of features")
-    if arms is None or is_whole(arms):
-        return (None if arms is None else check_whole("arms", arms, 1)), bool(features)
+    if arms is None:
+        return None, features is None or bool(features)
+    if is_whole(arms):
+        return check_whole("arms", arms, 1), bool(features)
     if isinstance(arms, FreeArms):
+        if features is not None and features not in (bool(arms.dim), arms.dim):
+            raise InvalidInput(f"features is {features!r}, and arms are {arms!r}; leave features out")
         return len(arms), False
     if features is False:
         raise InvalidInput("features is False, but arms are given by their features; give FreeArms, or their number")
-    return len(check_arms(arms, None if features is True else features)), True
+    return len(check_arms(arms, None if features in (None, True) else features)), True
 
 
 def _checked_top(goal: Goal, top: Any, n_arms: int | None) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -129,12 +130,20 @@ class Scorer:
         return path
 
 
+_UNREADABLE: Final = (
+    ValueError, EOFError, KeyError, AttributeError, TypeError, OSError, RuntimeError, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+"""What reading a damaged file raises, in one way or another (NotImplementedError is a RuntimeError)."""
+
+
 def load_scorer(path: str | Path) -> Scorer:
     """The scorer in a file that `Scorer.save` wrote."""
     path = _checked_path(path)
     try:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file {str(path)!r}; give one that `Scorer.save` wrote") from None
+    except _UNREADABLE as error:
         raise InvalidInput(f"{path} is not a scorer: {error}; give a file that `Scorer.save` wrote") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a scorer; give a file that `Scorer.save` wrote")
@@ -146,7 +155,10 @@ def load_scorer(path: str | Path) -> Scorer:
     missing = sorted(known - set(plain))
     if missing:
         raise InvalidInput(f"{path} has no {missing[0]!r}; give a file that `Scorer.save` wrote")
-    return Scorer(**{name: plain[name] for name in known})
+    try:
+        return Scorer(**{name: plain[name] for name in known})
+    except (InvalidInput, TypeError) as error:
+        raise InvalidInput(f"{path} is not a scorer that makes sense: {error}") from error
 
 
 def _read_npz(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from duelist.runs import Runs
 
 Progress = Callable[[str, int, int], None]
 
-_WORLD, _ARMS, _OUTCOMES, _POLICY = range(4)
+_WORLD, _ARMS, _OUTCOMES, _POLICY, _NEW_ARMS = range(5)
 _LONGEST_STRETCH = 1000
 _STRETCH_BYTES = 1 << 26
 _RUNS_A_TASK = 8
@@ -50,6 +50,12 @@ def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:
 def policy_seed(seed: int, run: int) -> int:
     """The `random_state` of the policy in one run of a simulation."""
     return int(stream(seed, run, _POLICY).generate_state(1, np.uint64)[0])
+
+
+def worlds_of(environment: Environment, seed: int, runs: range, *, new_arms: bool = False) -> Worlds:
+    """The worlds of a simulation's runs, from their first round; with `new_arms` such that no policy was shown, where arms change."""
+    arms = _NEW_ARMS if new_arms else _ARMS
+    return Worlds(environment, [stream(seed, r, _WORLD) for r in runs], [stream(seed, r, arms) for r in runs])
 
 
 def simulate(
@@ -108,8 +114,13 @@ def simulate(
         shown = partial(progress or _silent, label)
         player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct)
         kept[label] = _play_policy(player, game, shown)
-    described = {label: repr(policy) for label, policy in templates.items()}
+    described = {label: describe_player(policy, distinct) for label, policy in templates.items()}
     return Runs(kept, environment.describe(), int(seed), described, first_run=numbers.start)
+
+
+def describe_player(policy: Policy, distinct: bool) -> str:
+    """A policy and how it was asked, for records: runs under other rules are other runs."""
+    return f"{policy!r}, two different arms" if distinct else repr(policy)
 
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
@@ -169,11 +180,7 @@ def _run_numbers(runs: int | range) -> range:
 
 def _play_policy(player: _Native | _Plain, game: _Game, shown: Callable[[int, int], None]) -> Log | Curves:
     environment, horizon, runs, seed, _, _ = game
-    worlds = Worlds(
-        environment,
-        [stream(seed, r, _WORLD) for r in runs],
-        [stream(seed, r, _ARMS) for r in runs],
-    )
+    worlds = worlds_of(environment, seed, runs)
     luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in runs]
     keeper = _EveryDuel(worlds.truth, game) if game.keep == "duels" else _SomeRounds(worlds.truth, game)
     done, a_round = 0, 0

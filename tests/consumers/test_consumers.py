@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duelist.study.draft import read_draft
 from duelist.study.formats import Comparison, read, write
-from duelist.study.formats.arms import read_arms
 from duelist.study.records import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -229,5 +229,6 @@ def test_votes_from_a_sheet_of_excel(tmp_path):
 
 def test_arms_from_a_sheet_of_excel(tmp_path):
     sheet(tmp_path / "arms.xlsx", [["id", "size", "payload", "speed"], ["a", 1.5, "one", -1], ["b", 2, None, 0.25]])
-    arms = read_arms(tmp_path / "arms.xlsx")
-    assert (arms.ids, arms.payloads, arms.features.tolist()) == (["a", "b"], ["one", ""], [[1.5, -1.0], [2.0, 0.25]])
+    draft = read_draft([tmp_path / "arms.xlsx"])
+    assert [(arm.id, arm.payload) for arm in draft.arms] == [("a", "one"), ("b", "")]
+    assert draft.numbers == {"size": [1.5, 2.0], "speed": [-1.0, 0.25]}

@@ -333,3 +333,90 @@ def test_the_arms_are_left_alone():
     trained("MaxInP").ask_batch(arms[:, ::-1, ::-1], k=3)
     trained("MaxInP").ask_batch(arms.tolist())
     np.testing.assert_array_equal(arms, before)
+
+
+# -- contexts of unlike sizes, and more duels than contexts --------------------------------
+
+
+def unlike(sizes, dim=3, seed=5):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n, dim)) for n in sizes]
+
+
+@pytest.mark.parametrize("name", ["MaxPairUCB", "LocalPairUCB", "MaxInP", "VACDB", "BestArmPair", "APO"])
+def test_contexts_of_unlike_sizes_are_decided_as_one_by_one(name):
+    arms = unlike([4, 2, 7, 1, 4, 3])
+    policy, alone = trained(name), trained(name)
+    batch = policy.ask_batch(arms)
+    assert batch.contexts.tolist() == list(range(6))
+    for (context, duel), table in zip(batch, arms, strict=True):
+        assert tuple(duel) == tuple(alone.consider(table))[:2], context
+        policy.tell(duel, 1.0)  # it knows the difference that the duel was about
+
+
+def test_unlike_contexts_are_chosen_as_their_information_says():
+    arms = unlike([2, 6, 3, 5, 2, 4, 8])
+    one_by_one = trained("MaxPairUCB").ask_batch(arms)
+    assert trained("MaxPairUCB").ask_batch(arms, k=1).contexts[0] == np.argmax(one_by_one.information)
+    some = trained("MaxPairUCB").ask_batch(arms, k=4)
+    assert len(set(some.contexts.tolist())) == 4
+    again = trained("MaxPairUCB").ask_batch([each.tolist() for each in arms], k=4, threads=1)
+    assert (some.contexts == again.contexts).all()
+
+
+def test_a_list_of_like_contexts_is_the_array():
+    arms = contexts(5)
+    listed, array = trained("MaxPairUCB").ask_batch(list(arms), k=3), trained("MaxPairUCB").ask_batch(arms, k=3)
+    assert [tuple(duel) for duel in listed.duels] == [tuple(duel) for duel in array.duels]
+
+
+@pytest.mark.parametrize("coverage", [0.0, 0.5, 1.0])
+def test_a_design_takes_more_duels_than_contexts(coverage):
+    """No pair twice, every pair at last, and nothing that is not there."""
+    arms = unlike([3, 1, 4, 2])
+    policy = dl.RewardDesign(coverage=coverage, random_state=1)
+    batch = policy.ask_batch(arms, k=10)  # all 3 + 0 + 6 + 1 pairs
+    asked = {(context, *sorted(duel)) for context, duel in batch}
+    assert asked == {(c, i, j) for c, table in enumerate(arms) for j in range(len(table)) for i in range(j)}
+    for _, duel in batch:
+        policy.tell(duel, 1.0)
+    some = dl.RewardDesign(coverage=coverage, random_state=1).ask_batch(arms, k=6)
+    assert len({(context, *sorted(duel)) for context, duel in some}) == 6
+    with pytest.raises(InvalidInput, match="k is 11; give a number of duels from 1 to 10, as many as there are pairs"):
+        policy.ask_batch(arms, k=11)
+
+
+def test_the_first_pair_of_a_design_adds_most():
+    """log(1 + z' z / (4 ridge)) in all contexts at once, by hand."""
+    arms = unlike([3, 5, 2, 6])
+    policy = dl.RewardDesign(coverage=0.0, ridge=1.0, random_state=0)
+    (first, *_) = policy.ask_batch(arms, k=3)
+    context, duel = first
+    sizes = {
+        (c, i, j): float(np.square(table[i] - table[j]).sum())
+        for c, table in enumerate(arms)
+        for j in range(len(table))
+        for i in range(j)
+    }
+    assert (context, *sorted(duel)) == max(sizes, key=lambda key: sizes[key])
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([np.ones((3, 2)), np.ones((2, 3))], "context 1: arms have 3 features, and those of context 0 have 2"),
+        ([np.ones((3, 2)), np.full((2, 2), np.nan)], "context 1: "),
+        ([np.ones((3, 2)), np.ones((0, 2))], "context 1: "),
+        ([np.ones((3, 2)), ["a", "b"]], "context 1: "),
+    ],
+)
+def test_bad_contexts_are_named(arms, message):
+    policy = dl.MaxPairUCB()
+    with pytest.raises(InvalidInput, match=message):
+        policy.ask_batch(arms)
+    assert policy.dim_ is None
+
+
+def test_who_asks_for_more_than_one_a_context_is_told_of_who_can():
+    with pytest.raises(InvalidInput, match="RewardDesign asks about several pairs of a context"):
+        trained("MaxPairUCB").ask_batch(contexts(4), k=9)

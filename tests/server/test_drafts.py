@@ -44,7 +44,10 @@ def test_tables_of_any_tool_are_the_same_arms(tmp_path: Path, delimiter: str, en
     draft = read_draft([path])
     assert [(arm.id, arm.payload) for arm in draft.arms] == [row[:2] for row in ROWS]
     roles = {column.name: (column.role, column.numeric) for column in draft.columns}
-    assert roles == {"name": ("id", False), "text": ("payload", False), "length": ("other", delimiter != ",")}
+    length = (
+        ("feature", True) if delimiter != "," else ("other", False)
+    )  # "3,5" is a number where commas do not separate
+    assert roles == {"name": ("id", False), "text": ("payload", False), "length": length}
     if delimiter != ",":
         assert draft.numbers["length"] == [3.5, 4.0, -1.25]
 
@@ -163,7 +166,7 @@ def test_features_of_each_kind_are_what_they_say(tmp_path: Path) -> None:
     words = ("a red car", "a blue car", "one red boat", "green tea", "black tea", "white tea")
     path = tmp_path / "arms.csv"
     path.write_text("id,text,price,weight\n" + "\n".join(f"x{k},{text},{k},{k * k}" for k, text in enumerate(words)))
-    own = read_draft([path]).create("own", "memory")
+    own = read_draft([path], {"features": {"kind": "own"}}).create("own", "memory")
     assert own.features().shape == (6, 0)  # each is known by its votes alone
     columns = read_draft([path], {"features": {"kind": "columns", "columns": ["price", "weight"]}}).create(
         "columns", "memory"
@@ -304,3 +307,18 @@ def test_the_shell_makes_a_study_in_one_command(tmp_path: Path) -> None:
     assert [arm.id for arm in load_study("captions", environment["DUELIST_STORAGE"]).arms()] == ["eins", "zwei", "drei"]
     again = run()
     assert (again.returncode, "--if-missing" in again.stderr) == (2, True)
+
+
+def test_a_table_that_is_sent_is_read_as_the_shell_reads_it(
+    admin: httpx.Client, storage: str, make: Callable[..., str]
+) -> None:
+    """A matrix without a header keeps its first row; a hole in a column of numbers is no payload."""
+    matrix = make(0)
+    sent = {"headers": {"content-type": "text/csv"}}
+    assert checked(admin.post(f"{matrix}/arms", content=b"1,2\n3,4\n5,7\n", **sent)) == {"added": 3, "there": 0}
+    assert opened(storage, matrix).features().tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]
+    holes = make(0)
+    checked(admin.post(f"{holes}/arms", content=b"id;x;y\na;1,5;1\nb;;2\n", **sent))
+    study = opened(storage, holes)
+    assert [(arm.id, arm.payload) for arm in study.arms()] == [("a", None), ("b", None)]
+    assert study.features().tolist() == [[1.0], [2.0]]

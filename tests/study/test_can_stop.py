@@ -72,6 +72,63 @@ def test_an_option_that_there_is_not_is_named():
         filled().can_stop(dleta=0.2)
 
 
+# -- nobody leads ------------------------------------------------------------------------
+
+
+def all_ties(n_arms, features=None, **settings):
+    study = create_study("ties", "memory", repeat_pairs=0, **settings)
+    study.add_arms([f"a{k}" for k in range(n_arms)], features)
+    for k in range(40):
+        duel = study.ask(f"rater {k}")
+        study.tell(duel, "tie", rater=f"rater {k}")
+    return study
+
+
+@pytest.mark.parametrize("goal", ["best", "serve", "rank"])
+@pytest.mark.parametrize("featured", [False, True])
+def test_arms_that_always_tie_are_level(goal, featured):
+    study = all_ties(6, np.random.default_rng(0).normal(size=(6, 2)) if featured else None, goal=goal)
+    found = study.recommend()
+    assert {found.best, *found.level} == {f"a{k}" for k in range(6)}
+    assert str(found).startswith(
+        "arms a0, a1, a2 and 3 others are level: the votes so far favour none of them; none is ruled"
+    )
+    assert "probability" not in str(found)
+    assert str(study.progress()).startswith("all arms are level; 6 of 6 arms not ruled out")
+    assert study.progress().level == 5
+    assert "level" in study.progress()._table().rows[0][0]
+    said = str(study.can_stop())
+    assert "level: the votes so far favour none of them" in said if goal != "rank" else "all arms are level" in said
+    assert "leads" not in said
+
+
+def test_one_vote_makes_a_leader():
+    study = all_ties(3)
+    told(study, [("a2", "a0")])
+    assert study.recommend().level == ()
+    assert str(study.recommend()).startswith("arm a2 is best with probability ")
+    assert str(study.can_stop()).startswith("go on: a2 leads, and 2 of 2 others are not ruled out")
+
+
+def test_some_may_be_level_and_others_behind():
+    study = create_study("two ahead", "memory")
+    study.add_arms(["a", "b", "c", "d"])
+    told(study, [("a", "c"), ("b", "c"), ("a", "d"), ("b", "d")])
+    assert (study.recommend().best, study.recommend().level) == ("a", ("b",))
+    assert str(study.progress()).startswith("a and 1 other are level; 4 of 4")
+    said = "go on: a and b are level: the votes so far favour none of them, and 2 others are not ruled out"
+    assert str(study.can_stop()) == said
+
+
+def test_one_other_is_one():
+    study = create_study("pair", "memory")
+    study.add_arms(["a", "b"])
+    told(study, [("a", "b")])
+    assert "; 1 other is not ruled out at error rate 0.05" in str(study.recommend())
+    assert str(study.can_stop()) == "go on: a leads, and 1 of 1 other is not ruled out"
+    assert "1 comparison is open, between a and b" in str(study.can_stop(goal="rank"))
+
+
 @pytest.mark.parametrize("goal", ["best", "rank"])
 def test_before_the_first_vote_nobody_leads(goal):
     study = create_study(f"new {goal}", "memory", goal=goal)

@@ -9,9 +9,7 @@ import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from duelist.cli import app
-from duelist.errors import InvalidInput
 from duelist.study import create_study, load_study
-from duelist.study.formats.arms import read_arms
 
 ARMS = [{"id": f"a{k}", "features": [float(k), float(k % 3), 1.0 / (k + 1)], "payload": f"text {k}"} for k in range(5)]
 
@@ -141,35 +139,6 @@ def test_options_of_a_format(study):
     assert "2 rows written" in study("study", "export", "captions", "b.csv", "-f", "arena", "-o", "both_bad=both_bad")
     assert "give KEY=VALUE" in study(*words, "-o", "prompt", code=2)
     assert "label-studio has no option 'side'" in study(*words, "-o", "side=x", code=2)
-
-
-def test_arms_from_csv(tmp_path):
-    path = tmp_path / "arms.csv"
-    path.write_text('id,payload,context,x,y\na,"one, two",p,1,2\nb,,p,3,4.5\n')
-    arms = read_arms(path)
-    assert arms.ids == ["a", "b"]
-    assert arms.features.tolist() == [[1.0, 2.0], [3.0, 4.5]]
-    assert arms.payloads == ["one, two", ""]
-    assert arms.contexts == ["p", "p"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("a.jsonl", "", "has no arms"),
-        ("a.jsonl", "{", "line 1 is not JSON"),
-        ("a.jsonl", '{"features": [1]}', "has no id"),
-        ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list"),
-        ("a.jsonl", '{"id": 1, "features": ["x"]}', "feature is 'x'"),
-        ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
-        ("a.csv", "name,x\na,1\n", "no column 'id'"),
-        ("a.csv", "id,x\na,one\n", "line 2: feature 'x' is 'one'"),
-    ],
-)
-def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InvalidInput, match=said):
-        read_arms(tmp_path / name)
 
 
 def test_a_file_s_name_says_what_is_written_and_its_content_what_is_read(study, tmp_path):

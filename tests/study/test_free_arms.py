@@ -14,7 +14,7 @@ from duelist import FreeArms
 from duelist.cli import app
 from duelist.errors import InvalidInput, NothingLeft
 from duelist.study import GOALS, copy_study, create_study, load_study, restore_study
-from duelist.study.formats.arms import read_arms
+from duelist.study.draft import read_draft
 from duelist.study.storage import open_storage
 
 
@@ -271,14 +271,14 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
     assert "study 'colours'" in shell("create", "colours", "--goal", "rank")
     assert "3 arms with no features added to 'colours'" in shell("add-arms", "colours", str(tmp_path / "arms.csv"))
     assert "2 arms with no features" in shell("add-arms", "colours", str(tmp_path / "more.jsonl"))
-    assert "1 arms with no features" in shell("add-arms", "colours", str(tmp_path / "only.csv"))
+    assert "1 arm with no features" in shell("add-arms", "colours", str(tmp_path / "only.csv"))
     asked = shell("ask", "colours", "--rater", "ana")
     assert "1" in asked
     shell("tell", "colours", "1", "first", "--rater", "ana")
     assert "white" in shell("leaderboard", "colours")
     assert "--own-terms is given" in shell("create", "layered", "--policy", "VACDB", "--own-terms")
     with pytest.raises(InvalidInput, match="arms of 0 and of 1 features"):
-        read_arms(tmp_path / "mixed.jsonl")
+        read_draft([tmp_path / "mixed.jsonl"])
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "arms.md").read_text()

@@ -150,3 +150,45 @@ def test_learning_stops_when_votes_teach_nothing_more() -> None:
     assert not few.done
     with pytest.raises(InvalidInput, match="top is 0"):
         filled(n_arms=3).can_stop(top=0)
+
+
+def test_places_are_said_once(url: str) -> None:
+    """`top` of a study is that of the policy, and what the study stops by."""
+    study = create_study("places", url, goal="rank", top=2)
+    assert (study.settings.top, study.settings.policy_settings) == (2, {"top": 2})
+    assert create_study("places", url, goal="rank", top=2, load_if_exists=True).settings.top == 2
+    with pytest.raises(StudyExists, match="has policy_settings="):
+        create_study("places", url, goal="rank", top=3, load_if_exists=True)
+    study.add_arms([f"a{k}" for k in range(6)])
+    study.tell(study.ask("ana"), "first", rater="ana")
+    assert load_study("places", url).policy().top == 2
+    assert "the order of the top 2 may still change" in study.can_stop().statement
+    assert "the order of the top 4 may still change" in study.can_stop(top=4).statement
+    with pytest.raises(InvalidInput, match="top is fixed when a study is created"):
+        study.change(top=3)
+
+
+def test_a_policy_s_own_places_are_the_study_s() -> None:
+    study = create_study("own", "memory", goal="rank", policy=dl.RankingPair(top=3))
+    study.add_arms([f"a{k}" for k in range(6)])
+    study.tell(study.ask("ana"), "first", rater="ana")
+    assert "the order of the top 3 may still change" in study.can_stop().statement
+    whole = create_study("whole", "memory", goal="rank")
+    whole.add_arms([f"a{k}" for k in range(9)])
+    whole.tell(whole.ask("ana"), "first", rater="ana")
+    assert whole.policy().top is None
+    assert "the order of all arms may still change" in whole.can_stop().statement
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"goal": "best", "top": 3}, "top is 3, and BestArmPair has no places"),
+        ({"goal": "rank", "top": 3, "policy": "VACDB"}, "top is 3, and VACDB has no places"),
+        ({"goal": "rank", "top": 0}, "top is 0"),
+        ({"goal": "rank", "top": 3, "policy": dl.RankingPair(top=2)}, "top is 3, and the policy has top=2"),
+    ],
+)
+def test_places_that_make_no_sense_are_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        create_study("places", "memory", **given)

@@ -29,7 +29,7 @@ def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for line in body.splitlines():
             words = shlex.split(line, comments=True)[1:]
             if words[1] == "create":
-                words[2] = "other"
+                words[2] = f"other {ran}"
             result = CliRunner().invoke(app, words)
             # `can-stop` answers by its exit status.
             assert result.exit_code == (1 if words[1] == "can-stop" else 0), f"{line}: {result.output}"

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from duelist.errors import (
     InvalidInput,
@@ -186,3 +187,42 @@ def test_what_is_no_outcome(said: object) -> None:
     study = filled()
     with pytest.raises(InvalidInput, match=r"outcome is .*; choose one of first, second, tie, both_bad, skip"):
         study.tell(study.ask("ana"), said, "ana")
+
+
+@pytest.mark.parametrize("policy", ["RUCB", "DTS", "CCB", "WSW", "BeatTheMean", "MergeRUCB"])
+@pytest.mark.parametrize("featured", [False, True])
+def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
+    horizon = {"horizon": 200} if policy == "BeatTheMean" else {}
+    study = create_study("counted", "memory", policy=policy, policy_settings=horizon, repeat_pairs=0)
+    study.add_arms(["a", "b", "c", "d"], np.random.default_rng(0).normal(size=(4, 2)) if featured else None)
+    fresh = study.why(study.ask("nobody yet"))
+    assert (fresh.wins, fresh.chance_first) == ((0.0, 0.0), 0.5)
+    assert fresh.width == pytest.approx(beta(1, 1).std())
+    assert "they have not met" in str(fresh)
+    won: dict[tuple[str, str], int] = {}
+    for k in range(25):
+        duel = study.ask(f"rater {k}")
+        one, other = duel.first.id, duel.second.id
+        study.tell(duel, "first" if one < other else "second", rater=f"rater {k}")
+        pair = (min(one, other), max(one, other))
+        won[pair] = won.get(pair, 0) + 1
+    duel = study.ask("last")
+    said = study.why(duel)
+    pair = (min(said.first, said.second), max(said.first, said.second))
+    wins = won.get(pair, 0)
+    assert said.wins == ((wins, 0) if said.first == pair[0] else (0, wins))
+    known = beta(said.wins[0] + 1, said.wins[1] + 1)
+    assert (said.chance_first, said.width) == pytest.approx((known.mean(), known.std()))
+    ahead = {
+        arm: np.mean(
+            [
+                (won.get((arm, o), 0) + 1) / (won.get((arm, o), 0) + won.get((o, arm), 0) + 2) - 0.5
+                for o in "abcd"
+                if o != arm
+            ]
+        )
+        for arm in "abcd"
+    }
+    assert {each.arm: each.utility for each in said.considered} == pytest.approx(ahead)
+    assert said.considered[0].arm == max(ahead, key=lambda arm: ahead[arm])
+    assert f"{policy} counts: " in str(said)

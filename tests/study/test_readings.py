@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist.errors import InvalidInput
 from duelist.study import create_study
+from tests.study.conftest import filled as with_arms
 
 
 def filled(name="captions", votes=120, random_share=0.3, contexts=None):
@@ -56,3 +58,45 @@ def test_a_study_without_votes_is_a_study():
     study = create_study("s", storage="memory")
     assert len(study) == 0
     assert study
+
+
+def voted():
+    study = with_arms(policy="UniformPair", random_share=0.5)
+    for k in range(12):
+        study.tell(study.ask(f"rater {k}"), "first" if k % 3 else "second", rater=f"rater {k}")
+    return study
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leaderboard",
+        "recommend",
+        "progress",
+        "win_matrix",
+        "win_chances",
+        "history",
+        "scorer",
+        "calibration",
+        "raters",
+        "regret",
+    ],
+)
+def test_a_stray_option_is_named_with_those_there_are(name):
+    study = voted()
+    with pytest.raises(InvalidInput, match=f"{name} has no option 'lvel'; it has .*criterion, everyone.*retired"):
+        getattr(study, name)(lvel=0.9)
+    ours = {"raters": "judges", "scorer": "source", "history": "remembered"}.get(name, "among")
+    with pytest.raises(InvalidInput, match=f"has no option '{ours}'"):
+        getattr(study, name)(**{ours: None})
+
+
+def test_options_that_there_are_still_work():
+    study = voted()
+    assert study.leaderboard(level=0.8, seed=3, ridge=2.0, top=2, everyone=True).level == 0.8
+    assert study.recommend(delta=0.1, tolerance=0.01, unit="chance", seed=1).delta == 0.1
+    assert study.progress(tolerance=0.1, ridge=2.0, retired=True).arms
+    assert study.calibration(bins=3, folds=3).votes
+    assert study.raters(level=0.9, false_alarms=0.1)
+    assert len(study.history(points=3).votes) < len(study.history().votes)
+    assert study.win_chances(ridge=2.0)

@@ -26,8 +26,10 @@ def voted(storage: str = "memory", votes: int = 150, **settings: object) -> dl.s
     return study
 
 
-def test_it_is_the_fit_to_the_votes_that_stand() -> None:
-    study = voted(repeat_pairs=9)
+@pytest.mark.parametrize("policy", [None, "VACDB"])
+def test_it_is_the_fit_to_the_votes_that_stand(policy: str | None) -> None:
+    """Each counted once, whatever the policy makes of it."""
+    study = voted(repeat_pairs=9, policy=policy)
     scorer = study.scorer()
     z, won = [], []
     for vote in study.votes():

@@ -7,8 +7,8 @@ import pytest
 
 from duelist.errors import InvalidInput
 from duelist.study import create_study
+from duelist.study.draft import read_draft
 from duelist.study.formats import Comparison, read
-from duelist.study.formats.arms import read_arms
 from duelist.study.records import Outcome
 
 VOTES = [
@@ -138,12 +138,12 @@ def test_arms_from_a_spreadsheet(tmp_path, encoding, delimiter):
     rows = [["id", "size", "payload", "context", "prompt", "speed"], ["a", "1,5", "é", "q", "Why?", "-2"],
             ["b", "0,25", "two", "q", "", "3e-1"]]  # fmt: skip
     (tmp_path / "arms.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
-    arms = read_arms(tmp_path / "arms.csv")
-    assert (arms.ids, arms.payloads, arms.contexts) == (["a", "b"], ["é", "two"], ["q", "q"])
-    assert arms.features.tolist() == np.array([[1.5, -2.0], [0.25, 0.3]], np.float32).tolist()
-    assert arms.context_payloads == {"q": "Why?"}
+    draft = read_draft([tmp_path / "arms.csv"])
+    assert [(arm.id, arm.payload, arm.context) for arm in draft.arms] == [("a", "é", "q"), ("b", "two", "q")]
+    assert draft.prompts == {"q": "Why?"}
     study = create_study("s", storage="memory")
-    assert study.add_arms(*arms) == 2
+    assert draft.add_to(study) == 2
+    assert study.features().tolist() == np.array([[1.5, -2.0], [0.25, 0.3]], np.float32).tolist()
     assert study.ask("ana").prompt == "Why?"
 
 
@@ -152,9 +152,6 @@ def test_arms_with_prompts_that_contradict_each_other(tmp_path):
     path.write_text('{"id": "a", "features": [1], "context": "q", "prompt": "one"}\n'
                     '{"id": "b", "features": [1], "context": "q", "prompt": "two"}\n')  # fmt: skip
     with pytest.raises(
-        InvalidInput, match="line 2: prompt is 'two', but above context 'q' is 'one'; give a context one"
+        InvalidInput, match="line 2: context 'q' has another prompt further up; give a context one prompt"
     ):
-        read_arms(path)
-    path.write_text('{"id": "a", "features": [1], "prompt": "one"}\n')
-    with pytest.raises(InvalidInput, match="line 1 has a prompt, 'one', but no context"):
-        read_arms(path)
+        read_draft([path])

@@ -32,6 +32,9 @@ def simulate(
         list[str] | None,
         typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}; as often as you like."),
     ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="For the goal rank: how many places matter, to the policy and to the judge.")
+    ] = None,
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     save: Annotated[
         Path | None,
@@ -39,17 +42,30 @@ def simulate(
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Draw regret to this picture.")] = None,
 ) -> None:
-    """Play policies against the same worlds, and compare their regret."""
+    """Play policies against the same worlds, and compare them: by regret, or by what a goal is judged by.
+
+    With the goals best, rank and learn two different arms meet in every round, as people are asked.
+    """
+    from duelist.judging import check_goal, judge
     from duelist.regret import check_kind
     from duelist.specs import parse_environment
 
     with kind_errors():
         check_kind(kind)
         world = parse_environment(environment)
-        chosen = {spec: _policy(spec, horizon) for spec in [*(policies or []), *map(_for_goal, goal or [])]}
-        done = _played(chosen, world, horizon, runs, seed, save)
+        goals = list(dict.fromkeys(goal or []))
+        specs = [*(policies or []), *(_for_goal(each, top) for each in goals)]
+        _check_top(top, goals)
+        judged = [each for each in goals if each != "serve"]
+        for each in judged:
+            check_goal(world, each)
+        chosen = {spec: _policy(spec, horizon) for spec in specs}
+        done = _played(chosen, world, horizon, runs, seed, save, bool(judged))
         say(world)
-        say(done.summary(kind))
+        for each in judged:
+            say(judge(done, world, each, top if each == "rank" else None))
+        if not judged or "serve" in goals:
+            say(done.summary(kind))
         if plot is not None:
             plot.parent.mkdir(parents=True, exist_ok=True)
             done.plot(kind=kind).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
@@ -57,10 +73,17 @@ def simulate(
 
 
 def _played(
-    policies: dict[str, Policy], world: Environment, horizon: int, runs: int, seed: int, save: Path | None
+    policies: dict[str, Policy],
+    world: Environment,
+    horizon: int,
+    runs: int,
+    seed: int,
+    save: Path | None,
+    distinct: bool,
 ) -> Runs:
     """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
     from duelist.runs import Runs
+    from duelist.simulation import describe_player
     from duelist.simulation import simulate as play
 
     done = Runs.load(save) if save is not None and save.exists() else None
@@ -70,9 +93,9 @@ def _played(
         save.parent.mkdir(parents=True, exist_ok=True)
     with bars() as report:
         for spec, policy in policies.items():
-            if done is not None and done.settings["policies"].get(spec) == repr(policy):
+            if done is not None and done.settings["policies"].get(spec) == describe_player(policy, distinct):
                 continue
-            new = play({spec: policy}, world, horizon, runs, seed, progress=report)
+            new = play({spec: policy}, world, horizon, runs, seed, distinct=distinct, progress=report)
             done = new if done is None else done.joined(new)
             if save is not None:
                 done.save(save)
@@ -81,10 +104,16 @@ def _played(
     return done.only(list(policies))
 
 
-def _for_goal(name: str) -> str:
+def _for_goal(name: str, top: int | None) -> str:
     from duelist.goals import find_goal
 
-    return find_goal(name).policy
+    policy = find_goal(name).policy
+    return policy if name != "rank" or top is None else f"{policy}:top={top}"
+
+
+def _check_top(top: int | None, goals: list[str]) -> None:
+    if top is not None and "rank" not in goals:
+        raise InvalidInput(f"top is {top}, and only the goal 'rank' has places; give --goal rank, too")
 
 
 def _policy(spec: str, horizon: int) -> Policy:

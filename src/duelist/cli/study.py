@@ -13,7 +13,7 @@ from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
-from duelist.cli.study_files import create_from_files
+from duelist.cli.study_files import add_from_file, create_from_files
 from duelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def create(
         ),
     ] = None,
     goal: Annotated[str | None, typer.Option("--goal", "-g", help=f"What the study is for: {GOALS}.")] = None,
+    top: Annotated[
+        int | None, typer.Option(help="For the goal rank: how many places matter; all, if you do not say.")
+    ] = None,
     criterion: Annotated[
         list[str] | None,
         typer.Option("--criterion", help="What pairs are judged by; may be repeated, the first is learned."),
@@ -95,6 +98,7 @@ def create(
             }
             settings |= {"criteria": criterion} if criterion else {}
             settings |= {} if own_terms is None else {"own_terms": own_terms}
+            settings |= {} if top is None else {"top": top}
             plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
             create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
             return
@@ -111,6 +115,7 @@ def create(
             raters_per_duel=raters_per_duel,
             random_share=random_share,
             **({} if own_terms is None else {"own_terms": own_terms}),
+            **({} if top is None else {"top": top}),
         )
         say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
 
@@ -141,16 +146,12 @@ def add_arms(
         ),
     ],
     column: Columns = None,
+    encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
     storage: Url = STORAGE,
 ) -> None:
-    """Add arms from a file, all or none."""
-    from duelist.study.formats.arms import read_arms
-
+    """Add arms from a file, all or none; its columns are understood as `create` does."""
     with kind_errors():
-        arms = read_arms(file, columns=_pairs("--column", column))
-        added = _study(name, storage).add_arms(*arms)
-        there = f"; {len(arms.ids) - added} were there already" if added < len(arms.ids) else ""
-        say(f"{added} arms with {arms.features.shape[1] or 'no'} features added to {name!r}{there}")
+        add_from_file(name, file, _pairs("--column", column), encoding, storage)
 
 
 @app.command()

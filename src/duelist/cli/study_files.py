@@ -53,6 +53,24 @@ def create_from_files(
     )
 
 
+def add_from_file(name: str, file: Path, columns: dict[str, str], encoding: str | None, storage: str) -> None:
+    """Understand a file as `create` does, say what its columns were taken as, and add its arms to a study."""
+    from duelist.study import load_study
+    from duelist.study.draft import read_draft
+
+    plan = {"columns": columns, "encoding": encoding}
+    draft = read_draft([file], {key: value for key, value in plan.items() if value})
+    study = load_study(name, storage=storage)
+    added = draft.add_to(study)
+    _show_columns(draft)
+    _say_notes(draft)
+    there = f"; {len(draft.arms) - added} were there already" if added < len(draft.arms) else ""
+    arms = "1 arm" if added == 1 else f"{added} arms"
+    dim = study.features().shape[1]
+    features = "1 feature" if dim == 1 else f"{dim or 'no'} features"
+    say(f"{arms} with {features} added to {name!r}{there}")
+
+
 def _gathered(files: list[Path]) -> list[Path]:
     """The files that are named, and those in folders that are named."""
     found: list[Path] = []
@@ -69,15 +87,23 @@ def _gathered(files: list[Path]) -> list[Path]:
 
 def _show(draft: Draft) -> None:
     """What a file is understood as: its columns, some of its arms, what one should know."""
-    if draft.columns:
-        table = Table("column", "taken as", "for instance")
-        for column in draft.columns:
-            table.add_row(escape(column.name), column.role, escape(" | ".join(column.examples)))
-        out.print(table)
+    _show_columns(draft)
     for arm in draft.arms[:_SHOWN]:
         where = f" in {arm.context}" if arm.context else ""
         say(f"  {arm.id}{where}: {str(arm.payload)[:100]}")
     if len(draft.arms) > _SHOWN:
         say(f"  ... and {len(draft.arms) - _SHOWN} more")
+    _say_notes(draft)
+
+
+def _show_columns(draft: Draft) -> None:
+    if draft.columns:
+        table = Table("column", "taken as", "for instance")
+        for column in draft.columns:
+            table.add_row(escape(column.name), column.role, escape(" | ".join(column.examples)))
+        out.print(table)
+
+
+def _say_notes(draft: Draft) -> None:
     for note in draft.notes:
         say(note)

@@ -187,7 +187,9 @@ def can_stop(
     storage: Url = STORAGE,
     context: Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")] = None,
     goal: Annotated[str | None, typer.Option(help=f"Another than the study's own: {GOALS}.")] = None,
-    top: Annotated[int, typer.Option(help="How many places the goal rank is about.")] = 5,
+    top: Annotated[
+        int | None, typer.Option(help="How many places the goal rank is about; the study's own, else all.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="The error rate.")] = 0.05,
 ) -> None:
     """Whether there are votes enough for what the study is for. The exit status is 0 if so, 1 if not."""

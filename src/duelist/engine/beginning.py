@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from duelist.arrays import Floats, Ints
+from duelist.arrays import Floats, Ints, are_unlike, check_contexts, check_unlike_contexts, is_whole
 from duelist.domain import Duel
+from duelist.errors import InvalidInput
+
+_MOST_DESIGNED: Final = 256
+"""Candidates from which on contexts and pairs are not chosen together."""
 
 
 class Beginning(NamedTuple):
@@ -27,6 +31,43 @@ class Beginning(NamedTuple):
     """What |theta| is kept within by the one-pass estimator."""
     sizes: Floats | None = None
     """Squared size of each feature, 0 where the first arms do not tell; it follows what is learned. None: 1 for good."""
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Contexts as the engine reads them: one array, in which shorter ones end in rows that are not looked at."""
+
+    listed: Floats | list[Floats]
+    cube: Floats
+    counts: Ints | None
+
+    def check_k(self, k: Any, designs: bool) -> None:
+        """Whether so many duels can be chosen: one a context, or, by a policy that designs, one a pair."""
+        n, candidates, _ = self.cube.shape
+        sizes = np.full(n, candidates) if self.counts is None else self.counts
+        together = designs and 1 < candidates < _MOST_DESIGNED
+        most = int((sizes * (sizes - 1) // 2).sum()) if together else n
+        if k is None or (is_whole(k) and 1 <= k <= most):
+            return
+        if together:
+            raise InvalidInput(
+                f"k is {k!r}; give a number of duels from 1 to {most}, as many as there are pairs, or None"
+            )
+        more = "; RewardDesign asks about several pairs of a context" if is_whole(k) and k > n else ""
+        raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them{more}")
+
+
+def as_contexts(arms: Any, dim: int | None) -> Contexts:
+    """What `ask_batch` was given: an array (contexts, candidates, dim), or a list of arrays (candidates, dim)."""
+    if not are_unlike(arms):
+        shown = check_contexts(arms, dim)
+        return Contexts(shown, shown, None)
+    listed = check_unlike_contexts(arms, dim)
+    counts = np.array([len(each) for each in listed], np.int64)
+    cube = np.zeros((len(listed), int(counts.max()), listed[0].shape[1]))
+    for k, each in enumerate(listed):
+        cube[k, : len(each)] = each
+    return Contexts(listed, cube, counts)
 
 
 @dataclass(frozen=True)

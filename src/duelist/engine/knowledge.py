@@ -63,6 +63,10 @@ class Knowledge(Policy):
         All votes, with the ridge that makes them most likely, as in `reward_theta_`. The one-pass estimator has not kept the votes, and
         gives its own estimate, with the ridge it decides by.
 
+        Votes count as they do for the policy. VACDB and other layered policies weigh a vote down by w^2 where little was known, and leave
+        out those of rounds in which they only show what they know: the weights are part of their estimators, and what a vote would
+        have counted without them is not kept. Where every vote shall count alike, take `Study.scorer`, or `fit_mle` of your log.
+
         >>> import duelist as dl, numpy as np
         >>> policy = dl.UniformPair(random_state=0)
         >>> policy.tell(duel := policy.ask(np.eye(3)), 1)

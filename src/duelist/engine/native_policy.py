@@ -18,7 +18,6 @@ from duelist.arrays import (
     Words,
     check_arms,
     check_choice,
-    check_contexts,
     check_difference,
     check_horizon,
     check_pairs,
@@ -31,9 +30,9 @@ from duelist.arrays import (
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.engine import snapshots
 from duelist.engine.asked import asked_number, nothing_left
-from duelist.engine.beginning import Batch, Beginning
+from duelist.engine.beginning import Batch, Beginning, as_contexts
 from duelist.engine.knowledge import Knowledge
-from duelist.engine.own_terms import OwnTerms
+from duelist.engine.own_terms import KNOWN_BY_NAME, OwnTerms, check_support
 from duelist.engine.seeds import check_random_state, seed_words
 from duelist.errors import InvalidInput
 from duelist.free_arms import FreeArms
@@ -81,6 +80,7 @@ class NativePolicy(Knowledge):
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
     _own: OwnTerms | None = field(init=False, default=None)
+    _only_free: bool = field(init=False, default=False)
     _words: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -125,8 +125,8 @@ class NativePolicy(Knowledge):
         known = native.rule_names()
         return native.make_rule(next(name for name in named if name in known), self.rule_settings())
 
-    def typical_arms(self, contexts: Floats) -> Floats:
-        """What a policy that begins with a batch (contexts, candidates, dim) learns the units from: the first context."""
+    def typical_arms(self, contexts: Floats | list[Floats]) -> Floats:
+        """What a policy that begins with a batch of contexts (candidates, dim) learns the units from: the first context."""
         return np.asarray(contexts[0])
 
     def first_state(self, words: Words, arms: Floats) -> Any:
@@ -186,11 +186,13 @@ class NativePolicy(Knowledge):
         Parameters
         ----------
         arms
-            (contexts, candidates, dim): the candidates of every context.
+            (contexts, candidates, dim): the candidates of every context; or a list of arrays (candidates, dim), where some contexts have
+            more of them than others.
         k
-            How many duels to ask for; None: one in each context. The k contexts are chosen one after the other, each
+            How many duels to ask for, at most one in each context; None: one in each. The k contexts are chosen one after the other, each
             for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen. A policy that designs
-            (`RewardDesign`) chooses pairs and contexts together, and may come back to a context for another pair where that pays.
+            (`RewardDesign`) chooses pairs and contexts together, and may come back to a context for another pair where that pays: it takes
+            a k of up to all pairs of all contexts.
         threads
             How many to use; None: all cores. The result does not depend on it.
         distinct
@@ -207,16 +209,15 @@ class NativePolicy(Knowledge):
         """
         if self._by_who_they_are(arms):
             raise InvalidInput("a batch is of arms with features alone; ask for the contexts one after the other")
-        shown = check_contexts(arms, self.dim_)
-        n = len(shown)
-        if k is not None and not (is_whole(k) and 1 <= k <= n):
-            raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them")
+        contexts = as_contexts(arms, self.dim_)
+        contexts.check_k(k, self.make_rule().designs)
         many = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
-            self.begin(self.typical_arms(shown))
-        asked = self._player.ask_batch(shown, -1 if k is None else int(k), many, bool(distinct))
+            self.begin(self.typical_arms(contexts.listed))
+        wanted = -1 if k is None else int(k)
+        asked = self._player.ask_batch(contexts.cube, wanted, many, bool(distinct), contexts.counts)
         if asked is None:
-            raise nothing_left(shown.shape[1])
+            raise nothing_left(contexts.cube.shape[1])
         return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
@@ -364,9 +365,15 @@ class NativePolicy(Knowledge):
         """Whether it can be asked with `FreeArms`: one of the rules that can, learning in one pass."""
         return bool(self.online_ and self.make_rule().takes_own_terms)
 
+    def for_free_arms(self) -> Self:
+        """The policy itself, which from now on takes `FreeArms` only: a table of features, given by mistake, is refused."""
+        check_support(self)
+        self._only_free = True
+        return self
+
     def _by_who_they_are(self, arms: Any) -> bool:
         """Whether these arms, or those before them, have terms of their own."""
-        return isinstance(arms, FreeArms) or self._own is not None
+        return isinstance(arms, FreeArms) or self._own is not None or self._only_free
 
     def _own_terms(self, arms: Any) -> OwnTerms:
         """What is known of arms with terms of their own, of which these may be the first."""
@@ -376,7 +383,7 @@ class NativePolicy(Knowledge):
                     f"this {type(self).__name__} has learned of arms by their features; give (n_arms, dim), or start a new policy"
                 )
             if not isinstance(arms, FreeArms):
-                raise InvalidInput(f"arms are {type(arms).__name__}; give FreeArms(numbers, features)")
+                raise InvalidInput(KNOWN_BY_NAME)
             self._own = OwnTerms.begun(self, arms, self._words)
         return self._own
 

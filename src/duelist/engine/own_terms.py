@@ -41,6 +41,12 @@ class OwnPrior(NamedTuple):
     own_variance: float
 
 
+KNOWN_BY_NAME: Final = (
+    "this policy knows arms by who they are, not by features alone; give a table of them, FreeArms(numbers, features), or start a new "
+    "policy"
+)
+
+
 def prior_of(arms: FreeArms, ridge: float | None) -> OwnPrior:
     """The own term has variance 1 / ridge (1 by default), and over these arms the linear part has as much, each feature an equal part.
 
@@ -234,12 +240,10 @@ class OwnTerms:
 
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
-            raise InvalidInput(
-                "this policy has learned of arms by who they are; give a table of them, FreeArms(numbers, features)"
-            )
+            raise InvalidInput(KNOWN_BY_NAME)
         if arms.dim != self.known.dim:
             raise InvalidInput(
-                f"arms have {arms.dim} features, but this policy has learned with {self.known.dim}; "
+                f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}; "
                 "give the same features every round, or start a new policy"
             )
         return arms

@@ -48,7 +48,10 @@ class RankingPair(LocalCurvature):
       are tried, and pairs of the 64 arms that lie farthest out in the directions in which the order is open.
     - Of more than 128 `FreeArms`, pairs of such neighbours are tried, each for what it tells about its own order, and none tires.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
-    - Arms that never differ have no order; where there are no others, the first pair.
+    - Arms that never differ have no order; where there are no others, any pair.
+    - Of pairs that settle exactly as much, as before the first vote, the first by lots that arms draw once and for all by their numbers
+      (positions, where arms come with features alone). In the order of the list, whoever lists arms from the best to the worst
+      would begin with neighbours, which are hardest to tell apart and settle least.
 
     Cost a round: O(K^2 d + K d^2) for the pairs, O(K d^2) from 256 arms on; O(K^3) with K up to 128 `FreeArms`, O(K log K) with
     more; O(n d^2) for the curvature with n distinct differences, and a solve.

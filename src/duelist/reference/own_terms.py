@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from duelist.domain import Duel, check_outcome, check_weight
 from duelist.errors import InvalidInput, UnknownDuel
@@ -28,7 +29,7 @@ from duelist.policy import Policy
 from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
 from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
-from duelist.reference.ranking_pair import openness, settled
+from duelist.reference.ranking_pair import by_lot, lots, openness, settled
 from duelist.reference.uniform_pair import uniform_pair
 
 FEW: Final = 64
@@ -42,12 +43,13 @@ NEXT: Final = 16
 
 
 class Seen(NamedTuple):
-    """The arms on the table: utilities, variances, covariances, widths."""
+    """The arms on the table: utilities, variances, covariances, widths, and who they are."""
 
     u: Floats
     variance: Floats
     covariance: Floats
     width: Floats
+    numbers: NDArray[np.int64]
 
 
 class Posterior:
@@ -108,7 +110,7 @@ class Posterior:
         variance = np.diagonal(covariance)
         squares = variance[:, None] + variance - 2.0 * covariance
         np.fill_diagonal(squares, 0.0)
-        return Seen(rows @ self.mean, variance, covariance, np.sqrt(np.maximum(squares, 0.0)))
+        return Seen(rows @ self.mean, variance, covariance, np.sqrt(np.maximum(squares, 0.0)), arms.numbers)
 
     def _rows(self, arms: FreeArms) -> Floats:
         rows = np.zeros((len(arms), len(self.mean)))
@@ -330,14 +332,16 @@ class FreeRankingPair(FreeReference):
         pairs = allowed.different(allowed.arms)
         if not pairs:
             allowed.refuse()
+        lot = lots(seen.numbers)
+        first, pairs = pairs[:1], by_lot(pairs, lot)
         if len(u) <= FEW_TO_ORDER:
             taught = np.maximum(-np.linalg.inv(seen.covariance), 0.0)
             worth = settled(self.link, u, seen.covariance, width, self.top) / (1.0 + MISFIT * taught) ** 2
             return best_pair(worth, pairs)
         information = link_slope(self.link, u[:, None] - u) * width**2
-        place = np.argsort(np.argsort(-u, kind="stable"))
+        place = np.argsort(np.lexsort((lot, -u)))
         near = [(i, j) for i, j in pairs if abs(place[i] - place[j]) <= NEXT]
-        return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or pairs[:1])
+        return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or first)
 
 
 class FreeRewardDesign(FreeReference):

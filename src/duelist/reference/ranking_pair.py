@@ -7,11 +7,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from duelist.reference.choosing import Allowed, Choice, best_pair, only
+from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, only
 from duelist.reference.estimation import Floats, link_slope
 from duelist.reference.policy import Reference
+
+
+def lots(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A lot for each arm, by its number; of equals the smaller lot is first, so that it does not matter how arms are listed."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def by_lot(pairs: list[Pair], lot: NDArray[np.uint64]) -> list[Pair]:
+    """The pairs in the order in which equals are taken."""
+    return sorted(pairs, key=lambda pair: sorted((int(lot[pair[0]]), int(lot[pair[1]]))))
 
 
 def openness(u: Floats, width: Floats, top: int | None) -> Floats:
@@ -53,7 +67,7 @@ class RankingPair(Reference):
         """The pair of different arms that settles most."""
         if len(arms) == 1:
             return only((0, 0))
-        pairs = allowed.different(allowed.arms)
+        pairs = by_lot(allowed.different(allowed.arms), lots(np.arange(len(arms))))
         if not pairs:
             allowed.refuse()
         u, width = self.look_locally(arms)

@@ -32,6 +32,9 @@ class RecommendedShown(Said):
     candidates: list[str]
     delta: float
     alike: list[str] = Field(description="Arms with the features of the best, named with it.")
+    level: list[str] = Field(
+        description="Arms exactly as good as the best by the votes so far; where there are any, nobody leads."
+    )
     tolerance: float = Field(description="In utility.")
     votes_expected: int | None
     advice: str
@@ -50,6 +53,7 @@ class ProgressShown(Said):
     delta: float
     note: str | None
     votes_expected: int | None
+    level: int = Field(description="Other arms exactly as good as the leader by the votes so far.")
     done: bool
     statement: str
 
@@ -205,6 +209,9 @@ class WhyShown(Said):
     chance_first: float
     candidates: int
     considered: list[ConsideredShown]
+    wins: list[float] | None = Field(
+        description="Of the first over the second and back, for policies that count; else null."
+    )
     statement: str
 
 

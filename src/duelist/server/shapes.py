@@ -198,6 +198,9 @@ class Settings(Asked):
     random_share: float | None = None
     repeat_pairs: Literal["never"] | int | float | None = None
     goal: Literal["best", "rank", "learn", "serve"] | None = None
+    top: int | None = Field(
+        None, ge=1, le=LARGEST, description="For the goal rank, how many places matter. Fixed, too."
+    )
     criteria: list[Name] | None = None
     most_votes: int | None = None
     most_votes_per_pair: int | None = None

@@ -17,7 +17,13 @@ class Deciding(Readings):
     """The half of `Study` that says when to stop."""
 
     def can_stop(
-        self, context: str | None = None, *, goal: str | None = None, top: int = 5, delta: float = 0.05, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        goal: str | None = None,
+        top: int | None = None,
+        delta: float = 0.05,
+        **options: Any,
     ) -> CanStop:
         """Whether there are votes enough for what the study is for, and what is missing, in words.
 
@@ -31,13 +37,14 @@ class Deciding(Readings):
         goal
             Another than the study's own.
         top
-            How many places "rank" is about.
+            How many places "rank" is about; None: as many as the study is, `create_study(goal="rank", top=5)`, and, where that says
+            nothing, all.
         delta
             The probability of stopping with a wrong winner, or a wrong order, however often one looks. ("learn" promises none.)
         options
             Those of all readings, see `Readings`.
         """
-        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise InvalidInput(f"top is {top!r}; give a whole number of at least 1")
         stray = options.keys() - _OPTIONS
         if stray:
@@ -47,7 +54,8 @@ class Deciding(Readings):
             seen = self._seen(split(context, options)[0])
             return learned_enough(seen.log.on_arms, seen.features)
         groups = [context] if context is not None else self._contexts()
-        found = [self._enough(each, wanted, top, delta / len(groups), options) for each in groups]
+        places = self.settings.top if top is None else top
+        found = [self._enough(each, wanted, places, delta / len(groups), options) for each in groups]
         return next((each for each in found if not each.done), found[0])
 
     def _contexts(self) -> list[str | None]:
@@ -55,7 +63,9 @@ class Deciding(Readings):
         groups = list(dict.fromkeys(arm.context for arm in self.arms() if not arm.retired))
         return groups if groups and None not in groups else [None]
 
-    def _enough(self, context: str | None, goal: str, top: int, delta: float, options: dict[str, Any]) -> CanStop:
+    def _enough(
+        self, context: str | None, goal: str, top: int | None, delta: float, options: dict[str, Any]
+    ) -> CanStop:
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
         found = order_settled(fit, top, delta) if goal == "rank" else best_found(fit, goal, delta)

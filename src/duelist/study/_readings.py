@@ -17,10 +17,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from html import escape
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -93,6 +94,7 @@ class Readings(ABC):
     def leaderboard(self, context: str | None = None, *, top: int | None = None, **options: Any) -> reading.Leaderboard:
         """Arms by utility, with intervals, rank ranges and the chance of being best; options of `reading.leaderboard`."""
         scope, options = split(context, options)
+        _check_options("leaderboard", reading.board_of, options, "ridge", "seed")
         fit = self._fit(scope, options)
         return reading.board_of(fit, top=top, **options)
 
@@ -106,16 +108,19 @@ class Readings(ABC):
         within one percentage point, which ends where arms are nearly equal; a tolerance without a unit is in utilities.
         """
         scope, options = split(context, options)
+        _check_options("recommend", reading.verdict_of, options, "ridge", "seed")
         return reading.verdict_of(self._fit(scope, options), delta=delta, **options)
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:
         """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
         scope, options = split(context, options)
+        _check_options("progress", reading.progress_of, options, "ridge", "seed")
         return reading.progress_of(self._fit(scope, options), delta=delta, **options)
 
     def win_matrix(self, context: str | None = None, **options: Any) -> reading.WinMatrix:
         """Who won against whom, how often they were called equal, and how often both were bad."""
         scope, options = split(context, options)
+        _check_options("win_matrix", reading.matrix_of, options)
         seen = self._seen(scope)
         index = {arm: k for k, arm in enumerate(seen.arms)}
         among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
@@ -124,11 +129,13 @@ class Readings(ABC):
     def win_chances(self, context: str | None = None, **options: Any) -> reading.WinChances:
         """The chance that each arm wins against each other, and of a tie, by the fit; options of `reading.win_chances`."""
         scope, options = split(context, options)
+        _check_options("win_chances", reading.chances_of, options, "ridge")
         return reading.chances_of(self._fit(scope, options), **options)
 
     def history(self, context: str | None = None, **options: Any) -> reading.History:
         """The chance of being best of each arm, vote by vote; options of `reading.history`."""
         scope, options = split(context, options)
+        _check_options("history", reading.history, options)
         seen = self._seen(scope)
         with self._kept.history(scope) as remembered:
             options = {"remembered": remembered, **options}
@@ -137,6 +144,7 @@ class Readings(ABC):
     def scorer(self, context: str | None = None, **options: Any) -> Scorer:
         """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`."""
         scope, options = split(context, options)
+        _check_options("scorer", reading.scorer_of, options)
         seen = self._seen(scope)
         return reading.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
 
@@ -145,6 +153,7 @@ class Readings(ABC):
     def calibration(self, context: str | None = None, **options: Any) -> reading.Calibration:
         """Predicted against observed, on votes that the prediction has not seen; options of `reading.calibration`."""
         scope, options = split(context, options)
+        _check_options("calibration", reading.calibration, options)
         seen = self._seen(scope)
         return reading.calibration(seen.log, seen.arms, seen.features, **options)
 
@@ -154,6 +163,7 @@ class Readings(ABC):
         Raters who are left out have their row, too; but nobody is judged by their votes.
         """
         scope, options = split(context, options)
+        _check_options("raters", reading.rater_statistics, options)
         seen = self._seen(scope._replace(everyone=True, without=frozenset()))
         left_out = _left_out(scope, seen)
         judges = self._kept.judges(scope)
@@ -168,6 +178,7 @@ class Readings(ABC):
         Where arms have contexts, a duel is measured against the best arm of its own.
         """
         scope, options = split(context, options)
+        _check_options("regret", reading.estimated_regret, options)
         seen = self._seen(scope)
         return reading.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
 
@@ -266,6 +277,19 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[st
         bool(options.get("retired", False)),
     )
     return scope, {name: value for name, value in options.items() if name not in _Scope._fields}
+
+
+_INSIDE: Final = frozenset(["among", "remembered", "left_out", "judges", "source", "delta", "top", "start"])
+"""What a study says to readings itself, or has an argument for."""
+
+
+def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any], *more: str) -> None:
+    """InvalidInput names an option that this reading does not have, and those that it has."""
+    own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
+    stray = min(options.keys() - own - set(more), default=None)
+    if stray is not None:
+        known = ", ".join(sorted({*own, *more, *_Scope._fields} - {"context"}))
+        raise InvalidInput(f"{name} has no option {stray!r}; it has {known}")
 
 
 def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, fields, replace
+from inspect import signature
 from typing import Any, Final
 
 from duelist.errors import InvalidInput
@@ -18,7 +19,7 @@ NAMES: Final = [field.name for field in fields(StudySettings) if field.name not 
 """Settings that `create_study` takes; gold pairs name arms, so they come later."""
 OFFERED: Final = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
 SHOWN_AS: Final = ("text", "markdown", "code")
-FIXED: Final = ("policy", "policy_settings", "seed", "own_terms")
+FIXED: Final = ("policy", "policy_settings", "seed", "own_terms", "top")
 """What the state of the policy, which is a function of the log, begins with."""
 
 
@@ -54,12 +55,25 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     return policy_name(type(policy)), changed
 
 
+def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
+    """Settings in which `top` places matter: to the policy, whose word it is, and by it to the study."""
+    cls, _ = read_policy(given["policy"])
+    if "top" not in signature(cls).parameters:
+        raise InvalidInput(
+            f"top is {top!r}, and {policy_name(cls)} has no places; choose the goal 'rank', or a policy with places, RankingPair"
+        )
+    said = dict(given.get("policy_settings") or {})
+    if said.get("top", top) != top:
+        raise InvalidInput(f"top is {top!r}, and the policy has top={said['top']!r}; give one of them")
+    return {**given, "policy_settings": {**said, "top": top}}
+
+
 def checked_settings(given: dict[str, Any]) -> StudySettings:
     """Settings that a study can work with; InvalidInput says what is wrong with them."""
     unknown = sorted(set(given) - {"policy", "gold", *NAMES})
     if unknown:
         raise InvalidInput(
-            f"a study has no setting {unknown[0]!r}; it takes {', '.join(NAMES)} (those of the policy go into policy_settings)"
+            f"a study has no setting {unknown[0]!r}; it takes {', '.join((*NAMES, 'top'))} (those of the policy go into policy_settings)"
         )
     for name in ("criteria", "gold", "answers"):
         if isinstance(given.get(name), str):

@@ -35,6 +35,10 @@ class Why:
 
     `width` is |x - y| in the norm of the inverse of the policy's precision: how little the votes say about this pair.
     `chance_first` is the chance that the first wins; `chance` that with which the pair was drawn, where it was drawn.
+
+    A policy that counts (`duelist.classic`) has no utilities and no precision. There `wins` are those of the first over the second
+    and the other way round; `chance_first` and `width` are mean and standard deviation of Beta(wins + 1, losses + 1), 1/2 and 0.289
+    of arms that have not met; and the utility of an arm is the mean of its chances against the other candidates, minus 1/2.
     """
 
     duel: int
@@ -52,15 +56,33 @@ class Why:
     chance_first: float
     candidates: int
     considered: tuple[Considered, ...]
+    wins: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         rows = [(each.arm, f"{each.utility:+.3f}", f"{each.width:.3f}") for each in self.considered]
+        if self.wins is not None:
+            return self._by_counts(rows)
         return (
             f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
             f"{self.policy} gives them {self.utility_first:+.3f} and {self.utility_second:+.3f}: {self.first} wins with chance "
             f"{percent(self.chance_first)}. Their width is {self.width:.3f}; {percent(self.wider_pairs)} of the pairs below are wider.\n"
             f"{self.candidates} arms were candidates; the best, with their widths against the better of the two:\n"
             + table(("arm", "utility", "width"), rows)
+        )
+
+    def _by_counts(self, rows: list[tuple[str, str, str]]) -> str:
+        won, lost = self.wins or (0.0, 0.0)
+        met = (
+            f"{self.first} has won {won:g} and {self.second} {lost:g} of their duels"
+            if won + lost
+            else "they have not met"
+        )
+        return (
+            f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
+            f"{self.policy} counts: {met}, so that {self.first} wins with chance {percent(self.chance_first)}, give or take "
+            f"{self.width:.3f}; of {percent(self.wider_pairs)} of the pairs below less is known.\n"
+            f"{self.candidates} arms were candidates; those that win most, by how much more often than not, and how well that is "
+            "known of each against the better of the two:\n" + table(("arm", "ahead by", "give or take"), rows)
         )
 
     def _reason(self) -> str:
@@ -78,7 +100,8 @@ class Why:
 
 def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     """See `Study.why`."""
-    wanted = ("look", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
+    counts = hasattr(policy, "wins_") and hasattr(policy, "arms_")
+    wanted = () if counts else ("look", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
     silent = [name for name in wanted if not hasattr(policy, name)]
     if silent:
         raise InvalidInput(
@@ -89,7 +112,8 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     group = arms.groups().get(duel.context, np.empty(0, np.int64))
     if not len(group):  # candidates that were named one by one, or retired since
         group = np.array(sorted(set(pair)), np.int64)
-    seen = (_known_by_name if arms.by_who_they_are else _known_by_features)(duel, arms, policy, group)
+    look = _known_by_counts if counts else _known_by_name if arms.by_who_they_are else _known_by_features
+    seen = look(duel, arms, policy, group)
     considered = tuple(
         Considered(arms.id_of(int(group[k])), float(seen.utilities[k]), float(seen.widths[k])) for k in seen.order
     )
@@ -105,9 +129,10 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
         utility_second=seen.second,
         width=seen.width,
         wider_pairs=seen.wider_pairs,
-        chance_first=float(get_link(policy.link).mean(seen.first - seen.second)),
+        chance_first=seen.chance if counts else float(get_link(policy.link).mean(seen.first - seen.second)),
         candidates=len(group),
         considered=considered,
+        wins=seen.wins,
     )
 
 
@@ -120,6 +145,8 @@ class _Seen(NamedTuple):
     utilities: NDArray[np.float64]
     widths: NDArray[np.float64]
     wider_pairs: float
+    chance: float = 0.5
+    wins: tuple[float, float] | None = None
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -158,6 +185,36 @@ def _known_by_name(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> 
     widths = np.sqrt(squares[int(utilities[second] > utilities[first])][place])
     wider = _share_wider(squares[2:][:, best], width)
     return _Seen(float(utilities[first]), float(utilities[second]), width, utilities[place], widths, wider)
+
+
+def _known_by_counts(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
+    """What wins say of each pair: Beta(wins + 1, losses + 1)."""
+    pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
+    everyone = np.union1d(group, pair)
+    counted = {int(number): k for k, number in enumerate(policy.arms_)}
+    wins = np.zeros((len(everyone), len(everyone)))
+    there = [k for k, number in enumerate(everyone.tolist()) if number in counted]
+    if there:
+        rows = [counted[int(everyone[k])] for k in there]
+        wins[np.ix_(there, there)] = policy.wins_[np.ix_(rows, rows)]
+    met = wins + wins.T
+    chance = (wins + 1.0) / (met + 2.0)
+    deviation = np.sqrt(chance * (1.0 - chance) / (met + 3.0))
+    np.fill_diagonal(chance, 0.5)
+    np.fill_diagonal(deviation, 0.0)
+    first, second = np.searchsorted(everyone, pair)
+    place = np.searchsorted(everyone, group)
+    others = max(len(place) - 1, 1)
+    ahead = (chance[:, place] - 0.5).sum(axis=1) / others
+    better = second if ahead[second] > ahead[first] else first
+    best = place[_best_of(ahead[place])]
+    width = float(deviation[first, second])
+    wider = _share_wider(np.square(deviation[np.ix_(best, best)]), width)
+    won = (float(wins[first, second]), float(wins[second, first]))
+    return _Seen(
+        float(ahead[first]), float(ahead[second]), width, ahead[place], deviation[better][place], wider,
+        float(chance[first, second]), won,
+    )  # fmt: skip
 
 
 def _share_wider(squares: NDArray[np.float64], width: float) -> float:

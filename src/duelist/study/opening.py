@@ -13,7 +13,7 @@ from duelist.goals import find_goal
 from duelist.policies import Policy
 from duelist.study._checks import checked_text
 from duelist.study._fold import new_policy
-from duelist.study._settings import checked_settings, described_policy
+from duelist.study._settings import checked_settings, described_policy, with_top
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote import connect, is_address
 from duelist.study.storage import Storage, StudyRow, open_storage
@@ -78,6 +78,8 @@ def create_study(
         ask_reason: whether raters may say why; default False;
         show_as: how payloads that are texts are shown, "text" (default), "markdown" or "code";
         open_registration: whether anybody who has the address may rate; default False.
+        top: for "rank", how many places matter, to the policy that asks and to `can_stop`; all of them by default. (It is kept as the
+        setting `top` of the policy.)
         made_features: how features of arms were made from a file, see `duelist.study.draft`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
@@ -103,6 +105,11 @@ def create_study(
             raise StudyExists(f"there is a study {name!r} already; `load_study`, load_if_exists=True, or another name")
         _check_same(row, checked, chosen)
     return Study(opened, row)
+
+
+def takes_own_terms(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> bool:
+    """Whether a study that is made with these can have `own_terms`."""
+    return new_policy(checked_settings(_with_policy(policy, goal, settings))).takes_free_arms
 
 
 def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> Study:
@@ -171,10 +178,13 @@ def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[s
     given = dict(settings)
     if goal is not None:
         given["goal"] = find_goal(goal).name
+    top = given.pop("top", None)
     if policy is None:
-        return {"policy": DEFAULT_POLICY if goal is None else find_goal(goal).policy, **given}
-    name, policy_settings = described_policy(policy, given.pop("policy_settings", None))
-    return {"policy": name, **({"policy_settings": policy_settings} if policy_settings else {}), **given}
+        found = {"policy": DEFAULT_POLICY if goal is None else find_goal(goal).policy, **given}
+    else:
+        name, policy_settings = described_policy(policy, given.pop("policy_settings", None))
+        found = {"policy": name, **({"policy_settings": policy_settings} if policy_settings else {}), **given}
+    return found if top is None else with_top(found, top)
 
 
 def _check_same(row: StudyRow, wanted: StudySettings, given: list[str]) -> None:

@@ -109,6 +109,11 @@ class StudySettings:
         object.__setattr__(self, "answers", tuple(Outcome(answer) for answer in self.answers))
 
     @property
+    def top(self) -> int | None:
+        """How many places matter to a study that ranks; None: all of them."""
+        return self.policy_settings.get("top")
+
+    @property
     def main_criterion(self) -> str | None:
         """The criterion that the policy learns and readings show: the first, None where there is a single question."""
         return self.criteria[0] if self.criteria else None

@@ -284,6 +284,7 @@ class RemoteStudy:
             tolerance=found["tolerance"],
             votes_expected=found["votes_expected"],
             advice=found["advice"],
+            level=tuple(found["level"]),
         )
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:

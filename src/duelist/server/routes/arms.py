@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -16,7 +15,7 @@ from duelist.server.documented import IN_STUDY, refusing
 from duelist.server.files import uploaded
 from duelist.server.refusals import Refused, of_validation
 from duelist.study import AsyncStudy, Study
-from duelist.study.formats.arms import ArmFile, read_arms
+from duelist.study.draft import Draft, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 AT_ONCE = 1000
@@ -71,8 +70,7 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
         return await _add_stream(opened, request)
     if kind == "text/csv":
         async with uploaded(request, "arms.csv") as path:
-            read = await opened.read(_read_table, str(path))
-        return await _add_table(opened, read)
+            return await _add_table(opened, *await opened.read(_read_table, str(path)))
     raise Refused(
         415,
         "unsupported_type",
@@ -81,11 +79,10 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
     )
 
 
-def _read_table(study: Study, path: str) -> ArmFile:
-    try:
-        return read_arms(Path(path))
-    except InvalidInput as error:
-        raise InvalidInput(str(error).replace(path, "arms.csv")) from error
+def _read_table(study: Study, path: str) -> tuple[Draft, Any]:
+    """The arms of a table, and their features as the study has them."""
+    draft = read_draft([path])
+    return draft, draft.vectors_for(study)
 
 
 def _read(model: Any, body: bytes) -> Any:
@@ -112,16 +109,19 @@ async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
     return shapes.Added(added=added, there=len(given.arms) - added)
 
 
-async def _add_table(opened: AsyncStudy, table: ArmFile) -> shapes.Added:
+async def _add_table(opened: AsyncStudy, table: Draft, vectors: Any) -> shapes.Added:
     total = shapes.Added(added=0, there=0)
-    for start in range(0, len(table.ids), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        features = table.features[part] if table.features.shape[1] else None
-        ids = table.ids[part]
+    for start in range(0, len(table.arms), AT_ONCE):
+        part = table.arms[start : start + AT_ONCE]
         added = await opened.write(
-            Study.add_arms, ids, features, table.payloads[part], table.contexts[part], table.context_payloads or None
+            Study.add_arms,
+            [arm.id for arm in part],
+            None if vectors is None else vectors[start : start + AT_ONCE],
+            [arm.payload for arm in part],
+            [arm.context for arm in part],
+            table.prompts or None,
         )
-        total = shapes.Added(added=total.added + added, there=total.there + len(ids) - added)
+        total = shapes.Added(added=total.added + added, there=total.there + len(part) - added)
     return total
 
 

@@ -104,7 +104,10 @@ async def can_stop(
     scope: Scope,
     have: Have = None,
     goal: Literal["best", "rank", "learn", "serve"] | None = None,
-    top: Annotated[int, Query(ge=1, le=100_000, description="How many places the goal rank is about.")] = 5,
+    top: Annotated[
+        int | None,
+        Query(ge=1, le=100_000, description="How many places the goal rank is about; the study's own, else all."),
+    ] = None,
     delta: Delta = 0.05,
 ) -> Response:
     """Whether there are votes enough, in one sentence, and how many are still expected."""

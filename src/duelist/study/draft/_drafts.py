@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import DuelistError, InvalidInput
-from duelist.study.draft._files import Sheet, read_sheet
+from duelist.study.draft._files import read_sheet
+from duelist.study.draft._numbers import Numbers, given_features, numbers_of
 from duelist.study.draft._roles import Column, columns_of
 from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted
 from duelist.study.formats import context_id
-from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row
-from duelist.study.opening import create_study, delete_study
+from duelist.study.formats.tables import is_table
+from duelist.study.opening import create_study, delete_study, takes_own_terms
 from duelist.study.storage import Storage
 from duelist.study.study import Study
 
@@ -66,6 +67,7 @@ class Draft:
     plan: dict[str, Any]
     encoding: str | None = None
     notes: list[str] = field(default_factory=list)
+    with_holes: dict[str, Numbers] = field(default_factory=dict)
 
     def preview(self) -> dict[str, Any]:
         """What there is to see before anything is made; plain data."""
@@ -110,7 +112,7 @@ class Draft:
         if not chosen:
             raise InvalidInput("name is missing; give the study one")
         recipe = self._recipe()
-        settings = {**self.plan.get("settings", {}), "made_features": recipe}
+        settings = {**self._settings(recipe["kind"]), "made_features": recipe}
         study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
         try:
             self._add(study, recipe)
@@ -119,10 +121,20 @@ class Draft:
             raise
         return study
 
+    def _settings(self, kind: str) -> dict[str, Any]:
+        """The settings of the study: what columns of numbers do not explain is left to terms of the arms' own, if not told otherwise."""
+        settings = dict(self.plan.get("settings") or {})
+        if kind == "columns" and "own_terms" not in settings and self.plan.get("goal") != "learn":
+            settings["own_terms"] = takes_own_terms(self.plan.get("policy"), self.plan.get("goal"), settings)
+        return settings
+
     def add_to(self, study: Study) -> int:
         """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
-        recipe = study.settings.made_features or self._recipe()
-        return self._add(study, recipe)
+        return self._add(study, study.settings.made_features or {"kind": "as they are"})
+
+    def vectors_for(self, study: Study) -> Any:
+        """Features of the arms as a study has them: made as those of its first arms were, else the file's own numbers; or None."""
+        return self._vectors(study, study.settings.made_features or {"kind": "as they are"})
 
     def _recipe(self) -> Recipe:
         wanted = self.plan["features"]
@@ -131,15 +143,36 @@ class Draft:
         chosen = {name: value for name, value in wanted.items() if name in ("columns", "size") and value is not None}
         return fitted(wanted["kind"], self._texts(), self._matrix(wanted.get("columns") or ()), **chosen)
 
+    def _vectors(self, study: Study, recipe: Recipe) -> Any:
+        if recipe["kind"] == "as they are":
+            return self._as_they_are(study)
+        if recipe["kind"] != "given":
+            return applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
+        if self.given is None:
+            raise InvalidInput(
+                "the arms of this study have features, and the file has none; add a list `features` to each arm"
+            )
+        return self.given
+
+    def _as_they_are(self, study: Study) -> NDArray[np.float64] | None:
+        """The file's numbers, as many as the arms of the study have: none, where those are known by who they are."""
+        there = study.features()
+        wanted = self.plan["features"]
+        found = self._matrix(wanted["columns"]) if wanted["kind"] == "columns" else self.given
+        (count, dim), has = there.shape, 0 if found is None else found.shape[1]
+        if not count or (has == dim and found is not None):
+            return found
+        if dim == 0 or _each_its_own(there):
+            return None
+        holes = "".join(f"; {numbers.describe(name)}" for name, numbers in self.with_holes.items())
+        named = f" ({', '.join(wanted['columns'])})" if wanted["kind"] == "columns" else ""
+        raise InvalidInput(
+            f"the arms of this study have {dim} features, and those of the file have {has}{named}{holes}; give each arm the same "
+            "features as those that are there"
+        )
+
     def _add(self, study: Study, recipe: Recipe) -> int:
-        if recipe["kind"] == "given":
-            vectors: Any = self.given
-            if vectors is None:
-                raise InvalidInput(
-                    "the arms of this study have features, and the file has none; add a list `features` to each arm"
-                )
-        else:
-            vectors = applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
+        vectors = self._vectors(study, recipe)
         payloads = [arm.payload for arm in self.arms]
         files = [(k, arm.media) for k, arm in enumerate(self.arms) if arm.media is not None]
         for k, path in files:
@@ -157,9 +190,22 @@ class Draft:
             return None
         missing = next((name for name in columns if name not in self.numbers), None)
         if missing is not None:
+            if missing in self.with_holes:
+                raise InvalidInput(
+                    f"{self.with_holes[missing].describe(missing)}; a feature needs a number for each arm: fill it in, or choose "
+                    "other columns"
+                )
             there = ", ".join(self.numbers) or "none"
-            raise InvalidInput(f"features.columns has {missing!r}; the columns of numbers are: {there}")
+            raise InvalidInput(
+                f"features are made of the column {missing!r}, and the file has no numbers there; its columns of numbers are: {there}"
+            )
         return np.column_stack([self.numbers[name] for name in columns])
+
+
+def _each_its_own(features: NDArray[np.float32]) -> bool:
+    """Whether every arm has a feature that no other has, as a study makes them for policies that know arms by features alone."""
+    count, dim = features.shape
+    return count <= dim and np.array_equal(features, np.eye(count, dim, dtype=np.float32))
 
 
 def media_kind(name: str) -> str | None:
@@ -229,23 +275,23 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
     sheet = read_sheet(path, plan.get("encoding"))
     if not sheet.rows:
         raise InvalidInput(f"{path} has no arms; give one a line")
+    rows = [row._replace(where=row.where.replace(str(path), path.name)) for row in sheet.rows]
+    sheet = sheet._replace(rows=rows)
     wanted = dict(plan.get("features") or {})
     said = plan.get("columns") or {}
-    columns = columns_of(sheet, said, tuple(wanted.get("columns") or ()))
+    read = {name: found for name in sheet.columns if (found := numbers_of(rows, name)) is not None}
+    columns = columns_of(sheet, said, tuple(wanted.get("columns") or ()), read)
     roles = {column.role: column.name for column in columns if column.role in ("id", "payload", "context", "prompt")}
-    numbers = {
-        column.name: [as_number(row, row.fields.get(column.name)) or 0.0 for row in sheet.rows]
-        for column in columns
-        if column.numeric and column.name not in roles.values()
-    }
-    given = _given(sheet)
-    notes = list(sheet.notes)
-    contexts, prompts = _contexts(sheet.rows, roles)
-    ids = _ids(sheet.rows, roles, contexts, notes)
-    arms = [
-        _arm(row, name, context, roles, media) for row, name, context in zip(sheet.rows, ids, contexts, strict=True)
-    ]
-    kind = wanted.get("kind") or _best_kind(arms, numbers, given)
+    free = {name: found for name, found in read.items() if name not in roles.values()}
+    numbers = {name: [value or 0.0 for value in found.values] for name, found in free.items() if found.whole}
+    holes = {name: found for name, found in free.items() if not found.whole}
+    given = given_features(rows)
+    notes = [*sheet.notes, *(_about_holes(name, found) for name, found in holes.items())]
+    contexts, prompts = _contexts(rows, roles)
+    ids = _ids(rows, roles, contexts, notes)
+    arms = [_arm(row, name, context, roles, media) for row, name, context in zip(rows, ids, contexts, strict=True)]
+    # JSON has a place for features, so numbers elsewhere in it are not taken for some.
+    kind = wanted.get("kind") or _best_kind(arms, bool(numbers) and is_table(path), given is not None)
     settings = dict(plan.get("settings") or {})
     if "show_as" not in settings and _look_like_markdown(arms):
         settings["show_as"] = "markdown"
@@ -266,20 +312,17 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
         "features": features,
     }
     return Draft(
-        "table", arms, prompts, columns, numbers, given, understood, sheet.encoding, notes + _advice(len(arms), kind)
+        "table",
+        arms,
+        prompts,
+        columns,
+        numbers,
+        given,
+        understood,
+        sheet.encoding,
+        notes + _advice(len(arms), kind),
+        holes,
     )
-
-
-def _given(sheet: Sheet) -> NDArray[np.float64] | None:
-    """Features that the file has: a list of numbers for each arm."""
-    lists = [row.fields.get("features") for row in sheet.rows]
-    if not all(isinstance(each, list) and each for each in lists):
-        return None
-    try:
-        found = np.array(lists, np.float64)
-    except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 2 else None
 
 
 def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
@@ -337,17 +380,18 @@ def _arm(row: Row, name: str, context: str | None, roles: Mapping[str, str], med
     return DraftArm(name, payload, context, text or name)
 
 
-def _best_kind(arms: Sequence[DraftArm], numbers: Mapping[str, Any], given: Any) -> str:
-    if given is not None:
+def _about_holes(name: str, found: Numbers) -> str:
+    return f"{found.describe(name)}. A feature needs a number for each arm, so this column is left out; fill it in to have it."
+
+
+def _best_kind(arms: Sequence[DraftArm], numbers: bool, given: bool) -> str:
+    if given:
         return "given"
-    if len(arms) <= MANY:
-        return "own"
-    if (
-        any(arm.text.strip() and arm.text != arm.id for arm in arms)
-        and next(k for k in KINDS_OF_FEATURES if k.kind == "hashed").available
-    ):
-        return "hashed"
-    return "columns" if numbers else "own"
+    if numbers:
+        return "columns"
+    texts = any(arm.text.strip() and arm.text != arm.id for arm in arms)
+    hashed = next(kind for kind in KINDS_OF_FEATURES if kind.kind == "hashed")
+    return "hashed" if len(arms) > MANY and texts and hashed.available else "own"
 
 
 def _advice(count: int, kind: str) -> list[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
+from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, opened, read_json, suffix_of
-from duelist.study.formats.tables import is_table, read_table
+from duelist.study.formats.tables import is_table, nameless, read_table
 
 TEXT: Final = "text"
 _LOOKED_AT: Final = 1 << 20
@@ -36,7 +37,7 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
     """The rows of a file."""
     suffix = suffix_of(path)
     if suffix == ".xlsx":
-        return _sheet(list(read_table(path)), None)
+        return _table(path, None)
     chosen = encoding or guessed_encoding(path)
     if is_table(path):
         return _table(path, chosen)
@@ -49,11 +50,20 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
     )
 
 
-def _table(path: Path, encoding: str) -> Sheet:
-    rows = list(read_table(path, (), None, encoding))
+def _table(path: Path, encoding: str | None) -> Sheet:
+    rows = list(read_table(path, (), None, encoding, headless=True))
     sheet = _sheet(rows, encoding)
+    if sheet.columns == nameless(len(sheet.columns)):
+        note = (
+            "The first line is all numbers, so it is taken as an arm like the others: the file has no names of columns."
+        )
+        return sheet._replace(notes=[note])
     if len(sheet.columns) == 1:
         note = f"The first line, {sheet.columns[0]!r}, is taken as the name of the only column."
+        return sheet._replace(notes=[note])
+    if any(rows and as_number(rows[0], name) is not None for name in sheet.columns):
+        first = ", ".join(sheet.columns)
+        note = f"The first line ({first}) is taken as the names of the columns; if it is an arm, put a line of names above it."
         return sheet._replace(notes=[note])
     return sheet
 

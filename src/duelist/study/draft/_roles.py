@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from duelist.errors import InvalidInput
 from duelist.study.draft._files import Sheet, texts_of
-from duelist.study.formats.fields import as_number
+from duelist.study.draft._numbers import GIVEN, Numbers, is_nothing
 
 ROLES: Final = ("id", "payload", "context", "prompt")
 _NAMES: Final = {
-    "id": ("id", "arm", "key", "name", "model", "item", "arm_id", "item_id", "identifier", "slug", "label"),
+    "id": ("id", "arm", "key", "name", "model", "item", "arm_id", "item_id", "identifier", "slug", "label",
+        "nr", "no", "no.", "number", "#", "index", "row"),
     "payload": (
         "payload", "text", "answer", "response", "content", "caption", "output", "completion", "image", "picture", "photo",
         "audio", "video", "file", "filename", "path", "body", "headline", "title", "slogan", "sentence", "result",
@@ -38,30 +39,34 @@ class Column:
     examples: list[str]
 
 
-def columns_of(sheet: Sheet, said: Mapping[str, str | None], features: tuple[str, ...]) -> list[Column]:
-    """The columns with their roles; `said` goes before what is guessed, and None says that there is none."""
+def columns_of(
+    sheet: Sheet, said: Mapping[str, str | None], features: tuple[str, ...], numbers: Mapping[str, Numbers]
+) -> list[Column]:
+    """The columns with their roles; `said` goes before what is guessed, and None says that there is none.
+
+    A column of `numbers` is what an arm shows, or is named by, only where its name or its owner says so: with holes or without.
+    """
     for role, name in said.items():
         if role not in ROLES:
             raise InvalidInput(f"columns has {role!r}; it says which column is {', '.join(ROLES)}")
         if name is not None and name not in sheet.columns:
             raise InvalidInput(f"columns.{role} is {name!r}; the columns are {', '.join(sheet.columns)}")
-    numeric = {name: _is_numeric(sheet, name) for name in sheet.columns}
-    roles = _roles(sheet, said, numeric)
+    roles = _roles(sheet, said, numbers)
     found = {name: role for role, name in roles.items()}
     return [
         Column(
             name,
             "feature" if name in features else found.get(name, "other"),
-            numeric[name],
+            name in numbers and numbers[name].whole,
             [_short(value) for value in texts_of(sheet.rows[:_EXAMPLES], name)],
         )
         for name in sheet.columns
     ]
 
 
-def _roles(sheet: Sheet, said: Mapping[str, str | None], numeric: Mapping[str, bool]) -> dict[str, str]:
+def _roles(sheet: Sheet, said: Mapping[str, str | None], numbers: Mapping[str, Numbers]) -> dict[str, str]:
     roles = {role: name for role, name in said.items() if name is not None}
-    free = [name for name in sheet.columns if name not in roles.values() and name != "features"]
+    free = [name for name in sheet.columns if name not in roles.values() and name != GIVEN]
     by_name = {name: name.strip().casefold().replace(" ", "_").replace("-", "_") for name in free}
     for role in ("id", "payload", "prompt", "context"):
         if role in said:
@@ -72,7 +77,7 @@ def _roles(sheet: Sheet, said: Mapping[str, str | None], numeric: Mapping[str, b
             roles[role] = chosen
             free.remove(chosen)
     if "payload" not in said and "payload" not in roles:
-        longest = _longest_text(sheet, [name for name in free if not numeric[name]])
+        longest = _longest_text(sheet, [name for name in free if name not in numbers])
         if longest is not None:
             roles["payload"] = longest
             free.remove(longest)
@@ -81,7 +86,7 @@ def _roles(sheet: Sheet, said: Mapping[str, str | None], numeric: Mapping[str, b
             (
                 name
                 for name in free
-                if not numeric[name]
+                if name not in numbers
                 and _may_be("id", sheet, name)
                 and _is_unique(sheet, name)
                 and not _are_dates(sheet, name)
@@ -111,13 +116,10 @@ def _are_dates(sheet: Sheet, name: str) -> bool:
 
 
 def _longest_text(sheet: Sheet, names: list[str]) -> str | None:
-    lengths = {name: sum(len(str(value or "")) for value in texts_of(sheet.rows, name)) for name in names}
-    return max(lengths, key=lambda name: lengths[name], default=None)
-
-
-def _is_numeric(sheet: Sheet, name: str) -> bool:
-    filled = [(row, row.fields.get(name)) for row in sheet.rows]
-    return bool(filled) and all(value not in (None, "") and as_number(row, value) is not None for row, value in filled)
+    lengths = {
+        name: sum(len(str(value)) for value in texts_of(sheet.rows, name) if not is_nothing(value)) for name in names
+    }
+    return max((name for name in names if lengths[name]), key=lambda name: lengths[name], default=None)
 
 
 def _short(value: Any) -> str:

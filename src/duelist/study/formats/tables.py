@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.errors import InvalidInput
+from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
 
 Columns = Mapping[str, str]
@@ -55,18 +56,48 @@ def read_rows(
 
 
 def read_table(
-    path: Path, needed: Sequence[str] = (), columns: Columns | None = None, encoding: str | None = None
+    path: Path,
+    needed: Sequence[str] = (),
+    columns: Columns | None = None,
+    encoding: str | None = None,
+    *,
+    headless: bool = False,
 ) -> Iterator[Row]:
-    """Records of a table with a header, each with the cells that have content or a name; a cell may hold line ends."""
+    """Records of a table with a header, each with the cells that have content or a name; a cell may hold line ends.
+
+    With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
+    """
     if suffix_of(path) == _SHEET:
         lines, comma = _sheet(path), True
-        yield from _records(path, lines, needed, columns, comma)
+        yield from _records(path, _named(lines, comma) if headless else lines, needed, columns, comma)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
         delimiter, skipped = _delimiter(file)
+        comma = delimiter != ","
         lines = _csv_lines(path, file, delimiter, skipped)
-        yield from _records(path, lines, needed, columns, comma=delimiter != ",")
+        yield from _records(path, _named(lines, comma) if headless else lines, needed, columns, comma)
+
+
+def nameless(count: int) -> list[str]:
+    """What the columns of a table without a header are called."""
+    return [f"column {k}" for k in range(1, count + 1)]
+
+
+def _named(lines: Iterator[tuple[int, list[str]]], comma: bool) -> Iterator[tuple[int, list[str]]]:
+    """The lines with a header: the one that is there, or one made where the first line is all numbers."""
+    number, first = next(lines, (0, None))
+    if first is None:
+        return
+    if _all_numbers(first, comma):
+        yield number, nameless(len(first))
+    yield number, first
+    yield from lines
+
+
+def _all_numbers(cells: Sequence[str], comma: bool) -> bool:
+    row = Row("", {}, comma)
+    return bool(cells) and all(as_number(row, cell) is not None for cell in cells)
 
 
 def _records(
@@ -144,6 +175,8 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
     most, best = 0, ","
     for delimiter in _DELIMITERS:
         cells = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
+        if delimiter != "," and len(cells) > 1 and _all_numbers(cells, comma=True):
+            return delimiter, 0  # commas within are those of numbers
         if len(cells) > most:
             most, best = len(cells), delimiter
     return best, 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, votes_to_decide
+from duelist.identification import check_delta, listed, others_are, votes_to_decide
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
@@ -70,7 +70,13 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
     if not fit.votes:
         return CanStop(False, NO_VOTES, goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
-    said = f"{found.best} leads, and {others} of {len(fit.among) - 1} others are not ruled out"
+    said = f"{found.best} leads, and {others_are(others, len(fit.among) - 1)} not ruled out"
+    if found.level:
+        rest = others - len(found.level)
+        more = f", and {others_are(rest)} not ruled out" if rest else ""
+        said = (
+            f"{listed((found.best, *found.alike, *found.level))} are level: the votes so far favour none of them{more}"
+        )
     return CanStop(False, said, goal, votes_expected=found.votes_expected)
 
 
@@ -80,14 +86,14 @@ def _unseen(fit: Fitted) -> str:
     return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
 
 
-def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
-    """Whether the order of the first `top` arms is settled, or of all, if there are no more."""
+def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
+    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None."""
     delta = check_delta(delta)
     mean = fit.posterior.mean
     order = np.argsort(-mean, kind="stable")
     if not len(order):
         raise InvalidInput("there are no arms; add some first")
-    top = min(top, len(order) - 1)
+    top = len(order) - 1 if top is None else min(top, len(order) - 1)
     if top < 1:
         return CanStop(True, "there is one arm", "rank")
     # Each of the first against the next; the last of them against everybody behind.
@@ -102,7 +108,11 @@ def order_settled(fit: Fitted, top: int, delta: float) -> CanStop:
         return CanStop(False, NO_VOTES, "rank")
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
-    said = f"{name} may still change: {int(open_pairs.sum())} comparisons are open, the first between {one} and {other}"
+    count = int(open_pairs.sum())
+    still = "1 comparison is open, between" if count == 1 else f"{count} comparisons are open, the first between"
+    said = f"{name} may still change: {still} {one} and {other}"
+    if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
+        said = f"{name} may still change: all arms are level, the votes so far favour none of them"
     foreseen = votes_to_decide(*compared, fit.votes, delta) if fit.note is None else None
     return CanStop(False, said, "rank", votes_expected=foreseen)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, lead_interval, utility_tolerance, votes_to_decide
+from duelist.identification import check_delta, lead_interval, level_with, utility_tolerance, votes_to_decide
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._own_terms import Features
@@ -36,6 +36,8 @@ class Progress(Shown):
     """What to beware of, if there is something."""
     votes_expected: int | None = None
     """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
+    level: int = 0
+    """Other arms that are exactly as good as the leader by the votes so far: where there are any, nobody leads."""
 
     @property
     def done(self) -> bool:
@@ -44,14 +46,23 @@ class Progress(Shown):
 
     def __str__(self) -> str:
         verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
+        leads = f"{self.leader} leads and is best with probability {percent(self.chance_best)}"
+        if self.level:
+            arms = (
+                "all arms"
+                if self.level + 1 == self.arms
+                else f"{self.leader} and {self.level} other{'s' * (self.level > 1)}"
+            )
+            leads = f"{arms} are level"
         return (
-            f"{self.leader} leads and is best with probability {percent(self.chance_best)}; "
+            f"{leads}; "
             f"{self.not_ruled_out} of {self.arms} arms not ruled out after {self.votes} votes ({verdict})"
             + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,} votes more")
         ) + ("" if self.note is None else f"; {self.note}")
 
     def _table(self) -> Table:
-        row = [self.leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms}", str(self.votes)]
+        leader = f"{self.leader} (level with {self.level})" if self.level else self.leader
+        row = [leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms}", str(self.votes)]
         headers = ["leader", "best", "not ruled out", "votes", "done"]
         return Table(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
 
@@ -89,6 +100,7 @@ def progress_of(
         delta=found.delta,
         note=fit.note,
         votes_expected=found.votes_expected,
+        level=len(found.level),
     )
 
 
@@ -122,4 +134,5 @@ def verdict_of(
         alike=tuple(names[k] for k in np.flatnonzero(alike)),
         tolerance=within,
         votes_expected=foreseen,
+        level=tuple(names[k] for k in level_with(leader, gap, variance)),
     )

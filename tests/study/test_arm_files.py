@@ -1,0 +1,217 @@
+"""Files of arms as people have them: one reader for `study create NAME FILE`, `study add-arms` and the server."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from duelist.cli import app
+from duelist.errors import InvalidInput
+from duelist.study import create_study, load_study
+from duelist.study.draft import read_draft
+
+HOLE = "id;text;price;length\na;one;1,5;3\nb;two;;4\nc;three;2,5;5\n"
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DUELIST_STORAGE", f"sqlite:///{tmp_path / 'studies.db'}")
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*words, code=0):
+        result = CliRunner().invoke(app, ["study", *words])
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    return run
+
+
+def both_ways(shell, tmp_path, text, *options):
+    """The study made from a file, and the one that was made first and given the file then."""
+    Path("arms.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    shell("create", "made", "arms.csv", *options)
+    shell("create", "given")
+    shell("add-arms", "given", "arms.csv", *options)
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    return load_study("made", url), load_study("given", url)
+
+
+def described(study):
+    return [(arm.id, arm.payload, arm.context) for arm in study.arms()]
+
+
+def standardised(columns):
+    columns = np.asarray(columns, float)
+    return (columns - columns.mean(0)) / columns.std(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "arms", "features"),
+    [
+        ("id,payload,x,y\na,one,1,2\nb,two,3,5\nc,,4,4\n", [("a", "one", None), ("b", "two", None), ("c", "", None)],
+         [[1, 2], [3, 5], [4, 4]]),
+        ("name;text;length\na;eins;1,5\nb;zwei;2\nc;drei;-1\n", [("a", "eins", None), ("b", "zwei", None), ("c", "drei", None)],
+         [[1.5], [2.0], [-1.0]]),
+        (HOLE, [("a", "one", None), ("b", "two", None), ("c", "three", None)], [[3], [4], [5]]),
+        ("\ufeffid,context,prompt,answer,words\na,q,Why?,So.,2\nb,q,,Thus.,3\n", [("a", "So.", "q"), ("b", "Thus.", "q")],
+         [[2], [3]]),
+        ("1,0,2\n0,1,3\n1,1,5\n", [("1", None, None), ("2", None, None), ("3", None, None)],
+         [[1, 0, 2], [0, 1, 3], [1, 1, 5]]),
+        ("1,5;2\n3;4,5\n", [("1", None, None), ("2", None, None)], [[1.5, 2.0], [3.0, 4.5]]),
+        ("0.5\n1.5\n4\n", [("1", None, None), ("2", None, None), ("3", None, None)], [[0.5], [1.5], [4.0]]),
+    ],
+)  # fmt: skip
+def test_a_table_means_the_same_to_create_and_to_add_arms(shell, tmp_path, text, arms, features):
+    made, given = both_ways(shell, tmp_path, text)
+    assert described(made) == described(given) == arms
+    assert given.features() == pytest.approx(np.array(features, np.float32))
+    assert made.features() == pytest.approx(standardised(features), abs=1e-6)
+
+
+@pytest.mark.parametrize("nothing", ["", "NA", "n/a", "-", " "])
+def test_a_number_that_is_missing_never_makes_a_column_the_payload(tmp_path, nothing):
+    (tmp_path / "arms.csv").write_text(f"id,x,y\na,1000000,1\nb,{nothing},2\nc,3000000,3\n")
+    draft = read_draft([tmp_path / "arms.csv"])
+    assert {column.name: column.role for column in draft.columns} == {"id": "id", "x": "other", "y": "feature"}
+    assert [arm.payload for arm in draft.arms] == [None, None, None]
+    assert any("arms.csv, line 3: 'x' is empty" in note and "left out" in note for note in draft.notes)
+
+
+def test_a_slip_in_a_column_of_numbers_is_named(tmp_path):
+    (tmp_path / "arms.csv").write_text("id,x\na,1\nb,l2\nc,3\nd,\n")
+    (note,) = [note for note in read_draft([tmp_path / "arms.csv"]).notes if "'x'" in note]
+    assert note.startswith("arms.csv, line 3: 'x' is 'l2', and 1 more of its cells has no number")
+
+
+def test_both_say_what_the_columns_were_taken_as(shell):
+    Path("arms.csv").write_text(HOLE)
+    shell("create", "given")
+    for said in (shell("create", "made", "arms.csv"), shell("add-arms", "given", "arms.csv")):
+        for column, role in (("id", "id"), ("text", "payload"), ("price", "other"), ("length", "feature")):
+            assert f"│ {column} │ {role} │" in said
+        assert "line 3: 'price' is empty" in said
+    assert "3 arms with 1 features added" not in said
+    assert "3 arms with 1 feature added to 'given'" in said
+
+
+def test_features_that_were_asked_for_need_a_number_for_every_arm(tmp_path):
+    (tmp_path / "arms.csv").write_text(HOLE)
+    wanted = {"features": {"kind": "columns", "columns": ["price", "length"]}}
+    with pytest.raises(
+        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty; a feature needs a number for each arm"
+    ):
+        read_draft([tmp_path / "arms.csv"], wanted).create("s", "memory")
+
+
+def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
+    made, given = both_ways(shell, tmp_path, "id,x,y\na,1,2\nb,3,5\n")
+    Path("more.csv").write_text("id,y,x\nc,7,\nd,8,1\n")
+    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+        "add-arms", "made", "more.csv", code=2
+    )
+    Path("narrow.csv").write_text("id,y\nc,7\n")
+    said = shell("add-arms", "made", "narrow.csv", code=2)
+    assert (
+        "features are made of the column 'x', and the file has no numbers there; its columns of numbers are: y" in said
+    )
+    refused = shell("add-arms", "given", "more.csv", code=2)
+    assert (
+        "the arms of this study have 2 features, and those of the file have 1 (y); more.csv, line 2: 'x' is empty"
+        in refused
+    )
+    assert len(made.arms()) == len(given.arms()) == 2
+    Path("none.csv").write_text("id,payload\nc,three\n")
+    shell("create", "bare")
+    shell("add-arms", "bare", "none.csv")
+    assert "2 arms with no features added to 'bare'" in shell("add-arms", "bare", "arms.csv")
+
+
+def test_what_columns_of_numbers_do_not_explain_is_left_to_terms_of_the_arms_own(tmp_path):
+    (tmp_path / "arms.csv").write_text("id,year\na,1999\nb,1999\nc,2001\n")
+    draft = read_draft([tmp_path / "arms.csv"], {"goal": "best"})
+    study = draft.create("with terms", "memory")
+    assert study.settings.own_terms
+    for k in range(30):
+        duel = study.ask(f"rater {k}")
+        study.tell(duel, "first" if duel.first.id < duel.second.id else "second", rater=f"rater {k}")
+    board = {each.arm: each.utility for each in study.leaderboard().standings}
+    assert board["a"] > board["b"], "of one year, and yet told apart"
+    assert not read_draft([tmp_path / "arms.csv"], {"policy": "VACDB"}).create("layered", "memory").settings.own_terms
+    plain = {"settings": {"own_terms": False}}
+    assert not read_draft([tmp_path / "arms.csv"], plain).create("plain", "memory").settings.own_terms
+
+
+def test_own_terms_can_be_asked_for_with_a_file(shell, tmp_path):
+    Path("arms.jsonl").write_text('{"id": "a", "features": [1]}\n{"id": "b", "features": [2]}\n')
+    shell("create", "terms", "arms.jsonl", "--own-terms")
+    assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.own_terms
+
+
+def test_numbers_elsewhere_in_json_are_no_features(tmp_path):
+    (tmp_path / "arms.jsonl").write_text('{"id": "a", "elo": 1000}\n{"id": "b", "elo": 1200}\n')
+    study = create_study("s", "memory")
+    assert read_draft([tmp_path / "arms.jsonl"]).add_to(study) == 2
+    assert study.features().shape == (2, 0)
+
+
+def test_lists_of_features_in_a_cell_are_read(tmp_path):
+    (tmp_path / "arms.csv").write_text('id,features\na,"[1, 2.5]"\nb,"[3, 4]"\n')
+    study = read_draft([tmp_path / "arms.csv"]).create("s", "memory")
+    assert study.features().tolist() == [[1.0, 2.5], [3.0, 4.0]]
+
+
+def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
+    (tmp_path / "arms.csv").write_text("a,1,2\nb,3,4\n")
+    assert any("The first line (a, 1, 2) is taken as the names" in n for n in read_draft([tmp_path / "arms.csv"]).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", "", "has no arms"),
+        ("a.jsonl", "{", "line 1 is not JSON"),
+        ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list, 'x'"),
+        ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
+        ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
+        ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
+        ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
+        ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),
+    ],
+)
+def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read_draft([tmp_path / name])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
+    """Semicolons, decimal commas, a mark, a hole, two arms of one name: everything is said, and nothing is lost."""
+    text = "Name;Überschrift;Preis;Länge\r\nä;Grüße;1,5;10\r\nb;Hallo;;20\r\nb;Servus;2;30\r\n;Moin;3;40\r\n"
+    Path("arms.csv").write_bytes(text.encode(encoding))
+    for goal in ("best", "rank", "learn", "serve"):
+        said = shell("create", goal, "arms.csv", "--goal", goal)
+        assert "'b' is there 2 times" in said or "No column names the arms" in said
+        study = load_study(goal, f"sqlite:///{tmp_path / 'studies.db'}")
+        assert [arm.payload for arm in study.arms()] == ["Grüße", "Hallo", "Servus", "Moin"]
+        assert len({arm.id for arm in study.arms()}) == 4
+        duel = json.loads(CliRunner().invoke(app, ["study", "ask", goal, "-r", "ana", "--json"]).output)
+        shell("tell", goal, str(duel["id"]), "tie", "-r", "ana")
+        shell("status", goal)
+
+
+def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
+    Path("arms.csv").write_text("id,text\na,one\nb,two\nc,three\nd,four\n")
+    shell("create", "with arms", "arms.csv", "--goal", "rank", "--top", "2")
+    shell("create", "empty", "--goal", "rank", "--top", "2")
+    shell("add-arms", "empty", "arms.csv")
+    for name in ("with arms", "empty"):
+        shell("ask", name, "-r", "ana")
+        shell("tell", name, "1", "first", "-r", "ana")
+        assert load_study(name, f"sqlite:///{tmp_path / 'studies.db'}").policy().top == 2
+        assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
+        assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)
+    assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)
