@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc
 
 from duelist.arrays import Floats, Ints
 from duelist.estimation import fit_mle
@@ -78,7 +78,7 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     if not free.any():
         return 1.0
     statistic = float((np.square(vectors[:, free].T @ surplus) / values[free]).sum())
-    return float(stats.chi2.sf(statistic, int(free.sum())))
+    return float(chdtrc(int(free.sum()), statistic))
 
 
 def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tuple[Floats, Known]:

@@ -25,7 +25,6 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from duelist.arrays import Floats, Ints, check_choice, is_number
@@ -168,6 +167,8 @@ def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic"
         raise InvalidInput(
             f"tolerance is {tolerance!r}; in chances it is less than 0.5, since no arm wins more often than always"
         )
+    from scipy.optimize import brentq  # slow to load, and rarely needed: a server that starts does not wait for it
+
     mean = get_link(link).mean
     return float(brentq(lambda v: float(mean(v)) - 0.5 - tolerance, 0.0, 700.0))
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from duelist.arrays import Floats, check_choice, check_whole
 from duelist.environments import Environment, Rounds, Worlds
@@ -300,7 +300,7 @@ def _measured(name: str, values: Floats, confidence: float) -> Measure:
 
 def wilson(right: float, runs: int, confidence: float) -> tuple[float, float]:
     """Wilson's interval of a share; that of 10 of 10 is not empty."""
-    z = float(norm.ppf(0.5 + confidence / 2.0))
+    z = float(ndtri(0.5 + confidence / 2.0))
     share = right / runs
     middle = (share + z * z / (2 * runs)) / (1.0 + z * z / runs)
     reach = z / (1.0 + z * z / runs) * float(np.sqrt(share * (1.0 - share) / runs + (z / (2 * runs)) ** 2))
