@@ -6,6 +6,8 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -304,29 +306,43 @@ def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
+TELLING = """
+import sys
+from duelist.study import load_study
+
+study, duel = load_study("study", sys.argv[1]), int(sys.argv[2])
+try:
+    study.tell(duel, "first", "ana")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+sys.stdin.readline()
+print(study.tell(duel, "first", "ana").sequence, len(study), flush=True)
+"""
+
+
 def test_interrupted_while_waiting_for_the_server(postgres_url: str) -> None:
     """Ctrl-C while another process writes: the connection that was left in the middle of a statement is not used again."""
-    study, holder = filled(storage=postgres_url), load_study("study", postgres_url)
+    study = filled(storage=postgres_url)
     duel = study.ask("ana")
     admin = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
-
-    def interrupt() -> None:
-        with admin.connect() as connection:
+    child = [sys.executable, "-c", TELLING, postgres_url, str(duel.id)]
+    with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        with study._storage.writing(study._id), admin.connect() as connection:
             while not connection.execute(waiting).scalar():
+                assert other.poll() is None
                 time.sleep(0.01)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    with holder._storage.writing(holder._id):
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            study.tell(duel.id, "first", "ana")
-        thread.join()
-    assert study.votes() == []
-    assert study.tell(duel.id, "first", "ana").sequence == len(study) == 1
+            other.send_signal(signal.SIGINT)
+            assert other.stdout.readline() == "interrupted\n"
+        assert study.votes() == []
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "1 1\n"
+    assert other.returncode == 0
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
