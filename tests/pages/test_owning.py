@@ -35,7 +35,9 @@ def test_states(server: Server, eight: tuple[str, int], page: Page, word: str, s
 
 def save(page: Page, card: str, button: str = "Save") -> None:
     section = page.get_by_role("region", name=card, exact=True)
-    section.get_by_role("button", name=button, exact=True).click()
+    # "Saved." may be there from the last time: the answer of the server is waited for.
+    with page.expect_response(lambda answer: answer.request.method != "GET"):
+        section.get_by_role("button", name=button, exact=True).click()
     expect(section.get_by_text("Saved.", exact=True)).to_be_visible()
 
 
