@@ -20,7 +20,7 @@ def experiment(runs=6, horizon=100):
 def test_a_trial_finds_what_a_round_takes(tmp_path):
     """A policy that sleeps: what it costs is known. Sleeps are never shorter than asked for, so the forecast is not below."""
     expected = forecast(experiment(horizon=400), tmp_path)
-    assert expected.seconds >= 0.9 * 6 * 400 * SLEEP
+    assert expected.seconds >= 6 * 400 * SLEEP
     assert (expected.cells, expected.finished) == (3, 0)
     assert not list(tmp_path.iterdir())
 

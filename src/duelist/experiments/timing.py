@@ -1,7 +1,8 @@
 """How long an experiment will take: from cells that are finished, and for the others from short trials.
 
 A trial plays two runs of a policy in an environment for a sixteenth and an eighth of the horizon, and takes it that a run's time goes on
-growing as it did between the two. Trials end after some seconds; what was not tried is taken to cost what was tried did on average.
+growing as it did between the two, and that a round never costs less than those before it. Trials end after some
+seconds; what was not tried is taken to cost what was tried did on average.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ def _trial(cell: Cell) -> float:
         times.append(played.seconds / runs)
     if long == cell.horizon:
         return times[1]
-    growth = min(2.0, max(0.5, math.log2(times[1] / times[0])))
+    # Between 1 and 2: rounds do not become cheaper, and it is the first trial that loads what the policy needs.
+    growth = min(2.0, max(1.0, math.log2(times[1] / times[0])))
     return times[1] * float(cell.horizon / long) ** growth
 
 
