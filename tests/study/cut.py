@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,6 @@ class Wire:
         self._server = server
         self._word: bytes | None = None
         self._heard = False
-        self._deaf: socket.socket | None = None
         self.cuts = 0
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(here / _SOCKET))
@@ -45,42 +45,28 @@ class Wire:
             server = socket.socket(socket.AF_UNIX)
             server.connect(str(self._server / _SOCKET))
             threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
-            threading.Thread(target=self._carry_back, args=(server, client), daemon=True).start()
 
     def _carry(self, client: socket.socket, server: socket.socket) -> None:
-        while data := _received(client):
-            if self._word is not None and self._word in data:
-                self._word = None
-                self.cuts += 1
-                if self._heard:
-                    self._deaf = client
-                    server.sendall(data)
-                else:
-                    _end(client, server)
-                continue
-            server.sendall(data)
-        _end(client, server)
+        """One thread for both ways, so that no socket is closed under another's hands."""
+        cut = False
+        with client, server, suppress(OSError):
+            while True:
+                for sender in select.select([client, server], [], [])[0]:
+                    data = sender.recv(1 << 20)
+                    if not data or (sender is server and cut):  # cut, and an answer is here: the server has acted
+                        return
+                    if sender is client and self._is_the_word(data):
+                        cut = True
+                        if not self._heard:
+                            return
+                    (server if sender is client else client).sendall(data)
 
-    def _carry_back(self, server: socket.socket, client: socket.socket) -> None:
-        while data := _received(server):
-            if client is self._deaf:  # the answer is here: the server has done what it was told
-                break
-            client.sendall(data)
-        _end(client, server)
-
-
-def _received(from_: socket.socket) -> bytes:
-    try:
-        return from_.recv(1 << 20)
-    except OSError:
-        return b""
-
-
-def _end(*sockets: socket.socket) -> None:
-    for each in sockets:
-        with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
-        each.close()
+    def _is_the_word(self, data: bytes) -> bool:
+        if self._word is None or self._word not in data:
+            return False
+        self._word = None
+        self.cuts += 1
+        return True
 
 
 @contextmanager
