@@ -23,6 +23,7 @@ from scipy.stats import kendalltau
 
 import duelist as dl
 from duelist.environments import Environment, Hypercube, RawFeatures, World
+from duelist.judging import wilson
 
 PAGE = Path(__file__).parents[1] / "docs" / "cited.md"
 VOTES = 1000
@@ -140,12 +141,8 @@ def interval(values: np.ndarray, digits: int) -> str:
 
 def share(found: np.ndarray) -> str:
     """A share of runs with its interval by Wilson, which also says something where all or none were right."""
-    n, p, z = len(found), float(found.mean()), 1.96
-    middle, half = (
-        (p + z**2 / (2 * n)) / (1 + z**2 / n),
-        z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n),
-    )
-    return f"{p:.2f} ({middle - half:.2f} to {middle + half:.2f})"
+    low, high = wilson(float(found.sum()), len(found), 0.95)
+    return f"{found.mean():.2f} ({low:.2f} to {high:.2f})"
 
 
 Found = dict[str, np.ndarray]

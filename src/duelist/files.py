@@ -1,12 +1,27 @@
-"""Writing files all or nothing: a full disk or an interruption leaves the old file as it was."""
+"""Files that are written all or nothing, so that a full disk or an interruption leaves the old one; and what damaged ones raise."""
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
+from zipfile import BadZipFile
+
+UNREADABLE: Final = (
+    OSError,
+    BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
+"""What json, np.load and zipfile raise for files that are damaged in one way or another."""
 
 
 @contextmanager

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
-from duelist.files import replacing
+from duelist.files import UNREADABLE, replacing
 from duelist.frames import to_pandas, to_polars
 from duelist.recording import Curves, Log
 from duelist.regret import KINDS, check_kind, regret
@@ -33,20 +31,6 @@ FORMAT: Final = "duelist.runs"
 VERSION: Final = 2
 READ: Final = (1, 2)
 """Versions that are read; in the first, all runs begin with run 0 and keep their duels."""
-
-# What np.load and zipfile raise for files that are damaged in one way or another.
-_UNREADABLE: Final = (
-    OSError,
-    BadZipFile,
-    zlib.error,
-    EOFError,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    NotImplementedError,
-)
 
 
 BANDS: Final = ("sd", "interval", "quantile")
@@ -401,7 +385,7 @@ class Runs:
                 return cls(kept, *told, first_run=meta.get("first_run", 0))
         except (FileNotFoundError, InvalidInput):
             raise
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise InvalidInput(f"{path} cannot be read as saved runs ({error}); simulate again") from error
 
     def _any(self) -> Kept:

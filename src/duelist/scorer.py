@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -25,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from duelist.arrays import Floats, finite_floats
 from duelist.errors import InvalidInput
-from duelist.files import replacing
+from duelist.files import UNREADABLE, replacing
 
 FORMAT: Final = "duelist.scorer"
 VERSION: Final = 1
@@ -130,12 +128,6 @@ class Scorer:
         return path
 
 
-_UNREADABLE: Final = (
-    ValueError, EOFError, KeyError, AttributeError, TypeError, OSError, RuntimeError, zlib.error, zipfile.BadZipFile,
-)  # fmt: skip
-"""What reading a damaged file raises, in one way or another (NotImplementedError is a RuntimeError)."""
-
-
 def load_scorer(path: str | Path) -> Scorer:
     """The scorer in a file that `Scorer.save` wrote."""
     path = _checked_path(path)
@@ -143,7 +135,7 @@ def load_scorer(path: str | Path) -> Scorer:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
     except FileNotFoundError:
         raise InvalidInput(f"there is no file {str(path)!r}; give one that `Scorer.save` wrote") from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise InvalidInput(f"{path} is not a scorer: {error}; give a file that `Scorer.save` wrote") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a scorer; give a file that `Scorer.save` wrote")
