@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 
@@ -47,22 +46,20 @@ def test_the_loop_runs_while_the_database_is_busy(sqlite_url: str) -> None:
     holder.start()
     held.wait()
 
-    async def waiting() -> float:
+    async def waiting() -> None:
         async with AsyncStudy(study) as on_loop:
             asked = asyncio.ensure_future(on_loop.ask("ana"))
-            longest = 0.0
             for _ in range(50):
-                start = time.perf_counter()
                 await asyncio.sleep(0.01)
-                longest = max(longest, time.perf_counter() - start)
-            assert not asked.done()
+            assert not asked.done()  # a loop that was part of the wait would come back only when it is over
             over.set()
             await asked
-            return longest
 
-    longest = asyncio.run(waiting())
-    holder.join()
-    assert longest < 0.4  # less than the wait: the loop was never part of it
+    try:
+        asyncio.run(waiting())
+    finally:
+        over.set()
+        holder.join()
 
 
 def test_errors_come_to_who_awaits() -> None:
