@@ -1,5 +1,7 @@
 """`policy_for`: every goal has a policy that exists and runs; what it cannot honour it refuses by name."""
 
+import copy
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +56,19 @@ def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dic
     with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
         policy.ask(dl.FreeArms(4, table))
     assert dl.policy_for(goal, **how).ask(dl.FreeArms(4, table)).first in range(4), "who they are, and features, too"
+
+
+def test_a_copy_of_a_policy_for_arms_without_features_refuses_features_too() -> None:
+    policy = dl.policy_for("best", features=False, random_state=0)
+    snapshot = json.loads(json.dumps(policy.snapshot()))
+    for again in (copy.deepcopy(policy), type(policy).restore(snapshot)):
+        with pytest.raises(dl.InvalidInput, match="FreeArms"):
+            again.ask(np.eye(4))
+        assert again.snapshot() == snapshot
+        assert tuple(again.ask(dl.FreeArms(4))) == tuple(copy.deepcopy(policy).ask(dl.FreeArms(4)))
+    plain = type(policy)(estimator="online", random_state=0)
+    assert "arms" not in plain.snapshot()
+    assert copy.deepcopy(plain).ask(np.eye(4))
 
 
 def test_a_number_of_arms_with_features_is_about_features() -> None:

@@ -8,7 +8,7 @@ Format (version 3), every value plain JSON:
      "checksum": crc32 of all the rest}
 
 and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in "pending"
-[id, first, second, the arm's number, that of the other, array].
+[id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms": "free".
 
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
 back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
@@ -51,6 +51,7 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
         "params": {name: plain(value) for name, value in policy.params.items()},
         "words": encode(policy._words),
         **(_of_player(policy._player) if policy._own is None else _of_own_terms(policy._own)),
+        **({"arms": "free"} if policy._only_free and policy._own is None else {}),
     }
     return {**body, "checksum": checksum(body)}
 
@@ -89,6 +90,8 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         if "own_terms" in snapshot:
             policy._own = _own_terms(policy, snapshot)
             return policy
+        if snapshot.get("arms") == "free":
+            return policy.for_free_arms()
         player = policy._player
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
