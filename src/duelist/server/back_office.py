@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Final
 
 from duelist.errors import DuelistError
@@ -20,8 +21,8 @@ from duelist.server.readings import BY_THE_CLOCK, make_reading, refusal
 from duelist.server.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
 
-THREADS: Final = 3
-"""What takes very long does not keep the rest waiting."""
+THREADS: Final = 8
+"""What takes very long, and whoever waits for a reading that another is making, does not keep the rest waiting."""
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 64 * 2**20
 _NICENESS: Final = 10
@@ -34,6 +35,7 @@ class Answers:
         self._storage = storage
         self._studies: dict[int, Study] = {}
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._under_way: dict[tuple[str, str], Future[bytes]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -59,13 +61,30 @@ class Answers:
             return "", _encoded(make_reading(study, name, given))
         if request.get("have") == stamp:
             return stamp, b""
+        return stamp, self._made_once(key, stamp, lambda: _encoded(make_reading(study, name, given)))
+
+    def _made_once(self, key: str, stamp: str, make: Callable[[], bytes]) -> bytes:
+        """A reading of the study as it was at this stamp, or later; made once, however many want it at the same time."""
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and kept[0] == stamp:
-            return kept
-        found = stamp, _encoded(make_reading(study, name, given))
-        self._keep(key, found)
-        return found
+            if kept is not None and kept[0] == stamp:
+                return kept[1]
+            others = self._under_way.get((key, stamp))
+            if others is None:
+                mine = self._under_way[key, stamp] = Future()
+        if others is not None:
+            return others.result()
+        try:
+            body = make()
+            self._keep(key, (stamp, body))
+            mine.set_result(body)
+            return body
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[key, stamp]
 
     def _study(self, study_id: int) -> Study:
         with self._lock:

@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Awaitable
 from typing import Any, Final, NamedTuple
 
 from duelist import errors
@@ -48,29 +49,35 @@ class Errands:
             await self._running()
 
     async def do(self, task: str, study: int | None, given: dict[str, Any]) -> Any:
-        """A task, see `duelist.server.tasks`; what it returns."""
-        answer = await self.read(study, task, given)
-        return json.loads(answer.body or b"null")
-
-    async def read(self, study: int | None, reading: str, given: dict[str, Any], have: str | None = None) -> Answer:
-        """A reading; those who ask the same at the same time are given one and the same."""
-        request = {"study": study, "errand": reading, "given": given, "have": have}
+        """A task, see `duelist.server.tasks`; what it returns. Those who ask for the same at the same time are given one and the same."""
+        request = {"study": study, "errand": task, "given": given}
         key = json.dumps(request, sort_keys=True)
-        begun = time.perf_counter()
         asked = self._asked.get(key)
         if asked is None:
             asked = asyncio.ensure_future(self._ask(request))
             self._asked[key] = asked
             asked.add_done_callback(lambda _: self._asked.pop(key, None))
-        head, body = await asyncio.shield(asked)
-        self._counting.readings.labels(reading).observe(time.perf_counter() - begun)
+        answer = await self._answered(task, study, asyncio.shield(asked))
+        return json.loads(answer.body or b"null")
+
+    async def read(self, study: int, reading: str, given: dict[str, Any], have: str | None = None) -> Answer:
+        """A reading of everything that was acknowledged before it was asked for."""
+        request = {"study": study, "errand": reading, "given": given, "have": have}
+        answer = await self._answered(reading, study, self._ask(request))
+        return Answer(answer.stamp, None) if answer.stamp and answer.stamp == have else answer
+
+    async def _answered(
+        self, errand: str, study: int | None, coming: Awaitable[tuple[dict[str, Any], bytes]]
+    ) -> Answer:
+        begun = time.perf_counter()
+        head, body = await coming
+        self._counting.readings.labels(errand).observe(time.perf_counter() - begun)
         if "refused" in head:
             raise getattr(errors, head["refused"], errors.DuelistError)(head["message"])
         if "failed" in head:
-            say("errand failed", logging.ERROR, errand=reading, study=study, error=head["failed"])
+            say("errand failed", logging.ERROR, errand=errand, study=study, error=head["failed"])
             raise RuntimeError(head["failed"])
-        stamp = head["stamp"]
-        return Answer(stamp, None if stamp and stamp == have else body)
+        return Answer(head["stamp"], body)
 
     async def _ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if self._here is not None:
