@@ -30,6 +30,7 @@ MOST_VOTES = 3000
 HELD_OUT = 4000
 HORIZON = 2000
 DELAY = 50
+JOINING = 100
 BLOCK, HEAVY = 128, 5.0
 SERVERS = ("LocalPairUCB", "MaxPairUCB", "ThompsonPair", "VACDB", "MaxInP", "CoLSTIM", "StaD", "SupCoLSTIM", "RCDB")
 
@@ -183,8 +184,11 @@ FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def play(environment: Environment, name: str, delay: int, first: str, seed: int) -> float:
-    """Regret of one run with the published rule, votes told `delay` rounds late, and `first` arms in the first round."""
+def play(environment: Environment, name: str, delay: int, first: str, seed: int, every: int = 0) -> float:
+    """Regret of one run with the published rule, against the best arm on the table.
+
+    Votes are told `delay` rounds late, `first` arms are shown in the first round, half of the arms join later, one `every` so many rounds.
+    """
     arms, utilities = world_of(environment, seed)
     policy = getattr(dl, name)(horizon=HORIZON, random_state=seed)
     rng, total, waiting = np.random.default_rng([seed, 2]), 0.0, []
@@ -192,9 +196,10 @@ def play(environment: Environment, name: str, delay: int, first: str, seed: int)
         shown = FIRST[first](np.column_stack([arms, utilities]))  # utilities are linear in what is done to arms
         duel = policy.ask(np.ascontiguousarray(shown[:, :-1]), distinct=False)
         policy.tell(duel, wins(rng, shown[:, -1], duel))
-    for _ in range(HORIZON):
-        duel = policy.ask(arms, distinct=False)
-        total += utilities.max() - 0.5 * (utilities[duel.first] + utilities[duel.second])
+    for t in range(HORIZON):
+        n = min(len(arms), len(arms) // 2 + t // every) if every else len(arms)
+        duel = policy.ask(arms[:n], distinct=False)
+        total += utilities[:n].max() - 0.5 * (utilities[duel.first] + utilities[duel.second])
         waiting.append((duel, wins(rng, utilities, duel)))
         if len(waiting) > delay:
             policy.tell(*waiting.pop(0))
@@ -232,6 +237,23 @@ def delays(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
             )
             rest = (late - blind) / now
             yield f"| {title} | {name} | {now:.0f} | {late:.0f} | {late / now:.2f} | {blind:.0f} | {rest:.2f} |"
+
+
+def late_arms(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    yield f"## Arms that come late: regret over {HORIZON:,} rounds, {runs} runs"
+    yield ""
+    yield f"Half of the arms are there from the beginning, the others join one by one, every {JOINING} rounds, the best as likely as"
+    yield "any other. Regret is against the best arm on the table."
+    yield ""
+    yield "| problem | policy | all at once | late | late, worst / median |"
+    yield "|---|---|---|---|---|"
+    for kind in ("mixed units", "heavy-tailed", "more features than arms"):
+        for name in SERVERS:
+            now, late = (
+                np.array(list(pool.map(partial(play, RawFeatures(kind), name, 0, "typical", every=e), range(runs))))
+                for e in (0, JOINING)
+            )
+            yield f"| {kind} | {name} | {now.mean():.0f} | {late.mean():.0f} | {late.max() / np.median(late):.1f} |"
 
 
 # -- the prior's scale -------------------------------------------------------------------
@@ -337,6 +359,7 @@ PARTS = {
     "tails": Part(tails, 10 * BLOCK),
     "first": Part(first_arms, 64),
     "delays": Part(delays, 64),
+    "late": Part(late_arms, 64),
     "held-out": Part(held_out, 10),
     "limits": Part(limits, 100),
     "real": Part(real, 10),
