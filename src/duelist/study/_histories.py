@@ -17,8 +17,10 @@ from duelist.study._pairs import NONE, code
 from duelist.study.records import Outcome
 from duelist.study.storage import SeenRow, Transaction
 
-_KEPT: Final = 10_000
-"""Raters of whom a process remembers what they have answered; the others are read anew when they come."""
+_KEPT: Final = 200_000
+"""Answers that a process remembers, some 40 MB; those of raters who came longest ago are forgotten, and read anew when they come."""
+_OF_A_RATER: Final = 8
+"""As much room as so many answers is what a rater takes who has given none."""
 _FRESH: Final = 10
 """A pair is not asked again as a check while the rater is likely to remember the answer: so many duels."""
 
@@ -37,9 +39,14 @@ class History:
         self._undone: set[int] = set()
         self._skipped: set[int] = set()
         self._times: dict[int, int] = {}
-        """Duels of a pair that stand."""
+        """Duels of a pair that stand, where there are several."""
         self._lefts: dict[int, int] = {}
         """How much more often an arm was on the left than on the right."""
+
+    @property
+    def room(self) -> int:
+        """What it takes to remember this, in answers."""
+        return _OF_A_RATER + len(self._standing)
 
     def follow(self, tx: Transaction, arms: KnownArms, rater: str) -> None:
         """Take in what is new in the log."""
@@ -71,12 +78,14 @@ class History:
         """One more answer to this pair that stands, or one less."""
         self._lefts[left] = self._lefts.get(left, 0) + change
         self._lefts[right] = self._lefts.get(right, 0) - change
-        self._times[pair] = self._times.get(pair, 0) + change
+        times = self._times.pop(pair, int(pair in self._last)) + change
+        if times > 1:
+            self._times[pair] = times
         if change > 0:
             self.answered += 1
             self._last.pop(pair, None)
             self._last[pair] = self.answered
-        elif self._times[pair] == 0:
+        elif times == 0:
             self._last.pop(pair, None)
 
     def lean(self, one: int, other: int) -> int:
@@ -101,23 +110,28 @@ class Histories:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, History] = OrderedDict()
+        self._room = 0
         self._revision = 0
 
     def of(self, tx: Transaction, arms: KnownArms, rater: str) -> History:
         """What this rater has answered, as this transaction sees it."""
         if tx.counters.counting_revision != self._revision:  # somebody may have another name now
-            self._known.clear()
+            self.forget()
             self._revision = tx.counters.counting_revision
-        history = self._known.setdefault(rater, History())
-        self._known.move_to_end(rater)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
+        history = self._known.pop(rater, None)
+        self._room -= history.room if history is not None else 0
+        history = history or History()
         history.follow(tx, arms, rater)
+        self._known[rater] = history
+        self._room += history.room
+        while self._room > _KEPT and len(self._known) > 1:
+            self._room -= self._known.popitem(last=False)[1].room
         return history
 
     def forget(self) -> None:
         """Drop everything; it is found again."""
         self._known.clear()
+        self._room = 0
 
 
 class Sides:
