@@ -1,0 +1,149 @@
+"""How long an owner waits for the dashboard of a large study: `make bench-pages`.
+
+A real Chromium, a server of its own, 800 arms and 100,000 votes. Each part of the dashboard is opened in a new tab: right after the server
+has started, again, and again while people rate and five other dashboards are open. Then somebody looks on for a while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from playwright.sync_api import BrowserContext, sync_playwright
+from tests.server.busy import rater_tokens
+
+from benchmarks.server import RATERS, filled, play
+from pages.conftest import ARGUMENTS, DESKTOP, PATIENCE, chromium
+from pages.running import TOKEN, Server, start, stop
+from pages.screenshots import PARTS, sign_in
+
+N_ARMS, DIM, VOTES = 800, 64, 100_000
+RATE, DASHBOARDS = 20, 5
+LOOKED_ON = 30
+"""Seconds for which somebody looks at the results while people rate."""
+
+PANELS = "#sections section, #sections form"
+SOMETHING = (
+    f"() => [...document.querySelectorAll('{PANELS}')].some((e) => e.offsetParent && !e.innerText.includes('Reading…'))"
+)
+EVERYTHING = f"() => document.querySelector('{PANELS}') && !document.body.innerText.includes('Reading…')"
+
+
+class Opening(NamedTuple):
+    """Milliseconds from the address to the first panel with something in it, and to the last."""
+
+    something: float
+    everything: float
+
+
+def opened(context: BrowserContext, address: str) -> Opening:
+    """A part in a new tab."""
+    page = context.new_page()
+    page.goto(address, wait_until="commit")
+    times = []
+    for shown in (SOMETHING, EVERYTHING):
+        page.wait_for_function(shown, polling="raf")
+        times.append(float(page.evaluate("performance.now()")))
+    page.close()
+    return Opening(*times)
+
+
+def crowd(server: Server, study: int, tokens: list[str], seconds: float) -> threading.Thread:
+    """People who rate, and others who look on, in a process of their own."""
+    given = {"address": server.url, "admin": TOKEN, "study": study, "tokens": tokens}
+    thread = threading.Thread(target=play, args=({**given, "rate": RATE, "seconds": seconds, "watching": DASHBOARDS},))
+    thread.start()
+    return thread
+
+
+def behind(context: BrowserContext, server: Server, study: int, address: str) -> list[float]:
+    """By how many seconds the number of votes on the page is behind the log, looked at now and then."""
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function(EVERYTHING)
+    found = []
+    until = time.perf_counter() + LOOKED_ON
+    while time.perf_counter() < until:
+        shown = int(re.sub(r"\D", "", page.locator(".facts dd").first.inner_text()))
+        found.append((server.call("GET", f"/studies/{study}")["votes"] - shown) / RATE)
+        page.wait_for_timeout(500)
+    page.close()
+    return found
+
+
+def measured(say: Callable[[str], None]) -> Iterator[str]:
+    """The lines of the page."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        url = f"sqlite:///{Path(folder) / 'studies.db'}"
+        study = filled(url, N_ARMS, DIM, VOTES)
+        tokens = list(rater_tokens(study, [f"rater {k}" for k in range(RATERS)]).values())
+        number = study.id
+        study.close()
+        server = start(Path(folder))
+        try:
+            browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+            context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
+            context.set_default_timeout(2 * PATIENCE)
+            sign_in(context.new_page(), server, "/")
+            yield from tables(context, server, number, tokens, say)
+        finally:
+            stop(server)
+
+
+def tables(
+    context: BrowserContext, server: Server, study: int, tokens: list[str], say: Callable[[str], None]
+) -> Iterator[str]:
+    def address(part: str) -> str:
+        return f"{server.url}/study/{study}#{part}"
+
+    passes: list[list[Opening]] = []
+    for name in ("after a start", "again", "while people rate"):
+        rating = crowd(server, study, tokens, 60.0) if name == "while people rate" else None
+        passes.append([opened(context, address(part)) for part in PARTS])
+        for part, opening in zip(PARTS, passes[-1], strict=True):
+            say(f"{name}: {part} {opening.something:.0f} / {opening.everything:.0f} ms")
+        if rating is not None:
+            rating.join()
+    yield f"| part | after a start | again | while people rate, {DASHBOARDS} other dashboards |"
+    yield "|---|---|---|---|"
+    for part, *openings in zip(PARTS, *passes, strict=True):
+        yield f"| {part} | " + " | ".join(f"{o.something:,.0f} / {o.everything:,.0f}" for o in openings) + " |"
+    rating = crowd(server, study, tokens, LOOKED_ON + 15.0)
+    late = behind(context, server, study, address("results"))
+    rating.join()
+    yield ""
+    yield (
+        f"At {RATE} votes a second the number of votes on the page of the results was {np.median(late):.1f} s behind the log in the "
+        f"median of {len(late)} looks, {max(late):.1f} s at most."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", type=Path)
+    given = parser.parse_args()
+    load = os.getloadavg()[0]
+    lines = list(measured(lambda line: print(line, flush=True)))
+    text = "\n".join([
+        "# How long an owner waits", "",
+        f"Made by `make bench-pages`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
+        f"The dashboard of a study of {N_ARMS} arms with {DIM} features and {VOTES:,} votes, in Chromium, each part in a new tab; server,",
+        "browser, raters and other dashboards are processes on one machine. Milliseconds from the address to the first panel with",
+        f"something in it / until every panel has. While people rate: {RATE} votes a second.", "",
+        *lines, "",
+    ])  # fmt: skip
+    print(text)
+    if given.page:
+        given.page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
