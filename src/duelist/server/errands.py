@@ -22,7 +22,7 @@ from duelist.study import Storage
 
 _LINE: Final = 2**16
 _ONE_CORE_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Readings are many small problems in several threads: linear algebra that starts more of its own is two to three times slower."""
+"""Readings are many small problems in several threads: linear algebra that starts more of its own is slower, not faster."""
 
 
 class Answer(NamedTuple):
