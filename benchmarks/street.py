@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -110,22 +110,40 @@ def estimators_for(name: str, problem: str) -> tuple[str, ...]:
     return ("exact", "online", OWN_TERMS) if fits else ("exact", "online")
 
 
-def announcements(names: tuple[str, ...], runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
-    yield f"## Announcements of {' and '.join(names)} at error rate {DELTA:g}, {runs} runs each, at most {MOST_VOTES:,} votes"
+def announcements(
+    names: tuple[str, ...], runs: int, pool: ProcessPoolExecutor, problems: Sequence[str] | None = None
+) -> Iterator[str]:
+    yield f"## Announcements of {' and '.join(names)} at error rate {DELTA:g}, at most {MOST_VOTES:,} votes"
     yield ""
     yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong. The exact estimator has its votes, and"
     yield "tests whether features explain them; the online one has none left to test. Own terms: `FreeArms(n, features)`."
     yield ""
-    yield "| problem | policy | estimator | wrong | of announced | undecided | median votes |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| problem | policy | estimator | runs | wrong | of announced | undecided | median votes |"
+    yield "|---|---|---|---|---|---|---|---|"
     for title, environment in announcing_problems().items():
+        if problems is not None and title not in problems:
+            continue
         for name in names:
             for estimator in estimators_for(name, title):
                 found = list(pool.map(partial(announce, environment, name, estimator), range(runs), chunksize=8))
                 wrong, silent = sum(good is False for _, good in found), sum(good is None for _, good in found)
                 votes = np.median([v for v, _ in found])
                 share = f"{wrong / max(runs - silent, 1):.1%}"
-                yield f"| {title} | {name} | {estimator} | {wrong} | {share} | {silent} | {votes:,.0f} |"
+                yield f"| {title} | {name} | {estimator} | {runs:,} | {wrong} | {share} | {silent} | {votes:,.0f} |"
+
+
+def with_older_rows(lines: Sequence[str], older: Sequence[str]) -> list[str]:
+    """A table of announcements with the rows that it had and that were not played again, all in their order."""
+    place = {title: k for k, title in enumerate(announcing_problems())}
+
+    def rows_of(table: Sequence[str]) -> dict[tuple[str, ...], str]:
+        cells = {line: tuple(line.strip("| ").split(" | ")) for line in table if line.startswith("| ")}
+        return {each[:3]: line for line, each in cells.items() if each[0] in place}
+
+    new = rows_of(lines)
+    rows = rows_of(older) | new
+    order = sorted(rows, key=lambda key: place[key[0]])  # and as they came, within a problem
+    return [*(line for line in lines if line not in new.values()), *(rows[key] for key in order)]
 
 
 # -- regret ------------------------------------------------------------------------------
@@ -371,32 +389,46 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--runs", type=int)
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument(
+        "--problems", nargs="*", choices=list(announcing_problems()), help="of announcements; the rows of others stay"
+    )
     given = parser.parse_args()
     with ProcessPoolExecutor() as pool:
         for name in given.parts or PARTS:
             began, part = time.perf_counter(), PARTS[name]
+            write = part.write if given.problems is None else partial(part.write, problems=given.problems)
             lines = []
-            for line in part.write(given.runs or part.runs, pool):
+            for line in write(given.runs or part.runs, pool):
                 print(line, flush=True)
                 lines.append(line)
-            lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
+            if given.problems is not None:
+                lines = with_older_rows(lines, sections_of(given.page).get(name, "").splitlines())
+            else:
+                lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
             put(given.page, name, "\n".join(lines))
+
+
+MARK = "<!-- {} -->"
+
+
+def sections_of(page: Path) -> dict[str, str]:
+    """The parts that a page has."""
+    text = page.read_text() if page.exists() else ""
+    found = {}
+    for each in PARTS:
+        _, mark, rest = text.partition(MARK.format(each) + "\n")
+        if mark:
+            found[each] = rest.partition("\n<!-- ")[0].strip()
+    return found
 
 
 def put(page: Path, name: str, section: str) -> None:
     """A section into the page, in the place of the older one; the others stay."""
-    mark = "<!-- {} -->"
-    text = page.read_text() if page.exists() else ""
-    sections = {}
-    for each in PARTS:
-        _, found, rest = text.partition(mark.format(each) + "\n")
-        if found:
-            sections[each] = rest.partition("\n<!-- ")[0].strip()
-    sections[name] = section
+    sections = sections_of(page) | {name: section}
     lines = ["# On features as people have them", "", "Made by `make street`, each part by itself; do not edit.", ""]
     for each in PARTS:
         if each in sections:
-            lines += [mark.format(each), sections[each], ""]
+            lines += [MARK.format(each), sections[each], ""]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(lines))
 
