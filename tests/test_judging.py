@@ -1,5 +1,7 @@
 """What votes are judged by, against computations of its own; and what the shell prints of it."""
 
+from itertools import pairwise, permutations
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +11,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.environments import FixedArms, Hypercube, PreferenceMatrix, RandomArms
-from duelist.judging import judge, kendall_tau, top_share, wilson
+from duelist.judging import judge, kendall_tau, named, top_share, wilson
 
 
 def test_orders_are_compared_as_kendall_does():
@@ -20,6 +22,61 @@ def test_orders_are_compared_as_kendall_does():
     assert kendall_tau(np.zeros(3), np.arange(3.0)) == 0.0
     assert kendall_tau(np.array([2.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])) == 1.0, "equals have no order to find"
     assert top_share(np.array([4.0, 3.0, 2.0, 1.0]), np.array([4.0, 1.0, 3.0, 2.0]), 2) == 0.5
+
+
+def test_arms_that_are_level_share_their_places():
+    """Whatever their order in the list: on average over all ways to settle the ties."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        found, truth = rng.integers(3, size=(2, 5)).astype(float)
+        for places in (1, 2, 4):
+            least = np.sort(truth)[-places]
+            tops = [
+                np.mean([truth[k] >= least for k in order[:places]])
+                for order in permutations(range(5))
+                if all(found[a] >= found[b] for a, b in pairwise(order))
+            ]
+            assert top_share(found, truth, places) == pytest.approx(np.mean(tops))
+        first = np.flatnonzero(found == found.max())
+        regret, right = named(found, truth)
+        assert regret == pytest.approx(np.mean(truth.max() - truth[first]))
+        assert right == pytest.approx(np.mean(truth[first] == truth.max()))
+    third = np.array([0.1, 0.2, 0.3]).cumsum()[2]
+    assert third != 0.6, "level in truth, but for rounding"
+    assert kendall_tau(np.array([0.0, 1.0, 2.0]), np.array([third, 0.6, 1.0])) == 1.0
+    assert top_share(np.array([0.0, 2.0, 3.0]), np.array([third, 0.6, 1.0]), 2) == 1.0
+
+
+@pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])
+def test_what_the_judge_foretells_does_not_take_his_model_for_another(link):
+    """He fits a logistic model, whatever makes the votes: with many of them he is nearly right about all of these."""
+    world = Hypercube(dim=3, link=link)
+    runs = dl.simulate(dl.UniformPair(link=link), world, horizon=20_000, runs=3, distinct=True)
+    _, above = judge(runs, world, "learn").rows["UniformPair"]
+    assert 0.0 <= above.mean < 0.005
+
+
+def test_the_order_of_a_table_is_that_of_all_its_chances():
+    """Not of the chances against the best arm alone, by which the last three come the other way round."""
+    chances = [[0.5, 0.6, 0.55, 0.52], [0.4, 0.5, 0.9, 0.95], [0.45, 0.1, 0.5, 0.9], [0.48, 0.05, 0.1, 0.5]]
+    world = PreferenceMatrix(chances)
+    runs = dl.simulate(dl.UniformPair(), world, horizon=5000, runs=4, distinct=True)
+    tau, _ = judge(runs, world, "rank").rows["UniformPair"]
+    assert tau.mean == 1.0
+
+
+def test_rounds_in_which_an_arm_met_itself_are_no_votes():
+    world = Hypercube(dim=3)
+    runs = dl.simulate([dl.VACDB(horizon=500), dl.UniformPair()], world, horizon=500, runs=4)
+    found = judge(runs, world, "best")
+    for label in runs.labels:
+        first, second = runs.duels(label)
+        assert found.votes[label] == np.mean((first != second).sum(axis=1))
+    assert found.votes["VACDB"] < 500 == found.rounds
+    assert "after 500 rounds" in str(found)
+    assert f"{found.votes['VACDB']:.0f}" in str(found)
+    apart = judge(dl.simulate([dl.UniformPair()], world, horizon=50, runs=2, distinct=True), world, "best")
+    assert "after 50 votes" in str(apart)
 
 
 @pytest.mark.parametrize(("right", "runs"), [(0, 7), (7, 7), (3, 10), (99, 128)])
@@ -99,6 +156,11 @@ def test_what_cannot_be_judged_is_refused():
         judge(runs, Hypercube(dim=2), "best")
     with pytest.raises(dl.InvalidInput, match="confidence is 2"):
         judge(runs, world, "learn", confidence=2)
+    with pytest.raises(dl.InvalidInput, match="confidence is 'a'"):
+        judge(runs, world, "learn", confidence="a")
+    for alone in (RandomArms(dim=2, n_arms=1), FixedArms([[1.0, 2.0]])):
+        with pytest.raises(dl.InvalidInput, match="one arm: there is nothing to compare"):
+            judge(dl.simulate(dl.UniformPair(), alone, 10, runs=2), alone, "learn")
     curves = dl.simulate(dl.UniformPair(), Hypercube(dim=2), 10, runs=2, keep="curves")
     with pytest.raises(dl.InvalidInput, match="keep='duels'"):
         judge(curves, Hypercube(dim=2), "best")
@@ -136,7 +198,16 @@ def test_several_goals_have_a_table_each():
     assert "average regret" in output
 
 
+def test_serving_is_judged_by_the_published_rules_whatever_else_is_wanted():
+    alone = [line for line in shell("--goal", "serve").splitlines() if line.startswith("LocalPairUCB")]
+    beside = [line for line in shell("--goal", "serve", "--goal", "best").splitlines() if "LocalPairUCB" in line]
+    assert alone[0] in beside
+
+
 def test_the_shell_refuses_before_it_plays():
+    said = shell("--goal", "best", "-t", "21000", "-r", "2000", "-e", "Hypercube:dim=1", code=2)
+    assert "2000 runs of 21000 rounds are more duels than are kept" in " ".join(said.split())
+    assert "give at most 1966 runs" in " ".join(said.split())
     assert "only the goal 'rank' has places" in shell("--goal", "best", "--top", "2", code=2)
     assert "there is no best arm" in shell("--goal", "best", "-e", "RandomArms:dim=2,n_arms=3", code=2)
 

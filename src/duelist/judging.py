@@ -6,6 +6,9 @@ each arm where features are no more than that.
 best    simple regret of the arm that he would name, and whether it is the best
 rank    Kendall's tau of his order with the true one, and the share of the first few that he has among his first few
 learn   log-loss of what he foretells of votes on other pairs: all pairs of the arms, or, where arms change, pairs of new ones
+
+Of arms that he finds level he names any with the same chance, and the measure is what that gives on average; arms that are level in truth
+are as good as each other. The true order of a table of chances is that of the mean chance to beat another arm (Borda).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from duelist.arrays import Floats, check_choice, check_whole
 from duelist.environments import Environment, Rounds, Worlds
 from duelist.errors import InvalidInput
 from duelist.estimation import fit_mle
+from duelist.links import get_link
 from duelist.recording import Log
 from duelist.runs import Runs, interval
 from duelist.simulation import worlds_of
@@ -34,6 +38,9 @@ _STRETCH: Final = 1000
 _DIMS_A_RIDGE: Final = 5.0
 """Features with as much to explain as there are of them: the ridge grows with their number, as that of policies does."""
 _LEAST_CHANCE: Final = 1e-12
+_LEVEL: Final = 1e-12
+"""As a share of the range of utilities: what differs by less differs by rounding."""
+_FORETELLING: Final = get_link("logistic")
 
 
 @dataclass(frozen=True)
@@ -57,13 +64,18 @@ class Judgement:
     goal: str
     rows: dict[str, tuple[Measure, ...]]
     runs: int
-    votes: int
+    rounds: int
+    votes: dict[str, float]
+    """Votes of a run, on average: rounds in which two different arms met."""
     confidence: float
 
     def __str__(self) -> str:
-        head = f"{self.goal}: after {self.votes} votes, {self.runs} runs, {100 * self.confidence:g}% intervals"
-        names = [measure.name for measure in next(iter(self.rows.values()))]
-        lines = [["policy", *names], *([label, *map(str, row)] for label, row in self.rows.items())]
+        every = all(votes == self.rounds for votes in self.votes.values())
+        head = f"{self.goal}: after {self.rounds} {'votes' if every else 'rounds'}, {self.runs} runs, {100 * self.confidence:g}% intervals"
+        names = [*([] if every else ["votes"]), *(measure.name for measure in next(iter(self.rows.values())))]
+        lines = [["policy", *names]]
+        for label, row in self.rows.items():
+            lines.append([label, *([] if every else [f"{self.votes[label]:.0f}"]), *map(str, row)])
         widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
         text = [
             "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
@@ -80,7 +92,8 @@ def judge(
     Parameters
     ----------
     runs
-        What `simulate` returned; with `distinct=True`, so that every round is a vote on two arms.
+        What `simulate` returned; with `distinct=True`, so that every round is a vote on two arms. Where arms met themselves, the
+        judgement says how many votes there were.
     environment
         The one they were played in.
     goal
@@ -91,7 +104,7 @@ def judge(
         Of the intervals: Student's over runs, Wilson's for what is right or wrong.
     """
     check_choice("goal", goal, JUDGED)
-    if not 0.0 < confidence < 1.0:
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
         raise InvalidInput(f"confidence is {confidence!r}; give a share between 0 and 1")
     check_goal(environment, goal)
     runs.check_world(environment.describe(), runs.settings["seed"], runs.runs, runs.horizon)
@@ -100,12 +113,22 @@ def judge(
         label: tuple(_measured(name, values, confidence) for name, values in row.items())
         for label, row in found.items()
     }
-    return Judgement(goal, rows, runs.runs, runs.horizon, confidence)
+    votes = {label: float((log.first != log.second).sum() / runs.runs) for label, log in _logs(runs)}
+    return Judgement(goal, rows, runs.runs, runs.horizon, votes, confidence)
+
+
+def _logs(runs: Runs) -> Iterator[tuple[str, Log]]:
+    return ((label, runs.log(label)) for label in runs.labels)
 
 
 def check_goal(environment: Environment, goal: str) -> None:
-    """InvalidInput where there is nothing to be found: arms that change in every round have no order."""
-    if goal != "learn" and environment.draw_world(np.random.default_rng(0)).arms is None:
+    """InvalidInput where there is nothing to be found: arms that change in every round have no order, and one arm has no pair."""
+    rng = np.random.default_rng(0)
+    world = environment.draw_world(rng)
+    most = len(world.arms) if world.arms is not None else int(environment.draw_arms(world, rng, _NEW_ROUNDS)[1].max())
+    if most < 2:
+        raise InvalidInput(f"{type(environment).__name__} has one arm: there is nothing to compare; give it more")
+    if goal != "learn" and world.arms is None:
         raise InvalidInput(
             f"the goal is {goal!r}, and the arms of {type(environment).__name__} change in every round: there is no "
             f"{'best arm' if goal == 'best' else 'order'} to be found; choose an environment with fixed arms, or the goal 'learn'"
@@ -122,7 +145,16 @@ def _found(runs: Runs, environment: Environment, label: str, goal: str, top: int
     estimates = [each.fitted(log, run, None) for run, each in enumerate(seen)]
     if goal == "best":
         return _named(seen, estimates)
-    return _ordered(seen, estimates, top)
+    table = environment.truth().table
+    truths = [each.utilities if not table.size else borda_scores(table) for each in seen]
+    return _ordered(truths, estimates, top)
+
+
+def borda_scores(table: Floats) -> Floats:
+    """The mean chance of each arm of a table to beat another."""
+    others = table.copy()
+    np.fill_diagonal(others, 0.0)
+    return np.asarray(others.sum(axis=1) / max(len(table) - 1, 1))
 
 
 def _of_run(shown: Rounds, run: int) -> tuple[Floats, Floats]:
@@ -168,19 +200,24 @@ def _wins(log: Log, run: int, n: int) -> Floats:
 
 
 def _named(seen: list[_Seen], estimates: list[Floats]) -> dict[str, Floats]:
-    regret = np.array(
-        [each.utilities.max() - each.utilities[np.argmax(u)] for each, u in zip(seen, estimates, strict=True)]
-    )
-    return {"simple regret": regret, "P(right)": (regret <= 1e-12).astype(np.float64)}
+    found = np.array([named(u, each.utilities) for each, u in zip(seen, estimates, strict=True)])
+    return {"simple regret": found[:, 0], "P(right)": found[:, 1]}
 
 
-def _ordered(seen: list[_Seen], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
+def named(found: Floats, truth: Floats) -> tuple[float, float]:
+    """Regret of the arm that is found first, and the chance that it is the best; of arms that are found level, on average.
+
+    >>> named(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 0.0]))
+    (0.5, 0.5)
+    """
+    first = found >= found.max() - _rounding(found)
+    return float(truth.max() - truth[first].mean()), float((truth[first] >= truth.max() - _rounding(truth)).mean())
+
+
+def _ordered(truths: list[Floats], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
     n = len(estimates[0])
     places = min(TOP, max(1, n // 2)) if top is None else min(check_whole("top", top, 1), n)
-    pairs = [
-        (kendall_tau(u, each.utilities), top_share(u, each.utilities, places))
-        for each, u in zip(seen, estimates, strict=True)
-    ]
+    pairs = [(kendall_tau(u, t), top_share(u, t, places)) for t, u in zip(truths, estimates, strict=True)]
     tau, share = np.array(pairs).T
     return {"Kendall's tau": tau, f"right top {places}": share}
 
@@ -192,17 +229,31 @@ def kendall_tau(found: Floats, truth: Floats) -> float:
     0.3333333333333333
     """
     i, j = np.triu_indices(len(truth), 1)
-    apart = truth[i] != truth[j]
-    if not apart.any():
-        return 1.0
-    same = np.sign(found[i] - found[j]) * np.sign(truth[i] - truth[j])
-    return float(same[apart].mean())
+    lead, truly = (_apart(u[i] - u[j], _rounding(u)) for u in (found, truth))
+    apart = truly != 0.0
+    return float((lead * truly)[apart].mean()) if apart.any() else 1.0
 
 
 def top_share(found: Floats, truth: Floats, places: int) -> float:
-    """The share of the true first so many that are among the found first so many."""
-    first, truly = (set(np.argsort(-u, kind="stable")[:places].tolist()) for u in (found, truth))
-    return len(first & truly) / places
+    """The share of the first so many that are found that belong there; of those that are found level, on average.
+
+    >>> top_share(np.array([0.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0]), 1)
+    1.0
+    """
+    right = truth >= np.sort(truth)[-places] - _rounding(truth)
+    gap = _apart(found - np.sort(found)[-places], _rounding(found))
+    above, level = gap > 0.0, gap == 0.0
+    share = (places - above.sum()) / level.sum()
+    return float((right[above].sum() + share * right[level].sum()) / places)
+
+
+def _rounding(utilities: Floats) -> float:
+    return _LEVEL * float(np.ptp(utilities))
+
+
+def _apart(gap: Floats, rounding: float) -> Floats:
+    """1, -1, or 0 where there is no more between two than rounding."""
+    return np.asarray(np.where(np.abs(gap) > rounding, np.sign(gap), 0.0))
 
 
 # -- learn -------------------------------------------------------------------------------
@@ -229,7 +280,7 @@ def _foretold(
             seen = _Seen(*_of_run(shown, run))
             u = seen.fitted(log, run, "auto")
             i, j = np.triu_indices(len(u), 1)
-            yield chance(seen.utilities, np.stack([i, j])), environment.link.mean(u[i] - u[j])
+            yield chance(seen.utilities, np.stack([i, j])), _FORETELLING.mean(u[i] - u[j])
         return
     differences = _differences(log, worlds, runs)
     numbers = range(runs.first_run, runs.first_run + runs.runs)
@@ -241,7 +292,7 @@ def _foretold(
         told, truly = [], []
         for arms, count, utilities in zip(fresh.arms[run], fresh.n_arms[run], fresh.utilities[run], strict=True):
             i, j = np.triu_indices(int(count), 1)
-            told.append(environment.link.mean((arms[i] - arms[j]) @ theta))
+            told.append(_FORETELLING.mean((arms[i] - arms[j]) @ theta))
             truly.append(chance(utilities, np.stack([i, j])))
         yield np.concatenate(truly), np.concatenate(told)
 

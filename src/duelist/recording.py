@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints, check_choice, check_whole
 from duelist.environments import Environment
+from duelist.errors import InvalidInput
 from duelist.regret import KINDS, regret
 
 KEEP: Final = ("duels", "curves")
@@ -70,6 +71,15 @@ def what_to_keep(keep: str | None, runs: int, horizon: int) -> str:
     if keep is None:
         return "duels" if runs * horizon * BYTES_A_DUEL <= MOST_BYTES else "curves"
     return check_choice("keep", keep, KEEP)
+
+
+def check_duels_fit(runs: int, horizon: int) -> None:
+    """InvalidInput where every duel is needed and they are too many to keep."""
+    if what_to_keep(None, runs, horizon) != "duels":
+        raise InvalidInput(
+            f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them; "
+            f"give at most {MOST_BYTES // (horizon * BYTES_A_DUEL)} runs, or fewer rounds"
+        )
 
 
 def curve_rounds(horizon: int, points: int) -> Ints:

@@ -44,9 +44,11 @@ def simulate(
 ) -> None:
     """Play policies against the same worlds, and compare them: by regret, or by what a goal is judged by.
 
-    With the goals best, rank and learn two different arms meet in every round, as people are asked.
+    With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is judged by the
+    published rules, under which an arm may meet itself. With both, everything is played twice, and --out keeps the first.
     """
     from duelist.judging import check_goal, judge
+    from duelist.recording import check_duels_fit
     from duelist.regret import check_kind
     from duelist.specs import parse_environment
 
@@ -59,16 +61,20 @@ def simulate(
         judged = [each for each in goals if each != "serve"]
         for each in judged:
             check_goal(world, each)
+            check_duels_fit(runs, horizon)
         chosen = {spec: _policy(spec, horizon) for spec in specs}
         done = _played(chosen, world, horizon, runs, seed, save, bool(judged))
         say(world)
         for each in judged:
             say(judge(done, world, each, top if each == "rank" else None))
-        if not judged or "serve" in goals:
-            say(done.summary(kind))
+        served = done if not judged else None
+        if judged and "serve" in goals:
+            served = _played(chosen, world, horizon, runs, seed, None, False)
+        if served is not None:
+            say(served.summary(kind))
         if plot is not None:
             plot.parent.mkdir(parents=True, exist_ok=True)
-            done.plot(kind=kind).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
+            (done if served is None else served).plot(kind=kind).figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
         say_written((save, plot))
 
 
