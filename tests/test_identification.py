@@ -214,7 +214,7 @@ def test_a_policy_says_that_arms_are_level(free):
     found = policy.recommend(arms)
     assert {found.best, *found.level} == {0, 1, 2, 3}
     assert str(found).startswith(
-        "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none is ruled out at"
+        "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none of them is ruled out at"
     )
     for _ in range(30):
         duel = policy.ask(arms)

@@ -71,6 +71,35 @@ def test_a_copy_of_a_policy_for_arms_without_features_refuses_features_too() -> 
     assert copy.deepcopy(plain).ask(np.eye(4))
 
 
+def test_a_policy_for_arms_without_features_is_not_simulated_with_features() -> None:
+    with pytest.raises(dl.InvalidInput, match="was made for arms without features"):
+        dl.simulate(dl.policy_for("best", arms=8), dl.environments.Hypercube(dim=3), horizon=5, runs=2)
+
+
+@pytest.mark.parametrize("arms", [np.eye(3), dl.FreeArms(3, np.eye(3))], ids=["a table", "both"])
+def test_one_feature_is_not_mistaken_for_yes(arms: object) -> None:
+    for wrong in (1, 2):
+        with pytest.raises(dl.InvalidInput, match=r"features"):
+            dl.policy_for("best", features=wrong, arms=arms)
+    assert dl.policy_for("best", features=3, arms=arms)
+    assert dl.policy_for("best", features=True, arms=arms)
+
+
+def test_to_look_before_the_first_duel_changes_nothing() -> None:
+    """What the policy is asked with first, and not what somebody has looked at, are its arms."""
+    table = np.random.default_rng(0).normal(size=(5, 3))
+    looked, other = (dl.policy_for("best", features=False, random_state=0) for _ in range(2))
+    before = looked.snapshot()
+    assert not looked.recommend(dl.FreeArms(5, 1000 * table)).decided
+    assert looked.look(dl.FreeArms(5)).utilities.tolist() == [0.0] * 5
+    assert looked.snapshot() == before
+    for _ in range(20):
+        duel, same = (policy.ask(dl.FreeArms(5, table)) for policy in (looked, other))
+        assert tuple(duel) == tuple(same)
+        for policy in (looked, other):
+            policy.tell(duel, float(duel.first < duel.second))
+
+
 def test_a_number_of_arms_with_features_is_about_features() -> None:
     assert dl.policy_for("best", arms=6, features=2).ask(np.eye(6)[:, :2])
     assert dl.policy_for("best", arms=6, features=True).ask(np.eye(6)[:, :2])

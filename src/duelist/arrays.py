@@ -162,13 +162,16 @@ def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
 
 
 def are_unlike(arms: Any) -> bool:
-    """Whether these are contexts of unlike sizes: a list of arrays."""
-    if not isinstance(arms, (list, tuple)) or not all(isinstance(each, (list, tuple, np.ndarray)) for each in arms):
+    """Whether these are contexts of unlike sizes: a list of arrays, or of what NumPy takes for one, as tensors and data frames are."""
+    if not isinstance(arms, (list, tuple)) or not all(map(_is_table, arms)):
         return False
-    return (
-        all(np.ndim(each) > 0 for each in arms if isinstance(each, np.ndarray))
-        and len({len(each) for each in arms}) > 1
-    )
+    return len({len(each) for each in arms}) > 1
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return True
+    return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
 
 
 def check_dim(given: int, known: int | None) -> None:

@@ -85,9 +85,11 @@ class Verdict(Generic[A]):
     def __str__(self) -> str:
         others = len(set(self.candidates) - {self.best, *self.alike})
         left = "all others are ruled out" if self.decided else f"{others_are(others)} not ruled out"
-        if self.level:
+        if self.level and not self.decided:
             left = (
-                "none is ruled out" if others == len(self.level) else f"{others} besides {self.best} are not ruled out"
+                "none of them is ruled out"
+                if others == len(self.level)
+                else f"{others} besides {self.best} are not ruled out"
             )
         parts = [self._level() if self.level else self._leads()]
         parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))

@@ -76,12 +76,13 @@ def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
     if is_whole(arms):
         return check_whole("arms", arms, 1), bool(features)
     if isinstance(arms, FreeArms):
-        if features is not None and features not in (bool(arms.dim), arms.dim):
+        fits = features is None or (bool(arms.dim) == features if isinstance(features, bool) else arms.dim == features)
+        if not fits:
             raise InvalidInput(f"features is {features!r}, and arms are {arms!r}; leave features out")
         return len(arms), False
     if features is False:
         raise InvalidInput("features is False, but arms are given by their features; give FreeArms, or their number")
-    return len(check_arms(arms, None if features in (None, True) else features)), True
+    return len(check_arms(arms, None if features is None or features is True else features)), True
 
 
 def _checked_top(goal: Goal, top: Any, n_arms: int | None) -> int:

@@ -155,6 +155,11 @@ def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinc
     if isinstance(template, CountingPolicy):
         return _Counting(template, seeds, threads, distinct)
     if isinstance(template, NativePolicy):
+        if template.wants_free_arms:
+            raise InvalidInput(
+                f"{template!r} was made for arms without features, and environments show features; make it with `policy_for(goal)` "
+                "alone, or play it yourself with `FreeArms`"
+            )
         return _Featured(template, seeds, threads, distinct)
     return _Plain(template, seeds, distinct)
 

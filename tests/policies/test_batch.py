@@ -354,6 +354,30 @@ def test_contexts_of_unlike_sizes_are_decided_as_one_by_one(name):
         policy.tell(duel, 1.0)  # it knows the difference that the duel was about
 
 
+class Frame:
+    """What data frames and tensors are to NumPy."""
+
+    def __init__(self, values):
+        self._values, self.ndim = values, 2
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._values, dtype)
+
+    def __len__(self):
+        return len(self._values)
+
+
+def test_unlike_contexts_may_be_whatever_numpy_takes_for_an_array():
+    arms = unlike([4, 2, 3])
+    framed, plain = (dl.LocalPairUCB(random_state=0).ask_batch(each) for each in ([Frame(a) for a in arms], arms))
+    assert [tuple(duel) for duel in framed] == [tuple(duel) for duel in plain]
+
+
+def test_a_batch_with_a_very_large_context_says_why_others_are_asked_once():
+    with pytest.raises(dl.InvalidInput, match="256 candidates and more, all are asked about once"):
+        dl.RewardDesign().ask_batch(unlike([256, 3, 4]), k=5)
+
+
 def test_unlike_contexts_are_chosen_as_their_information_says():
     arms = unlike([2, 6, 3, 5, 2, 4, 8])
     one_by_one = trained("MaxPairUCB").ask_batch(arms)

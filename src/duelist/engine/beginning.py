@@ -53,7 +53,13 @@ class Contexts:
             raise InvalidInput(
                 f"k is {k!r}; give a number of duels from 1 to {most}, as many as there are pairs, or None"
             )
-        more = "; RewardDesign asks about several pairs of a context" if is_whole(k) and k > n else ""
+        more = ""
+        if is_whole(k) and k > n:
+            more = (
+                f"; beside a context of {_MOST_DESIGNED} candidates and more, all are asked about once: give those in a batch of their own"
+                if designs
+                else "; RewardDesign asks about several pairs of a context"
+            )
         raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them{more}")
 
 

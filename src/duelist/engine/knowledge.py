@@ -96,7 +96,7 @@ class Knowledge(Policy):
 
     def look(self, arms: FreeArms, chosen: Sequence[int] = ()) -> Look:
         """What is known of `FreeArms`: utilities, variances, and covariances of those at the chosen positions with all."""
-        return self._own_terms(arms).look(arms, chosen)
+        return self._own_terms(arms, keep=False).look(arms, chosen)
 
     def recommend(
         self,
@@ -142,7 +142,8 @@ class Knowledge(Policy):
                 raise InvalidInput(
                     "effects is False, but FreeArms have terms of their own; leave effects out, or give (n_arms, dim)"
                 )
-            return self._own_terms(arms).recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
+            known = self._own_terms(arms, keep=False)
+            return known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
         from duelist.engine.announcing import announce
 
@@ -168,8 +169,8 @@ class Knowledge(Policy):
         """Whether these arms, or those before them, have terms of their own."""
 
     @abstractmethod
-    def _own_terms(self, arms: Any) -> OwnTerms:
-        """What is known of arms with terms of their own, of which these may be the first."""
+    def _own_terms(self, arms: Any, *, keep: bool = True) -> OwnTerms:
+        """What is known of arms with terms of their own, of which these may be the first; who only looks does not `keep` that."""
 
     def _fitted(self) -> Any:
         if self._own is not None:

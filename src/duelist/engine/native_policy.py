@@ -375,8 +375,13 @@ class NativePolicy(Knowledge):
         """Whether these arms, or those before them, have terms of their own."""
         return isinstance(arms, FreeArms) or self._own is not None or self._only_free
 
-    def _own_terms(self, arms: Any) -> OwnTerms:
-        """What is known of arms with terms of their own, of which these may be the first."""
+    @property
+    def wants_free_arms(self) -> bool:
+        """Whether it refuses tables of features, see `for_free_arms`."""
+        return self._only_free
+
+    def _own_terms(self, arms: Any, *, keep: bool = True) -> OwnTerms:
+        """What is known of arms with terms of their own, of which these may be the first; who only looks does not `keep` that."""
         if self._own is None:
             if self._player.dim:
                 raise InvalidInput(
@@ -384,7 +389,10 @@ class NativePolicy(Knowledge):
                 )
             if not isinstance(arms, FreeArms):
                 raise InvalidInput(KNOWN_BY_NAME)
-            self._own = OwnTerms.begun(self, arms, self._words)
+            begun = OwnTerms.begun(self, arms, self._words)
+            if not keep:
+                return begun
+            self._own = begun
         return self._own
 
     # -- snapshots -----------------------------------------------------------------------
