@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from duelist.server.content import Shower, find_file, media_type
+from duelist.server.content import Shower, find_file, media_type, readable
 from duelist.server.limits import Buckets
 from duelist.server.refusals import in_http_words
 
@@ -48,6 +50,26 @@ def test_payloads_become_blocks(show: Shower, payload: Any, blocks: list[dict[st
 
 def test_an_arm_without_a_payload_is_its_id(show: Shower) -> None:
     assert show.arm(None, "red") == [{"type": "text", "text": "red"}]
+
+
+def test_halves_of_characters_are_shown_as_such() -> None:
+    """A program that cuts texts may leave them; whole ones that came in two halves are put together."""
+    value = {"a\ud83d": ["cut \ud83d", "whole \ud83d\ude00", 3, None], "b": "plain \u00e9"}
+    assert readable(value) == {"a\ufffd": ["cut \ufffd", "whole \U0001f600", 3, None], "b": "plain \u00e9"}
+
+
+def test_an_arm_with_half_a_character_is_asked_and_listed(admin: httpx.Client) -> None:
+    arms = b'[{"id": "a", "text": "cut \\ud83d"}, {"id": "b", "text": "whole"}]'
+    files = [("file", ("arms.json", arms))]
+    assert "cut \ufffd" in admin.post("/files/preview", files=files).raise_for_status().text
+    made = admin.post("/files/create", files=files, data={"plan": json.dumps({"name": "halves"})}).raise_for_status()
+    study = f"/studies/{made.json()['id']}"
+    assert [arm["payload"] for arm in admin.get(f"{study}/arms").raise_for_status().json()["arms"]] == [
+        "cut \ufffd",
+        "whole",
+    ]
+    duel = admin.post(f"{study}/ask", json={"rater": "ana"}).raise_for_status().json()
+    assert {duel[side]["content"][0]["text"] for side in ("first", "second")} == {"cut \ufffd", "whole"}
 
 
 def test_only_pictures_sounds_and_films_are_files() -> None:

@@ -9,7 +9,9 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -293,3 +295,25 @@ def test_every_known_code_has_its_error() -> None:
         assert type(error) is kind
         assert str(error).startswith("storage here ")
         assert str(error).endswith("(as the database says it)")
+
+
+def interrupted(view: AbstractContextManager[Any]) -> None:
+    """Ctrl-C in the middle of a statement."""
+    with view as tx:
+        interruption = KeyboardInterrupt()
+        tx._line._complain(interruption, "SELECT 1")
+        raise interruption
+
+
+def test_an_interruption_in_the_middle_of_a_statement_does_not_take_studies_in_memory_along() -> None:
+    """The connection is not used again, and it was the only one."""
+    study = filled(n_arms=6)
+    for _ in range(3):
+        study.tell(study.ask("ana").id, "first", "ana")
+    for view in (study._storage.writing, study._storage.reading):
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(view(study.id))
+        assert len(study.votes()) == 3
+    study.tell(study.ask("ana").id, "second", "ana")
+    assert len(study) == 4
+    assert study.policy().snapshot() == rebuilt(study).snapshot()

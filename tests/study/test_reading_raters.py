@@ -220,3 +220,11 @@ def test_a_judgement_goes_on_from_the_last_one():
     for one, other in zip(later.rows, anew.rows, strict=True):
         assert one.expected_model == pytest.approx(other.expected_model, abs=1e-6)
         assert replace(one, expected_model=0.0) == replace(other, expected_model=0.0)
+
+
+def test_votes_that_balance_say_nothing_of_who_agrees():
+    """What the others' fit says of them is one half and a rounding, which no statistic is made of."""
+    said = [("r1", "a", "b"), ("r0", "b", "c"), ("r2", "c", "b"), ("r1", "b", "c"), ("r1", "b", "a")]
+    votes = [vote(k, first, second, "second", rater) for k, (rater, first, second) in enumerate(said, 1)]
+    (row,) = (row for row in rater_statistics(votes, ["a", "b", "c"]).rows if row.rater == "r1")
+    assert row.agreement_model is None

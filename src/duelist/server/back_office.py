@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Final
 
 from duelist.errors import DuelistError
+from duelist.server.content import readable
 from duelist.server.readings import BY_THE_CLOCK, make_reading, refusal
 from duelist.server.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
@@ -104,7 +105,10 @@ class Answers:
 
 
 def _encoded(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return _encoded(readable(value))
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -39,6 +39,19 @@ _FILES: Final = ("image", "audio", "video")
 _LONGEST_NAME: Final = 512
 
 
+def readable(value: Any) -> Any:
+    """The same with U+FFFD for halves of characters: programs that cut texts leave them, and no answer of ours could carry them."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {readable(name): readable(each) for name, each in value.items()}
+    return [readable(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def media_type(name: str) -> str | None:
     """The type that a file is served with; None if it is not served."""
     return TYPES.get(Path(name).suffix.lower())

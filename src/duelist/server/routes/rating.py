@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from duelist.server import shapes
 from duelist.server.access import Answerer, Anybody, Caller, DeskHere
-from duelist.server.content import find_file, media_type
+from duelist.server.content import find_file, media_type, readable
 from duelist.server.desk import Desk
 from duelist.server.documented import IN_STUDY
 from duelist.server.readings import vote_shown
@@ -185,7 +185,7 @@ def _shown(duel: StudyDuel, desk: Desk, study: Study, caller: Caller) -> dict[st
         body[side] = {**plain(arm), **content} if caller.sees_everything else content
     if caller.sees_everything:
         body |= {name: plain(getattr(duel, name)) for name in _TOLD_ALL} | {"prompt_payload": duel.prompt}
-    return body
+    return dict(readable(body))
 
 
 def _votes(votes: list[Vote], caller: Caller) -> shapes.Votes:

@@ -103,6 +103,7 @@ class Raters(Shown):
         return columns_of(self.rows, [field.name for field in fields(RaterStatistics)])
 
 
+_EVEN: Final = 1e-9
 _HEADERS: Final = (
     "votes", "ties", "both bad", "skips", "median", "an hour", "first", "others", "kappa", "repeats", "gold", "fit", "expected",
 )  # fmt: skip
@@ -179,7 +180,9 @@ class _Judged:
         decided = np.flatnonzero(self.named & normal & log.decided)
         self.decided = decided[_order(log.rater[decided], len(log.raters))]
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
-        self.chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
+        chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
+        # Where the others' votes balance, a fit differs from one half by rounding, and by other rounding in another process.
+        self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
         self.won = _summed(log.rater[self.decided], self.first, len(log.raters))
         self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
+import uuid
 import warnings
+import weakref
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -99,15 +101,23 @@ class SqliteStorage(SqlStorage):
 
 
 class MemoryStorage(SqliteStorage):
-    """Studies that live as long as this object: the same tables, in memory, on one connection."""
+    """Studies that live as long as this object: the same tables, in memory, on one connection.
+
+    A second one, which nobody uses, holds the database while a connection that a Ctrl-C has left in the middle is replaced.
+    """
 
     def __init__(self) -> None:
         super().__init__(sa.make_url("sqlite://"))
         SqlStorage.check(self, create=True)
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:
-        engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
-        return _listened_to(engine, in_memory=True)
+        name = f"file:duelist-{uuid.uuid4().hex}?mode=memory&cache=shared"
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(name, uri=True, check_same_thread=False)
+
+        weakref.finalize(self, connect().close)
+        return _listened_to(sa.create_engine(url, poolclass=sa.StaticPool, creator=connect), in_memory=True)
 
     def _turn_to_write(self) -> AbstractContextManager[None]:
         return waiting_for(self._threads, seconds=BUSY_SECONDS, place=self.url)
