@@ -210,7 +210,7 @@ def draw(found: dict[str, Found], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=24)
+    parser.add_argument("--runs", type=int, default=96)
     parser.add_argument("--processes", type=int, default=None)
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
