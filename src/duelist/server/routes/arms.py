@@ -113,14 +113,21 @@ async def _add_table(opened: AsyncStudy, table: Draft, vectors: Any) -> shapes.A
     total = shapes.Added(added=0, there=0)
     for start in range(0, len(table.arms), AT_ONCE):
         part = table.arms[start : start + AT_ONCE]
-        added = await opened.write(
-            Study.add_arms,
-            [arm.id for arm in part],
-            None if vectors is None else vectors[start : start + AT_ONCE],
-            [arm.payload for arm in part],
-            [arm.context for arm in part],
-            table.prompts or None,
-        )
+        try:
+            added = await opened.write(
+                Study.add_arms,
+                [arm.id for arm in part],
+                None if vectors is None else vectors[start : start + AT_ONCE],
+                [arm.payload for arm in part],
+                [arm.context for arm in part],
+                table.prompts or None,
+            )
+        except InvalidInput as error:
+            if not start:
+                raise
+            raise InvalidInput(
+                f"{error}; the first {start} arms of the table are added: correct it, and send all of it again"
+            ) from error
         total = shapes.Added(added=total.added + added, there=total.there + len(part) - added)
     return total
 
