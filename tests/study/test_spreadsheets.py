@@ -1,9 +1,12 @@
 """Files as spreadsheets save them: byte-order marks, semicolons, tabs, decimal commas, names of their own."""
 
 import gzip
+import re
+import zipfile
 
 import numpy as np
 import pytest
+from openpyxl import Workbook
 
 from duelist.errors import InvalidInput
 from duelist.study import create_study
@@ -155,3 +158,78 @@ def test_arms_with_prompts_that_contradict_each_other(tmp_path):
         InvalidInput, match="line 2: context 'q' has another prompt further up; give a context one prompt"
     ):
         read_draft([path])
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.xlsx"])
+def test_lines_without_content_are_passed_over_wherever_they_are(tmp_path, name):
+    rows = [["", "", ""], [], ["id", "x", "y"], ["a", 1, 2], ["", "", ""], ["b", 3, 4], [], ["", "", ""]]
+    if name == "v.csv":
+        (tmp_path / name).write_text("".join(";".join(map(str, row)) + "\n" for row in rows))
+    else:
+        save_sheet(tmp_path / name, [[cell if cell != "" else None for cell in row] for row in rows])
+    study = read_draft([tmp_path / name]).create("s", "memory")
+    assert [arm.id for arm in study.arms()] == ["a", "b"]
+    assert study.features().shape == (2, 2)
+
+
+def save_sheet(path, rows, write_only=False):
+    book = Workbook(write_only=write_only)
+    sheet = book.create_sheet() if write_only else book.active
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
+
+
+@pytest.mark.parametrize("write_only", [False, True])
+def test_a_sheet_is_as_large_as_its_cells_and_not_as_it_says(tmp_path, write_only):
+    """Other programs write a size that is too small, and what lies beyond it would be lost."""
+    path, small = tmp_path / "v.xlsx", tmp_path / "small.xlsx"
+    save_sheet(
+        path, [["left", "right", "winner", "rater"], *[["a", "b", "left", f"r{k}"] for k in range(5)]], write_only
+    )
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(small, "w") as changed:
+        for entry in whole.namelist():
+            body = whole.read(entry)
+            if entry.startswith("xl/worksheets/sheet"):
+                body = re.sub(rb"<dimension[^>]*/>", b"", body)
+                body = re.sub(rb"<sheetData", b'<dimension ref="A1:B3"/><sheetData', body)
+            changed.writestr(entry, body)
+    for each in (path, small):
+        assert [vote.rater for vote in read("csv", each)] == [f"r{k}" for k in range(5)]
+
+
+def test_a_cell_beyond_the_header_of_a_sheet_is_refused(tmp_path):
+    save_sheet(tmp_path / "v.xlsx", [["left", "right", "winner"], ["a", "b", "left", None, "note"]])
+    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+        list(read("csv", tmp_path / "v.xlsx"))
+
+
+def test_a_damaged_sheet_is_named(tmp_path):
+    path = tmp_path / "v.xlsx"
+    save_sheet(path, [["id", "x"], *[[f"arm {k}", k] for k in range(200)]])
+    whole = path.read_bytes()
+    cut = tmp_path / "cut.xlsx"
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(cut, "w") as other:
+        for entry in book.namelist():
+            body = book.read(entry)
+            other.writestr(entry, body[: len(body) // 2] if "sheet1" in entry else body)
+    for damaged in (b"nope", b"", whole[: len(whole) // 2], cut.read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInput, match=r"v.xlsx cannot be read as an Excel file .*; save it again, or as CSV"):
+            read_draft([path])
+    with pytest.raises(InvalidInput, match=r"none.xlsx is not a file"):
+        read_draft([tmp_path / "none.xlsx"])
+
+
+def test_an_id_that_is_missing_is_named_and_numbers_nobody_anew(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("id,text\na,one\n,two\nc,three\n,four\n")
+    with pytest.raises(
+        InvalidInput, match=r"^arms.csv, line 3: 'id' is empty, and 1 more of its cells are; give every"
+    ):
+        read_draft([path])
+    path.write_text("nr,text\na,one\n,two\n")
+    with pytest.raises(InvalidInput, match=r"^arms.csv, line 3: 'nr' is empty; give every arm its id"):
+        read_draft([path], {"columns": {"id": "nr"}})
+    path.write_text("id,text\n,one\n,two\n")
+    assert [arm.id for arm in read_draft([path]).arms] == ["1", "2"]

@@ -23,6 +23,7 @@ _NAMES: Final = {
     "context": ("context", "group", "topic", "prompt_id", "question_id", "category"),
 }  # fmt: skip
 """Names that say what a column is, the surest first."""
+_SURELY_IDS: Final = ("id", "arm_id", "item_id", "identifier")
 _LONGEST_ID: Final = 200
 _DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d.*)?|\d\d?([./])\d\d?\2\d{2,4}( \d.*)?")
 _EXAMPLES: Final = 3
@@ -66,12 +67,15 @@ def columns_of(
 
 def _roles(sheet: Sheet, said: Mapping[str, str | None], numbers: Mapping[str, Numbers]) -> dict[str, str]:
     roles = {role: name for role, name in said.items() if name is not None}
+    _check_no_hole(sheet, [roles["id"]] if "id" in roles else [])
     free = [name for name in sheet.columns if name not in roles.values() and name != GIVEN]
     by_name = {name: name.strip().casefold().replace(" ", "_").replace("-", "_") for name in free}
     for role in ("id", "payload", "prompt", "context"):
         if role in said:
             continue
-        named = (name for word in _NAMES[role] for name in free if by_name[name] == word)
+        named = [name for word in _NAMES[role] for name in free if by_name[name] == word]
+        if role == "id":
+            _check_no_hole(sheet, [name for name in named if by_name[name] in _SURELY_IDS])
         chosen = next((name for name in named if _may_be(role, sheet, name)), None)
         if chosen is not None:
             roles[role] = chosen
@@ -103,6 +107,17 @@ def _may_be(role: str, sheet: Sheet, name: str) -> bool:
     if role == "id":
         return all(value not in (None, "") and len(str(value)) <= _LONGEST_ID for value in values)
     return any(value not in (None, "") for value in values)
+
+
+def _check_no_hole(sheet: Sheet, names: list[str]) -> None:
+    """Refuse a column of ids that lacks some: arms that are numbered instead would be others than those of the next file."""
+    for name in names:
+        holes = [row for row in sheet.rows if row.fields.get(name) in (None, "")]
+        if 0 < len(holes) < len(sheet.rows):
+            more = f", and {len(holes) - 1} more of its cells are" if len(holes) > 1 else ""
+            raise InvalidInput(
+                f"{holes[0].where}: {name!r} is empty{more}; give every arm its id, or rename the column if it does not name arms"
+            )
 
 
 def _is_unique(sheet: Sheet, name: str) -> bool:

@@ -11,13 +11,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.errors import InvalidInput
+from duelist.files import UNREADABLE
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
 
@@ -68,8 +68,7 @@ def read_table(
     With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
     """
     if suffix_of(path) == _SHEET:
-        lines, comma = _sheet(path), True
-        yield from _records(path, _named(lines, comma) if headless else lines, needed, columns, comma)
+        yield from _records(path, _named(_sheet(path), True) if headless else _sheet(path), needed, columns, True)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
@@ -108,8 +107,6 @@ def _records(
         raise InvalidInput(f"{path} is empty; give a header and a row for each comparison")
     names = _header(path, names, needed, columns or {})
     for line, cells in lines:
-        if not cells:
-            continue
         if len(cells) != len(names):
             raise InvalidInput(
                 f"{path}, line {line} has {len(cells)} cells, but the header has {len(names)}; "
@@ -174,7 +171,8 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
         return first[4], 1
     most, best = 0, ","
     for delimiter in _DELIMITERS:
-        cells = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
+        rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+        cells: list[str] = next(filter(any, rows), [])
         if delimiter != "," and len(cells) > 1 and _all_numbers(cells, comma=True):
             return delimiter, 0  # commas within are those of numbers
         if len(cells) > most:
@@ -183,11 +181,12 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
 
 
 def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """The lines that have content: a spreadsheet writes the others as `,,`."""
     reader = csv.reader(file, strict=True, delimiter=delimiter)
     line = 1
     try:
         for cells in reader:
-            if line > skipped:
+            if line > skipped and any(cells):
                 yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
@@ -195,7 +194,7 @@ def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Itera
 
 
 def _sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The first sheet of an Excel file, as the texts that CSV would have; rows without content are empty."""
+    """The rows of the first sheet of an Excel file that have content, as the texts that CSV would have."""
     try:
         from openpyxl import load_workbook
         from openpyxl.utils.exceptions import InvalidFileException
@@ -203,23 +202,36 @@ def _sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InvalidInput(
             f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or save it as CSV UTF-8"
         ) from error
+    if not path.is_file():
+        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
+    width = 0
     try:
-        book = load_workbook(path, read_only=True, data_only=True)
-    except (OSError, KeyError, ValueError, InvalidFileException) as error:
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            first = book.worksheets[0]
+            first.reset_dimensions()  # what the file says of its size is wrong in those of some programs
+            for line, values in enumerate(first.iter_rows(values_only=True), start=1):
+                cells = _without_end([_as_csv(value) for value in values])
+                width = width or len(cells)
+                if cells:
+                    _check_width(path, line, cells, width)
+                    yield line, cells + [""] * (width - len(cells))
+    except InvalidInput:
+        raise
+    except (*UNREADABLE, IndexError, SyntaxError, InvalidFileException) as error:
         raise InvalidInput(
             f"{path} cannot be read as an Excel file ({error}); save it again, or as CSV UTF-8"
         ) from error
-    try:
-        width = None
-        for line, values in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
-            cells = [_as_csv(value) for value in values]
-            if width is None and not any(cells):
-                continue
-            width = len(cells) if width is None else width
-            padded = list(chain(cells[:width], [""] * (width - len(cells))))
-            yield line, padded if any(cells) else []
-    finally:
-        book.close()
+
+
+def _without_end(cells: list[str]) -> list[str]:
+    """The cells up to the last one that has content."""
+    last = max((k for k, cell in enumerate(cells, start=1) if cell), default=0)
+    return cells[:last]
+
+
+def _check_width(path: Path, line: int, cells: Sequence[str], width: int) -> None:
+    if len(cells) > width:
+        raise InvalidInput(f"{path}, line {line} has {shown(cells[-1])} in a column without a name; name that column")
 
 
 def _as_csv(value: Any) -> str:
