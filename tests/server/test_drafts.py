@@ -317,6 +317,10 @@ def test_a_table_that_is_sent_is_read_as_the_shell_reads_it(
     sent = {"headers": {"content-type": "text/csv"}}
     assert checked(admin.post(f"{matrix}/arms", content=b"1,2\n3,4\n5,7\n", **sent)) == {"added": 3, "there": 0}
     assert opened(storage, matrix).features().tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]
+    named = make(0)
+    for table in (b"id,x,y\na,1,2\n", b"id,y,x\nb,4,3\n"):
+        checked(admin.post(f"{named}/arms", content=table, **sent))
+    assert opened(storage, named).features().tolist() == [[1.0, 2.0], [3.0, 4.0]]
     holes = make(0)
     checked(admin.post(f"{holes}/arms", content=b"id;x;y\na;1,5;1\nb;;2\n", **sent))
     study = opened(storage, holes)

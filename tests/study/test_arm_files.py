@@ -117,16 +117,47 @@ def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
     assert (
         "features are made of the column 'x', and the file has no numbers there; its columns of numbers are: y" in said
     )
-    refused = shell("add-arms", "given", "more.csv", code=2)
-    assert (
-        "the arms of this study have 2 features, and those of the file have 1 (y); more.csv, line 2: 'x' is empty"
-        in refused
+    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+        "add-arms", "given", "more.csv", code=2
     )
     assert len(made.arms()) == len(given.arms()) == 2
     Path("none.csv").write_text("id,payload\nc,three\n")
     shell("create", "bare")
     shell("add-arms", "bare", "none.csv")
     assert "2 arms with no features added to 'bare'" in shell("add-arms", "bare", "arms.csv")
+
+
+def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
+    """As many columns are not the same columns."""
+    Path("one.csv").write_text("id,price,stars\na,900,4.5\nb,120,3\n")
+    Path("two.csv").write_text("id,stars,price\nc,4,450\nd,5,80\n")
+    Path("three.csv").write_text("id,year,pages\ne,1999,300\nf,2001,200\n")
+    shell("create", "offers", "--goal", "best")
+    for name in ("one.csv", "two.csv", "two.csv"):
+        shell("add-arms", "offers", name)
+    study = load_study("offers", f"sqlite:///{tmp_path / 'studies.db'}")
+    assert study.features().tolist() == [[900, 4.5], [120, 3], [450, 4], [80, 5]]
+    refused = shell("add-arms", "offers", "three.csv", code=2)
+    assert (
+        "made of the column 'price', and the file has no numbers there; its columns of numbers are: year, pages"
+        in refused
+    )
+    assert len(study.arms()) == 4
+
+
+def test_columns_of_a_file_are_not_mixed_with_features_that_the_study_made(tmp_path):
+    study = create_study("layered", "memory", policy="VACDB")
+    study.add_arms(["a", "b", "c"])
+    dim = study.features().shape[1]
+    header = ",".join(f"x{k}" for k in range(dim))
+    (tmp_path / "more.csv").write_text(f"id,{header}\nd,{','.join(map(str, range(dim)))}\n")
+    assert read_draft([tmp_path / "more.csv"]).add_to(study) == 1
+    assert np.array_equal(study.features()[:, :4], np.eye(4))
+    mine = create_study("mine", "memory")
+    mine.add_arms(["a", "b"], np.eye(2))
+    (tmp_path / "more.csv").write_text("id,x,y\nd,2,3\n")
+    assert read_draft([tmp_path / "more.csv"]).add_to(mine) == 1
+    assert mine.features().tolist() == [[1, 0], [0, 1], [2, 3]]
 
 
 def test_what_columns_of_numbers_do_not_explain_is_left_to_terms_of_the_arms_own(tmp_path):

@@ -129,7 +129,12 @@ async def _add_table(opened: AsyncStudy, table: Draft, vectors: Any) -> shapes.A
                 f"{error}; the first {start} arms of the table are added: correct it, and send all of it again"
             ) from error
         total = shapes.Added(added=total.added + added, there=total.there + len(part) - added)
+    await opened.write(_keep_columns, table, vectors)
     return total
+
+
+def _keep_columns(study: Study, table: Draft, vectors: Any) -> None:
+    table.keep_columns(study, vectors)
 
 
 async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:

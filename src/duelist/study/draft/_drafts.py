@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import DuelistError, InvalidInput
+from duelist.study._fold import new_policy
 from duelist.study.draft._files import read_sheet
 from duelist.study.draft._numbers import Numbers, given_features, numbers_of
 from duelist.study.draft._roles import Column, columns_of
-from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted
+from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
 from duelist.study.formats import context_id
 from duelist.study.formats.files import Row
 from duelist.study.formats.tables import is_table
@@ -115,7 +116,7 @@ class Draft:
         settings = {**self._settings(recipe["kind"]), "made_features": recipe}
         study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
         try:
-            self._add(study, recipe)
+            self._add(study, self._vectors(recipe))
         except BaseException:
             delete_study(study.name, study._storage)
             raise
@@ -130,11 +131,21 @@ class Draft:
 
     def add_to(self, study: Study) -> int:
         """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
-        return self._add(study, study.settings.made_features or {"kind": "as they are"})
+        vectors = self.vectors_for(study)
+        added = self._add(study, vectors)
+        self.keep_columns(study, vectors)
+        return added
 
     def vectors_for(self, study: Study) -> Any:
         """Features of the arms as a study has them: made as those of its first arms were, else the file's own numbers; or None."""
-        return self._vectors(study, study.settings.made_features or {"kind": "as they are"})
+        recipe = study.settings.made_features
+        return self._as_they_are(study) if recipe is None else self._vectors(recipe)
+
+    def keep_columns(self, study: Study, vectors: Any) -> None:
+        """Keep with a study whose arms were given these `vectors` the names of their columns: those of later files are found by them."""
+        wanted = self.plan["features"]
+        if study.settings.made_features is None and vectors is not None and wanted["kind"] == "columns":
+            study.change(made_features=unchanged(wanted["columns"]))
 
     def _recipe(self) -> Recipe:
         wanted = self.plan["features"]
@@ -143,9 +154,7 @@ class Draft:
         chosen = {name: value for name, value in wanted.items() if name in ("columns", "size") and value is not None}
         return fitted(wanted["kind"], self._texts(), self._matrix(wanted.get("columns") or ()), **chosen)
 
-    def _vectors(self, study: Study, recipe: Recipe) -> Any:
-        if recipe["kind"] == "as they are":
-            return self._as_they_are(study)
+    def _vectors(self, recipe: Recipe) -> Any:
         if recipe["kind"] != "given":
             return applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
         if self.given is None:
@@ -160,10 +169,12 @@ class Draft:
         wanted = self.plan["features"]
         found = self._matrix(wanted["columns"]) if wanted["kind"] == "columns" else self.given
         (count, dim), has = there.shape, 0 if found is None else found.shape[1]
-        if not count or (has == dim and found is not None):
+        if not count:
             return found
-        if dim == 0 or _each_its_own(there):
+        if dim == 0 or (_each_its_own(there) and (has != dim or not new_policy(study.settings).takes_free_arms)):
             return None
+        if has == dim:
+            return found
         holes = "".join(f"; {numbers.describe(name)}" for name, numbers in self.with_holes.items())
         named = f" ({', '.join(wanted['columns'])})" if wanted["kind"] == "columns" else ""
         raise InvalidInput(
@@ -171,8 +182,7 @@ class Draft:
             "features as those that are there"
         )
 
-    def _add(self, study: Study, recipe: Recipe) -> int:
-        vectors = self._vectors(study, recipe)
+    def _add(self, study: Study, vectors: Any) -> int:
         payloads = [arm.payload for arm in self.arms]
         files = [(k, arm.media) for k, arm in enumerate(self.arms) if arm.media is not None]
         for k, path in files:

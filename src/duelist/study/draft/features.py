@@ -137,6 +137,11 @@ def _fit_columns(texts: Sequence[str], numbers: NDArray[np.float64] | None, want
     return {"kind": "columns", "columns": list(wanted["columns"]), "mean": mean.tolist(), "scale": scale.tolist()}
 
 
+def unchanged(columns: Sequence[str]) -> Recipe:
+    """The recipe of columns whose numbers are features as they are."""
+    return {"kind": "columns", "columns": list(columns), "mean": [0.0] * len(columns), "scale": [1.0] * len(columns)}
+
+
 def _apply_columns(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64] | None) -> Vectors:
     if numbers is None:
         raise InvalidInput(
