@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.errors import InvalidInput
 from duelist.study._arms import KnownArms
 from duelist.study._checks import checked_payloads, checked_text
 from duelist.study._fold import new_policy
@@ -21,6 +23,7 @@ from duelist.study._importing import Described, FileArms, Imported, settled, wan
 from duelist.study._side import Side
 from duelist.study._staging import Packed, Staging, packed
 from duelist.study.formats import Comparison, Written, read, write
+from duelist.study.formats.files import shown
 from duelist.study.records import ChosenBy, DuelKind, Vote, standing
 from duelist.study.storage import ContextRow, DuelRow, Transaction, VoteRow
 
@@ -53,21 +56,27 @@ class Filing(Staging):
 
     def set_context(self, name: str, payload: Any) -> None:
         """What a context is: the text of a prompt, messages, or anything JSON can hold. It is shown and exported with its arms."""
-        self._set_contexts({name: payload})
+        with self._changing() as tx:
+            self._set_contexts({name: payload}, tx, change=True)
 
     def context_payload(self, name: str) -> Any:
         """What a context is, None where nobody has said so."""
         with self._reading() as tx:
             return tx.contexts([checked_text("context", name)]).get(name)
 
-    def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction | None = None) -> None:
+    def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction, change: bool = False) -> None:
+        """Keep what contexts are; unless it is to `change`, one that is there stays: arms were compared under it."""
         names = [checked_text("context", name) for name in payloads]
-        checked_payloads(list(payloads.values()), len(names))
-        if tx is None:
-            with self._changing() as own:
-                self._set_contexts(payloads, own)
-            return
+        payloads = dict(
+            zip(names, json.loads(json.dumps(checked_payloads(list(payloads.values()), len(names)))), strict=True)
+        )
         there = tx.contexts(names)
+        other = next((name for name, old in there.items() if old is not None and old != payloads[name]), None)
+        if other is not None and not change:
+            raise InvalidInput(
+                f"the prompt of context {other!r} is {shown(there[other])}, and here it is {shown(payloads[other])}; give the one that is "
+                "there, name another context, or change it with `set_context`"
+            )
         changed = {name: payload for name, payload in payloads.items() if name not in there or there[name] != payload}
         if changed:
             tx.counters.arms_revision += 1
