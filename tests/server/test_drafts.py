@@ -237,6 +237,11 @@ def test_own_features_grow_and_what_was_learned_stays(tmp_path: Path) -> None:
         ("a.csv", "id,text\na,b\n", {"features": {"kind": "magic"}}, "magic"),
         ("a.csv", "id,text\na,b\n", {"features": {"kind": "columns", "columns": ["text"]}}, "text"),
         ("a.csv", "id,text\na,b\n", {"nonsense": 1}, "nonsense"),
+        ("a.csv", "id,text\na,b\n", {"settings": {"goal": "rank"}}, "a place of its own"),
+        ("a.csv", "id,text\na,b\n", {"settings": {"seed": float("nan")}}, "JSON cannot hold"),
+        ("a.csv", "id,text\na,b\n", {"encoding": 5}, "encoding is 5"),
+        ("a.jsonl", '{"id": "a", "payload": [NaN]}', {}, "JSON cannot hold"),
+        ("a.xlsx", "nope", {}, "cannot be read as an Excel file"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_made(

@@ -43,7 +43,7 @@ async def keep_parts(parts: list[UploadFile], where: Path) -> list[Path]:
     """The files of a form, under names that are safe; those of one name are told apart."""
     kept: list[Path] = []
     for number, part in enumerate(parts):
-        place = where / str(number)
+        place = where / f"part {number}"  # not a name that a table could have for a folder
         place.mkdir()
         path = place / safe_name(part.filename or f"file-{number}")
         with path.open("wb") as file:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,12 +12,12 @@ from numpy.typing import NDArray
 
 from duelist.errors import DuelistError, InvalidInput
 from duelist.study._fold import new_policy
+from duelist.study.draft._arms import DraftArm, Media, arm_of, contexts_of, ids_of, look_like_markdown, media_kind
 from duelist.study.draft._files import read_sheet
 from duelist.study.draft._numbers import Numbers, given_features, numbers_of
+from duelist.study.draft._plan import checked_plan
 from duelist.study.draft._roles import Column, columns_of
 from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
-from duelist.study.formats import context_id
-from duelist.study.formats.files import Row
 from duelist.study.formats.tables import is_table
 from duelist.study.opening import create_study, delete_study, takes_own_terms
 from duelist.study.storage import Storage
@@ -29,30 +26,9 @@ from duelist.study.study import Study
 SHOWN: Final = 20
 MANY: Final = 200
 """More arms than this are better told apart by something than each learned by itself."""
-MEDIA_TYPES: Final = {
-    "image": (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg"),
-    "audio": (".mp3", ".wav", ".ogg", ".oga", ".opus", ".m4a", ".flac"),
-    "video": (".mp4", ".m4v", ".webm", ".ogv", ".mov"),
-}
 _TABLES: Final = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".gz")
 """Kinds of files that may say what the images, sounds or films beside them are."""
 _OF_THE_SYSTEM: Final = ("thumbs.db", "desktop.ini", "ds_store", "icon\r")
-_MARKDOWN: Final = re.compile(
-    r"^(```|~~~|#{1,6} \S|\|?\s*:?-{3,}:?\s*\|)|\*\*\S[^*\n]*\*\*|^\s*[-*] \S.*\n\s*[-*] \S", re.MULTILINE
-)
-"""Fences, headings, tables, bold words, lists: what people write in Markdown, and hardly otherwise."""
-_PLAN: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
-
-
-@dataclass(frozen=True, slots=True)
-class DraftArm:
-    """An arm of a draft; `media` is the file that it is, to be kept with the study."""
-
-    id: str
-    payload: Any
-    context: str | None
-    text: str
-    media: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -218,18 +194,9 @@ def _each_its_own(features: NDArray[np.float32]) -> bool:
     return count <= dim and np.array_equal(features, np.eye(count, dim, dtype=np.float32))
 
 
-def media_kind(name: str) -> str | None:
-    """Image, audio or video, by the end of a name; None for anything else."""
-    suffix = Path(name).suffix.lower()
-    return next((kind for kind, endings in MEDIA_TYPES.items() if suffix in endings), None)
-
-
 def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = None) -> Draft:
     """Understand files as arms: one table, or JSON; any number of images, sounds or films; or a table and the files it names."""
-    given = dict(plan or {})
-    unknown = next((name for name in given if name not in _PLAN), None)
-    if unknown is not None:
-        raise InvalidInput(f"a plan has no {unknown!r}; it has {', '.join(_PLAN)}")
+    given = checked_plan(plan)
     files = [Path(path) for path in paths]
     media, tables, notes = _sorted_out(files)
     if len(tables) > 1:
@@ -245,15 +212,12 @@ def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = Non
         raise type(error)(shown) from error
 
 
-def _sorted_out(files: Sequence[Path]) -> tuple[dict[str, Path], list[Path], list[str]]:
-    """Media by name, tables, and what is to be said of the rest: folders hold more than what was meant."""
+def _sorted_out(files: Sequence[Path]) -> tuple[Media, list[Path], list[str]]:
+    """Media, tables, and what is to be said of the rest: folders hold more than what was meant."""
     meant = [path for path in files if not _is_of_the_system(path.name)] or list(files)
-    media: dict[str, Path] = {}
-    for path in meant:
-        if media_kind(path.name):
-            media[_free_name(path, media)] = path
+    media = Media(path for path in meant if media_kind(path.name))
     others = [path for path in meant if not media_kind(path.name)]
-    tables = [path for path in others if not media or path.suffix.lower() in _TABLES]
+    tables = [path for path in others if not media.paths or path.suffix.lower() in _TABLES]
     left_out = [path.name for path in others if path not in tables]
     if not left_out:
         return media, tables, []
@@ -266,22 +230,16 @@ def _is_of_the_system(name: str) -> bool:
     return name.lower() in _OF_THE_SYSTEM or name.startswith((".", "~$"))
 
 
-def _free_name(path: Path, taken: Mapping[str, Path]) -> str:
-    """A name for a file; those of several folders may be called alike, and are not one."""
-    names = [path.name, *(f"{path.stem} ({k}){path.suffix}" for k in range(2, len(taken) + 3))]
-    return next(name for name in names if name not in taken)
-
-
-def _of_media(media: Mapping[str, Path], plan: dict[str, Any]) -> Draft:
-    if not media:
+def _of_media(media: Media, plan: dict[str, Any]) -> Draft:
+    if not media.paths:
         raise InvalidInput("there are no files; give a table of arms, or images")
-    arms = [DraftArm(name, {}, None, "", path) for name, path in sorted(media.items())]
+    arms = [DraftArm(name, {}, None, "", path) for name, path in sorted(media.named().items())]
     shown = [DraftArm(arm.id, {media_kind(arm.id) or "image": arm.id}, None, "", arm.media) for arm in arms]
     chosen = {**plan, "features": {"kind": "own", **(plan.get("features") or {})}}
     return Draft("media", shown, {}, [], {}, None, chosen, notes=_advice(len(arms), "own"))
 
 
-def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Draft:
+def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
     sheet = read_sheet(path, plan.get("encoding"))
     if not sheet.rows:
         raise InvalidInput(f"{path} has no arms; give one a line")
@@ -290,20 +248,20 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
     wanted = dict(plan.get("features") or {})
     said = plan.get("columns") or {}
     read = {name: found for name in sheet.columns if (found := numbers_of(rows, name)) is not None}
-    columns = columns_of(sheet, said, tuple(wanted.get("columns") or ()), read)
-    roles = {column.role: column.name for column in columns if column.role in ("id", "payload", "context", "prompt")}
-    free = {name: found for name, found in read.items() if name not in roles.values()}
+    chosen = tuple(wanted.get("columns") or ())
+    columns, roles = columns_of(sheet, said, chosen, read)
+    free = {name: found for name, found in read.items() if name in chosen or name not in roles.values()}
     numbers = {name: [value or 0.0 for value in found.values] for name, found in free.items() if found.whole}
     holes = {name: found for name, found in free.items() if not found.whole}
     given = given_features(rows)
     notes = [*sheet.notes, *(_about_holes(name, found) for name, found in holes.items())]
-    contexts, prompts = _contexts(rows, roles)
-    ids = _ids(rows, roles, contexts, notes)
-    arms = [_arm(row, name, context, roles, media) for row, name, context in zip(rows, ids, contexts, strict=True)]
+    contexts, prompts = contexts_of(rows, roles)
+    ids = ids_of(rows, roles, contexts, notes)
+    arms = [arm_of(row, name, context, roles, media) for row, name, context in zip(rows, ids, contexts, strict=True)]
     # JSON has a place for features, so numbers elsewhere in it are not taken for some.
     kind = wanted.get("kind") or _best_kind(arms, bool(numbers) and is_table(path), given is not None)
     settings = dict(plan.get("settings") or {})
-    if "show_as" not in settings and _look_like_markdown(arms):
+    if "show_as" not in settings and look_like_markdown(arms):
         settings["show_as"] = "markdown"
         notes.append("The texts look like Markdown, and are shown as that.")
     if kind == "columns" and not wanted.get("columns"):
@@ -333,61 +291,6 @@ def _of_table(path: Path, media: Mapping[str, Path], plan: dict[str, Any]) -> Dr
         notes + _advice(len(arms), kind),
         holes,
     )
-
-
-def _contexts(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
-    """The group of each arm, and what the groups are; prompts make groups where several arms share one."""
-    prompts = [row.fields.get(roles["prompt"]) if "prompt" in roles else None for row in rows]
-    named = [_name(row.fields.get(roles["context"])) if "context" in roles else None for row in rows]
-    if "context" not in roles:
-        if not any(count > 1 for count in Counter(map(str, prompts)).values()) or prompts[0] in (None, ""):
-            return [None] * len(rows), {}
-        named = [None if prompt in (None, "") else context_id(prompt) for prompt in prompts]
-    texts: dict[str, Any] = {}
-    for row, context, prompt in zip(rows, named, prompts, strict=True):
-        if context is not None and prompt not in (None, "") and texts.setdefault(context, prompt) != prompt:
-            raise InvalidInput(
-                f"{row.where}: context {context!r} has another prompt further up; give a context one prompt"
-            )
-    return named, texts
-
-
-def _look_like_markdown(arms: Sequence[DraftArm]) -> bool:
-    """Whether a fifth of the texts has what is written in Markdown only."""
-    texts = [arm.payload for arm in arms if isinstance(arm.payload, str)]
-    return bool(texts) and 5 * sum(_MARKDOWN.search(text) is not None for text in texts) >= len(texts)
-
-
-def _ids(rows: Sequence[Row], roles: Mapping[str, str], contexts: Sequence[str | None], notes: list[str]) -> list[str]:
-    """The id of each arm: that of the file, told apart by its context or its line where it is not the only one."""
-    if "id" not in roles:
-        notes.append("No column names the arms; they are numbered.")
-        return [str(k) for k in range(1, len(rows) + 1)]
-    ids = [_name(row.fields.get(roles["id"])) or str(k) for k, row in enumerate(rows, start=1)]
-    if len(set(ids)) < len(ids) and any(contexts):
-        notes.append(f"The column {roles['id']!r} names several arms alike; the context is added to their ids.")
-        ids = [
-            f"{name} / {context}" if context is not None else name for name, context in zip(ids, contexts, strict=True)
-        ]
-    counts = Counter(ids)
-    if len(counts) < len(ids):
-        twice = next(name for name, count in counts.items() if count > 1)
-        notes.append(f"{twice!r} is there {counts[twice]} times; such arms are told apart by their line.")
-        ids = [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(ids, start=1)]
-    return ids
-
-
-def _name(value: Any) -> str | None:
-    return None if value in (None, "") else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _arm(row: Row, name: str, context: str | None, roles: Mapping[str, str], media: Mapping[str, Path]) -> DraftArm:
-    payload = row.fields.get(roles["payload"]) if "payload" in roles else None
-    file = media.get(Path(payload).name) if isinstance(payload, str) and len(payload) < 1000 else None
-    if file is not None:
-        return DraftArm(name, {media_kind(file.name) or "image": file.name}, context, "", file)
-    text = payload if isinstance(payload, str) else "" if payload is None else json.dumps(payload, ensure_ascii=False)
-    return DraftArm(name, payload, context, text or name)
 
 
 def _about_holes(name: str, found: Numbers) -> str:

@@ -88,7 +88,7 @@ def _json(path: Path) -> list[Row]:
         listed = (
             json.loads(whole)
             if head.lstrip().startswith("[")
-            else [json.loads(x) for x in whole.splitlines() if x.strip()]
+            else [json.loads(x) for x in whole.split("\n") if x.strip()]
         )
     except ValueError as error:
         raise InvalidInput(f"{path} is not JSON ({error}); correct it, or save it again") from error

@@ -81,8 +81,10 @@ def _listed(row: Row) -> list[Any] | None:
             found = json.loads(found)
         except ValueError as error:
             raise InvalidInput(f"{row.where}: features are {shown(found)}; give a list, as [0.5, 2]") from error
-    if isinstance(found, list) or is_nothing(found):
+    if isinstance(found, list):
         return found or None
+    if is_nothing(found):
+        return None
     if as_number(row, found) is not None:
         return None  # a column of numbers that happens to have this name
     raise InvalidInput(f"{row.where} has features that are no list, {shown(found)}; give a list, as [0.5, 2]")

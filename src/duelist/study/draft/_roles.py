@@ -42,9 +42,11 @@ class Column:
 
 def columns_of(
     sheet: Sheet, said: Mapping[str, str | None], features: tuple[str, ...], numbers: Mapping[str, Numbers]
-) -> list[Column]:
-    """The columns with their roles; `said` goes before what is guessed, and None says that there is none.
+) -> tuple[list[Column], dict[str, str]]:
+    """The columns with what they are taken for, and which of them has which role.
 
+    What is `said` goes before what is guessed, and None says that there is none.
+    A column may have several roles where its owner says so: a text that names its arm, a number that is a feature too.
     A column of `numbers` is what an arm shows, or is named by, only where its name or its owner says so: with holes or without.
     """
     for role, name in said.items():
@@ -52,9 +54,9 @@ def columns_of(
             raise InvalidInput(f"columns has {role!r}; it says which column is {', '.join(ROLES)}")
         if name is not None and name not in sheet.columns:
             raise InvalidInput(f"columns.{role} is {name!r}; the columns are {', '.join(sheet.columns)}")
-    roles = _roles(sheet, said, numbers)
-    found = {name: role for role, name in roles.items()}
-    return [
+    roles = _roles(sheet, said, features, numbers)
+    found = {name: role for role, name in reversed(roles.items())}
+    columns = [
         Column(
             name,
             "feature" if name in features else found.get(name, "other"),
@@ -63,12 +65,15 @@ def columns_of(
         )
         for name in sheet.columns
     ]
+    return columns, roles
 
 
-def _roles(sheet: Sheet, said: Mapping[str, str | None], numbers: Mapping[str, Numbers]) -> dict[str, str]:
+def _roles(
+    sheet: Sheet, said: Mapping[str, str | None], features: tuple[str, ...], numbers: Mapping[str, Numbers]
+) -> dict[str, str]:
     roles = {role: name for role, name in said.items() if name is not None}
     _check_no_hole(sheet, [roles["id"]] if "id" in roles else [])
-    free = [name for name in sheet.columns if name not in roles.values() and name != GIVEN]
+    free = [name for name in sheet.columns if name not in (GIVEN, *features, *roles.values())]
     by_name = {name: name.strip().casefold().replace(" ", "_").replace("-", "_") for name in free}
     for role in ("id", "payload", "prompt", "context"):
         if role in said:

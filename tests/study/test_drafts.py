@@ -1,0 +1,149 @@
+"""What drafts make of odd files: prompts, pictures of one name, names that collide, plans that cannot be followed."""
+
+import json
+import time
+
+import pytest
+
+from duelist.errors import InvalidInput
+from duelist.study import create_study
+from duelist.study.draft import read_draft
+
+
+@pytest.fixture
+def draft(tmp_path):
+    def read(name, text, plan=None):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_draft([path], plan)
+
+    return read
+
+
+def test_prompts_count_wherever_the_first_one_is(draft):
+    found = draft("a.csv", "id,prompt,text\na,,x\nb,Why?,y\nc,Why?,z\nd,How?,p\ne,How?,q\n")
+    contexts = [arm.context for arm in found.arms]
+    assert contexts[0] is None
+    assert contexts[1] == contexts[2] != contexts[3] == contexts[4]
+    assert set(found.prompts.values()) == {"Why?", "How?"}
+    alone = draft("a.csv", "id,prompt,text\na,,x\nb,,y\nc,Why?,z\n")
+    assert {arm.context for arm in alone.arms} == {None}, "nothing is not a prompt that arms share"
+
+
+def test_a_later_file_does_not_replace_a_prompt(draft):
+    study = create_study("s", "memory")
+    assert draft("a.csv", "id,context,prompt,text\na,q,Why?,x\nb,q,Why?,y\n").add_to(study) == 2
+    assert draft("a.csv", "id,context,prompt,text\na,q,Why?,x\nc,q,Why?,z\n").add_to(study) == 1
+    with pytest.raises(
+        InvalidInput, match=r"prompt of context 'q' is 'Why\?', and here it is 'How\?'; .* `set_context`"
+    ):
+        draft("b.csv", "id,context,prompt,text\nd,q,How?,x\n").add_to(study)
+    assert (study.context_payload("q"), len(study.arms())) == ("Why?", 3)
+    study.set_context("q", "How?")
+    assert draft("b.csv", "id,context,prompt,text\nd,q,How?,x\n").add_to(study) == 1
+
+
+def test_prompts_that_json_holds_otherwise_are_the_same_when_they_come_again(tmp_path):
+    study = create_study("s", f"sqlite:///{tmp_path / 's.db'}")
+    for _ in range(2):
+        study.add_arms(["a", "b"], contexts="q", context_payloads={"q": ({"role": "user", "content": "Why?"},)})
+    assert study.context_payload("q") == [{"role": "user", "content": "Why?"}]
+
+
+@pytest.mark.parametrize(
+    "texts", ["\n" * 16_000, " \n" * 8_000, "|" + " " * 16_000, "- " + "x" * 100_000, "-" * 16_000]
+)
+def test_texts_that_are_long_are_looked_at_in_no_time(draft, texts):
+    started = time.perf_counter()
+    draft("a.json", f'["{texts}", "b"]'.replace("\n", "\\n"))
+    assert time.perf_counter() - started < 1.0
+
+
+def test_lists_with_lines_between_them_are_markdown(draft):
+    assert draft("a.json", '["- one\\n\\n  - two"]').plan["settings"]["show_as"] == "markdown"
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    paths = [tmp_path / folder / "1.png" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(path.parent.name.encode())
+
+    def read(text):
+        (tmp_path / "t.csv").write_text(text)
+        return read_draft([tmp_path / "t.csv", *paths, paths[0]])
+
+    return read
+
+
+@pytest.mark.parametrize("form", ["{}/1.png", "{}\\1.png", "./{}/1.png", "C:\\pictures\\{}\\1.png"])
+def test_pictures_of_one_name_are_told_apart_by_their_folders(pictures, form):
+    arms = pictures(f"id,image\nx,{form.format('b')}\ny,{form.format('a')}\n").arms
+    assert [arm.media.read_bytes() for arm in arms] == [b"b", b"a"]
+
+
+@pytest.mark.parametrize("said", ["1.png", "c/1.png"])
+def test_a_picture_that_may_be_any_of_several_is_refused(pictures, said):
+    with pytest.raises(
+        InvalidInput, match=rf"^t.csv, line 2: '{said}' may be any of 2 files of that name; name its folder"
+    ):
+        pictures(f"id,image\nx,{said}\ny,a/1.png\n")
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"settings": {"goal": "rank"}}, "settings has 'goal', which has a place of its own; put it beside `settings`"),
+        ({"settings": {"policy": "VACDB"}}, "settings has 'policy'"),
+        ({"settings": {"storage": "memory"}}, "settings has 'storage', which a plan does not say; leave it out"),
+        ({"settings": {"lease_seconds": float("nan")}}, "settings is .*nan.*, which JSON cannot hold"),
+        ({"settings": [1]}, r"settings is \[1\]; give an object"),
+        ({"features": {"size": float("inf")}}, "features is .*inf.*, which JSON cannot hold"),
+        ({"features": {"columns": "x"}}, "features.columns is 'x'; give a list of names"),
+        ({"features": "own"}, "features is 'own'; give an object"),
+        ({"columns": "text"}, "columns is 'text'; give an object"),
+        ({"encoding": 5}, "encoding is 5; give a text, or leave it out"),
+        ({"goal": 5}, "goal is 5; give a text, or leave it out"),
+    ],
+)
+def test_a_plan_that_cannot_be_followed_is_refused(draft, plan, said):
+    with pytest.raises(InvalidInput, match=said):
+        draft("a.csv", "id,x\na,1\nb,2\n", plan).create("s", "memory")
+
+
+@pytest.mark.parametrize("field", ["payload", "prompt"])
+def test_what_json_cannot_hold_is_named(draft, field):
+    line = '{"id": "%s", "context": "c", "' + field + '": {"x": NaN}}\n'
+    with pytest.raises(
+        InvalidInput, match=f"^a.jsonl, line 1: '{field}' is .* which JSON cannot hold .*; give a finite"
+    ):
+        draft("a.jsonl", line % "a" + line % "b")
+
+
+@pytest.mark.parametrize("nothing", ["none", "-", "n/a"])
+def test_features_that_are_nothing_are_none(draft, nothing):
+    assert draft("a.csv", f"id,features\na,{nothing}\nb,{nothing}\n").given is None
+    assert draft("a.jsonl", json.dumps({"id": 1, "features": nothing})).given is None
+
+
+def test_names_that_are_made_are_nobody_elses(draft):
+    found = draft("a.csv", "id,text\na (2),x\na,y\na,z\na (3),p\n")
+    ids = [arm.id for arm in found.arms]
+    assert len(set(ids)) == 4
+    assert (ids[0], ids[3]) == ("a (2)", "a (3)"), "names of the file stay"
+    assert len(found.create("s", "memory").arms()) == 4
+
+
+def test_lines_end_where_json_says(draft):
+    assert [arm.payload for arm in draft("a.jsonl", '"one\u2028two"\n"three"\r\n').arms] == ["one\u2028two", "three"]
+
+
+def test_a_column_may_have_two_roles(draft):
+    both = draft("a.csv", "text,x\none,1\ntwo,2\n", {"columns": {"id": "text", "payload": "text"}})
+    assert [(arm.id, arm.payload) for arm in both.arms] == [("one", "one"), ("two", "two")]
+    assert both.plan["columns"] == {"id": "text", "payload": "text", "context": None, "prompt": None}
+    number = {"columns": {"id": "nr"}, "features": {"kind": "columns", "columns": ["nr"]}}
+    study = draft("a.csv", "nr,text\n5,one\n7,two\n", number).create("s", "memory")
+    assert [arm.id for arm in study.arms()] == ["5", "7"]
+    assert study.features().shape == (2, 1)
