@@ -14,7 +14,7 @@ from duelist.errors import DuelistError, InvalidInput
 from duelist.study._fold import new_policy
 from duelist.study.draft._arms import DraftArm, Media, arm_of, contexts_of, ids_of, look_like_markdown, media_kind
 from duelist.study.draft._files import read_sheet
-from duelist.study.draft._numbers import Numbers, given_features, numbers_of
+from duelist.study.draft._numbers import Numbers, given_features, numbers_in
 from duelist.study.draft._plan import checked_plan
 from duelist.study.draft._roles import Column, columns_of
 from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
@@ -177,9 +177,9 @@ class Draft:
         missing = next((name for name in columns if name not in self.numbers), None)
         if missing is not None:
             if missing in self.with_holes:
+                found = self.with_holes[missing]
                 raise InvalidInput(
-                    f"{self.with_holes[missing].describe(missing)}; a feature needs a number for each arm: fill it in, or choose "
-                    "other columns"
+                    f"{found.describe(missing)}; a feature needs a number for each arm: {found.way_out}, or choose other columns"
                 )
             there = ", ".join(self.numbers) or "none"
             raise InvalidInput(
@@ -247,7 +247,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
     sheet = sheet._replace(rows=rows)
     wanted = dict(plan.get("features") or {})
     said = plan.get("columns") or {}
-    read = {name: found for name in sheet.columns if (found := numbers_of(rows, name)) is not None}
+    read = numbers_in(rows, sheet.columns)
     chosen = tuple(wanted.get("columns") or ())
     columns, roles = columns_of(sheet, said, chosen, read)
     free = {name: found for name, found in read.items() if name in chosen or name not in roles.values()}
@@ -294,7 +294,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
 
 
 def _about_holes(name: str, found: Numbers) -> str:
-    return f"{found.describe(name)}. A feature needs a number for each arm, so this column is left out; fill it in to have it."
+    return f"{found.describe(name)}. A feature needs a number for each arm, so this column is left out; {found.way_out} to have it."
 
 
 def _best_kind(arms: Sequence[DraftArm], numbers: bool, given: bool) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
+from duelist.study.draft._decimals import Signs, decimal_number, signs_of
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, shown
 
@@ -25,6 +26,8 @@ class Numbers(NamedTuple):
 
     values: list[float | None]
     hole: tuple[Row, Any] | None
+    unclear: bool = False
+    """Whether there are numbers, and it is their decimal sign that is not clear."""
 
     @property
     def whole(self) -> bool:
@@ -36,10 +39,17 @@ class Numbers(NamedTuple):
         if self.hole is None:
             return f"the column {name!r} has a number in every row"
         row, cell = self.hole
+        if self.unclear:
+            return f"{row.where}: {name!r} is {shown(cell)}, and nothing says whether comma or point is the decimal sign of this column"
         what = "is empty" if is_nothing(cell) else f"is {shown(cell)}"
         more = sum(value is None for value in self.values) - 1
         others = "" if not more else f", and {more} more of its cells {'has' if more == 1 else 'have'} no number"
         return f"{row.where}: {name!r} {what}{others}"
+
+    @property
+    def way_out(self) -> str:
+        """What to do with a column that is not whole."""
+        return "write its numbers with one decimal sign and nothing between thousands" if self.unclear else "fill it in"
 
 
 def is_nothing(cell: Any) -> bool:
@@ -47,16 +57,44 @@ def is_nothing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().casefold() in _NOTHING)
 
 
-def numbers_of(rows: Sequence[Row], name: str) -> Numbers | None:
-    """The numbers of a column; None of a column of something else: where most of what is written in it are no numbers."""
-    cells = [row.fields.get(name) for row in rows]
-    values = [as_number(row, cell) for row, cell in zip(rows, cells, strict=True)]
-    written = sum(not is_nothing(cell) for cell in cells)
-    found = sum(value is not None for value in values)
-    if not found or found < _MOST * written:
+def numbers_in(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Numbers]:
+    """The columns of numbers: those where most of what is written are numbers."""
+    cells = {name: [row.fields.get(name) for row in rows] for name in names}
+    if not any(row.decimal_comma for row in rows):
+        return {name: found for name in names if (found := _numbers(rows, cells[name], None)) is not None}
+    signs = {name: signs_of(column) for name, column in cells.items()}
+    comma = any(each.sure == {","} and _are_most(each.numbers, cells[name]) for name, each in signs.items())
+    read = {name: _numbers(rows, cells[name], signs[name], comma) for name in names}
+    return {name: numbers for name, numbers in read.items() if numbers is not None}
+
+
+def _numbers(rows: Sequence[Row], cells: Sequence[Any], signs: Signs | None, comma: bool = False) -> Numbers | None:
+    sign = signs.decimal(comma) if signs is not None else None
+    if signs is not None and sign is None:
+        return _unclear(rows, cells) if _are_most(signs.numbers, cells) else None
+    values = [_number(row, cell, sign) for row, cell in zip(rows, cells, strict=True)]
+    if not _are_most(sum(value is not None for value in values), cells):
         return None
     at = next((k for k, value in enumerate(values) if value is None), None)
     return Numbers(values, None if at is None else (rows[at], cells[at]))
+
+
+def _unclear(rows: Sequence[Row], cells: Sequence[Any]) -> Numbers:
+    marked = [
+        k
+        for k, cell in enumerate(cells)
+        if isinstance(cell, str) and signs_of([cell]).numbers and set(cell) & {",", "."}
+    ]
+    at = next((k for k in marked if "," in cells[k]), marked[0])
+    return Numbers([None] * len(rows), (rows[at], cells[at]), unclear=True)
+
+
+def _number(row: Row, cell: Any, sign: str | None) -> float | None:
+    return decimal_number(cell, sign) if sign is not None and isinstance(cell, str) else as_number(row, cell)
+
+
+def _are_most(found: int, cells: Sequence[Any]) -> bool:
+    return found > 0 and found >= _MOST * sum(not is_nothing(cell) for cell in cells)
 
 
 def given_features(rows: Sequence[Row]) -> NDArray[np.float64] | None:

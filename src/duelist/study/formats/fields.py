@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,6 +13,8 @@ from duelist.errors import InvalidInput
 from duelist.study.formats.files import Row, shown
 from duelist.study.records import ChosenBy, Outcome, Source
 
+_IN_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d+")
+"""1.234,56: the point stands between thousands."""
 _KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object", int: "a whole number"}
 
 
@@ -58,8 +61,11 @@ def optional_number(row: Row, name: str) -> float | None:
 
 def as_number(row: Row, value: Any) -> float | None:
     """A finite number, or its text as the table writes numbers; None of anything else."""
-    if row.decimal_comma and isinstance(value, str) and value.count(",") == 1 and "." not in value:
-        value = value.replace(",", ".")
+    if isinstance(value, str) and "_" in value:
+        return None  # a number to Python, and to nobody else
+    if row.decimal_comma and isinstance(value, str) and value.count(",") == 1:
+        plain = value.replace(".", "") if _IN_THOUSANDS.fullmatch(value.strip()) else value
+        value = plain.replace(",", ".") if "." not in plain else plain
     try:
         number = math.nan if isinstance(value, bool) or value is None else float(value)
     except (TypeError, ValueError, OverflowError):
