@@ -286,6 +286,16 @@ def test_a_folder_of_images_over_http(admin: httpx.Client, storage: str) -> None
     assert shown.content.startswith(b"\x89PNG")
 
 
+def test_pictures_that_a_table_cannot_tell_apart_are_refused_over_http(admin: httpx.Client) -> None:
+    """Folders do not come with what is sent: a number that we gave a part is not the folder that the table means."""
+    pictures = [("file", ("1.png", b"\x89PNG" + bytes([k]))) for k in range(2)]
+    for table in (b"id,image\na,0/1.png\nb,1/1.png\n", b"id,image\na,x/1.png\nb,y/1.png\n"):
+        error = refused(
+            admin.post("/files/preview", files=[*pictures, ("file", ("t.csv", table))]), 422, "invalid_input"
+        )
+        assert "may be any of 2 files of that name" in error["message"]
+
+
 def test_policies_are_chosen_by_name_and_never_imported(admin: httpx.Client, make: Callable[..., str]) -> None:
     for body in ({"policy": "os:system"}, {"policy": "subprocess:Popen"}):
         refused(admin.post("/studies", json={"name": "evil", **body}), 422, "invalid_input")

@@ -207,6 +207,8 @@ def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
         ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list, 'x'"),
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
         ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
+        ("a.json", '["a", ' + "[" * 100_000, "a.json is not JSON"),
+        ("a.csv", ",,\n,,\n", "a.csv is empty"),
         ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
         ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
         ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),

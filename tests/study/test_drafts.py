@@ -59,6 +59,12 @@ def test_texts_that_are_long_are_looked_at_in_no_time(draft, texts):
     assert time.perf_counter() - started < 1.0
 
 
+def test_digits_without_end_are_looked_at_in_no_time(draft):
+    started = time.perf_counter()
+    draft("a.tsv", "id\ttext\na\t" + "1" * 30_000 + "x\nb\ty\n")
+    assert time.perf_counter() - started < 1.0
+
+
 def test_lists_with_lines_between_them_are_markdown(draft):
     assert draft("a.json", '["- one\\n\\n  - two"]').plan["settings"]["show_as"] == "markdown"
 
@@ -98,6 +104,8 @@ def test_a_picture_that_may_be_any_of_several_is_refused(pictures, said):
         ({"settings": {"policy": "VACDB"}}, "settings has 'policy'"),
         ({"settings": {"storage": "memory"}}, "settings has 'storage', which a plan does not say; leave it out"),
         ({"settings": {"lease_seconds": float("nan")}}, "settings is .*nan.*, which JSON cannot hold"),
+        ({"settings": {"criteria": 5}}, "settings.criteria is 5; give a list"),
+        ([1], r"the plan is \[1\]; give an object with name, goal"),
         ({"settings": [1]}, r"settings is \[1\]; give an object"),
         ({"features": {"size": float("inf")}}, "features is .*inf.*, which JSON cannot hold"),
         ({"features": {"columns": "x"}}, "features.columns is 'x'; give a list of names"),
@@ -136,7 +144,12 @@ def test_names_that_are_made_are_nobody_elses(draft):
 
 
 def test_lines_end_where_json_says(draft):
-    assert [arm.payload for arm in draft("a.jsonl", '"one\u2028two"\n"three"\r\n').arms] == ["one\u2028two", "three"]
+    assert [arm.payload for arm in draft("a.jsonl", '"one\u2028two"\n"three"\r\n"four"\r"five"').arms] == [
+        "one\u2028two",
+        "three",
+        "four",
+        "five",
+    ]
 
 
 def test_a_column_may_have_two_roles(draft):

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 _OTHER: Final = {",": ".", ".": ","}
 _NUMBERS: Final = {
     sign: re.compile(
-        rf"[+-]?(?:[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d*)?|(?:\d+\{sign}?\d*|\{sign}\d+)(?:e[+-]?\d+)?)",
+        rf"[+-]?(?:[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d*)?|(?:\d+(?:\{sign}\d*)?|\{sign}\d+)(?:e[+-]?\d+)?)",
         re.IGNORECASE,
     )
     for sign, other in _OTHER.items()

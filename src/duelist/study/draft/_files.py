@@ -88,9 +88,9 @@ def _json(path: Path) -> list[Row]:
         listed = (
             json.loads(whole)
             if head.lstrip().startswith("[")
-            else [json.loads(x) for x in whole.split("\n") if x.strip()]
+            else [json.loads(x) for x in whole.replace("\r", "\n").split("\n") if x.strip()]
         )
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}); correct it, or save it again") from error
     texts = [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in listed]
     return [Row(f"{path}, text {k}", {TEXT: text}) for k, text in enumerate(texts, start=1)]

@@ -12,11 +12,14 @@ from duelist.study.formats.files import shown
 PARTS: Final = ("name", "goal", "policy", "settings", "columns", "features", "encoding")
 _OBJECTS: Final = ("settings", "columns", "features")
 _ELSEWHERE: Final = ("name", "goal", "policy")
+_LISTS: Final = ("criteria", "gold")
 _NOT_SAID: Final = ("storage", "load_if_exists", "made_features")
 
 
 def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:
     """A plan whose parts are what they must be; what they say is checked where it is used."""
+    if plan is not None and not isinstance(plan, Mapping):
+        raise InvalidInput(f"the plan is {shown(plan)}; give an object with {', '.join(PARTS)}")
     given = dict(plan or {})
     unknown = next((name for name in given if name not in PARTS), None)
     if unknown is not None:
@@ -40,6 +43,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             raise InvalidInput(f"settings has {name!r}, which has a place of its own; put it beside `settings`")
         if name in _NOT_SAID or not isinstance(name, str):
             raise InvalidInput(f"settings has {name!r}, which a plan does not say; leave it out")
+        if name in _LISTS and not isinstance(settings[name], (list, tuple)):
+            raise InvalidInput(f"settings.{name} is {shown(settings[name])}; give a list")
 
 
 def _check_columns(columns: Any) -> None:

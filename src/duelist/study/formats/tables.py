@@ -172,7 +172,7 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
     most, best = 0, ","
     for delimiter in _DELIMITERS:
         rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
-        cells: list[str] = next(filter(any, rows), [])
+        cells = next((row for row in rows if any(cell.strip(_DELIMITERS) for cell in row)), [])
         if delimiter != "," and len(cells) > 1 and _all_numbers(cells, comma=True):
             return delimiter, 0  # commas within are those of numbers
         if len(cells) > most:
