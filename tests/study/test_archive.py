@@ -161,6 +161,23 @@ def test_every_flipped_bit_of_an_archive_is_noticed_or_harmless(tmp_path: Path) 
     assert refused > 50
 
 
+@pytest.mark.parametrize("method", [0, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 99])
+def test_parts_that_are_not_compressed_as_they_say(tmp_path: Path, method: int) -> None:
+    path = filled("one").archive(tmp_path / "one.duelist")
+    body = bytearray(path.read_bytes())
+    for mark, after in (
+        (b"PK\x01\x02", 10),
+        (b"PK\x03\x04", 8),
+    ):  # the zip's directory, and what it says of each part beside it
+        at = body.find(mark)
+        while at >= 0:
+            body[at + after : at + after + 2] = method.to_bytes(2, "little")
+            at = body.find(mark, at + 4)
+    path.write_bytes(body)
+    with pytest.raises(InvalidArchive, match="damaged or no archive"):
+        restore_study(path, "memory")
+
+
 def test_a_directory_before_the_beginning_of_the_file(tmp_path: Path) -> None:
     path = filled("one").archive(tmp_path / "one.duelist")
     body = bytearray(path.read_bytes())

@@ -15,6 +15,7 @@ import base64
 import errno
 import hashlib
 import json
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -348,6 +349,7 @@ def _understood(path: Path) -> Iterator[None]:
     except (
         zipfile.BadZipFile,
         zlib.error,
+        lzma.LZMAError,
         EOFError,
         LookupError,
         TypeError,
@@ -355,8 +357,9 @@ def _understood(path: Path) -> Iterator[None]:
         RuntimeError,
         OSError,
     ) as error:
-        # A damaged directory may lie before the file's beginning, where nobody can look; other errors of the disk are the disk's.
-        if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
+        # A damaged directory may lie before the file's beginning, where nobody can look, and what is not compressed as it says it is
+        # has no number; other errors of the disk are the disk's.
+        if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         raise InvalidArchive(
             f"{str(path)!r} is damaged or no archive of a study ({error}); give a file that `archive` wrote, whole"
