@@ -91,7 +91,7 @@ def test_arms_that_always_tie_are_level(goal, featured):
     found = study.recommend()
     assert {found.best, *found.level} == {f"a{k}" for k in range(6)}
     assert str(found).startswith(
-        "arms a0, a1, a2 and 3 others are level: the votes so far favour none of them; none is ruled"
+        "arms a0, a1, a2 and 3 others are level: the votes so far favour none of them; none of them is ruled"
     )
     assert "probability" not in str(found)
     assert str(study.progress()).startswith("all arms are level; 6 of 6 arms not ruled out")
