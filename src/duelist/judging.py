@@ -23,6 +23,7 @@ from scipy.special import ndtri
 
 from duelist.arrays import Floats, check_choice, check_whole
 from duelist.environments import Environment, Rounds, Worlds
+from duelist.environments.winners import borda_scores
 from duelist.errors import InvalidInput
 from duelist.estimation import fit_mle
 from duelist.links import get_link
@@ -148,13 +149,6 @@ def _found(runs: Runs, environment: Environment, label: str, goal: str, top: int
     table = environment.truth().table
     truths = [each.utilities if not table.size else borda_scores(table) for each in seen]
     return _ordered(truths, estimates, top)
-
-
-def borda_scores(table: Floats) -> Floats:
-    """The mean chance of each arm of a table to beat another."""
-    others = table.copy()
-    np.fill_diagonal(others, 0.0)
-    return np.asarray(others.sum(axis=1) / max(len(table) - 1, 1))
 
 
 def _of_run(shown: Rounds, run: int) -> tuple[Floats, Floats]:

@@ -124,7 +124,15 @@ def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
     Path("none.csv").write_text("id,payload\nc,three\n")
     shell("create", "bare")
     shell("add-arms", "bare", "none.csv")
-    assert "2 arms with no features added to 'bare'" in shell("add-arms", "bare", "arms.csv")
+    said = shell("add-arms", "bare", "arms.csv")
+    assert "2 arms with no features added to 'bare'" in said
+    assert "not among the features of this study, and left out: x, y" in said
+    Path("wide.csv").write_text("id,x,y,z\nc,7,1,2\n")
+    assert "1 arm with 2 features added to 'made'; not among the features of this study, and left out: z" in shell(
+        "add-arms", "made", "wide.csv"
+    )
+    shell("create", "empty")
+    assert "left out" not in shell("add-arms", "empty", "arms.csv")
 
 
 def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
