@@ -73,11 +73,13 @@ private:
 
     static i64 position(const std::vector<i64>& table, i64 arm) { return std::find(table.begin(), table.end(), arm) - table.begin(); }
 
-    // What would be known if duels that are out went as their arms went so far: shares stay, and doubt shrinks.
+    // What would be known if duels that are out went as their rule foretells.
     Ledger expecting(const std::vector<Named>& out) const {
         Ledger expected = ledger;
-        for (const Named& duel : out)
-            rule->hear(expected, {duel.first, duel.second, ledger.share(duel.first, duel.second), 1.0, duel.layer});
+        for (const Named& duel : out) {
+            double outcome = rule->foretold(expected, duel, ledger.share(duel.first, duel.second));
+            rule->hear(expected, {duel.first, duel.second, outcome, 1.0, duel.layer});
+        }
         return expected;
     }
 };

@@ -26,6 +26,9 @@ public:
     // The duel of round `ledger.round()`.
     virtual Named decide(const Ledger& ledger, Random& random, const Field& field) const = 0;
 
+    // The outcome that a duel is taken to have while it is out, when those before it have theirs: the share that its first arm has won so far.
+    virtual double foretold(const Ledger&, const Named&, double share) const { return share; }
+
     // Whether these are notes that the rule could have written; data from a disk may hold anything.
     virtual bool could_have_written(const Ledger& ledger) const { return ledger.notes.empty() && ledger.tallies.empty(); }
 

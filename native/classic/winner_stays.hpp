@@ -19,6 +19,12 @@ public:
 
     void heard(Ledger& ledger, const Vote& vote) const override { note(ledger, vote); }
 
+    // Whoever is ahead wins, of equals the first: a share that is level moves nobody, and the next rater would be given the same pair.
+    double foretold(const Ledger& ledger, const Named& duel, double) const override {
+        auto q = [&](i64 arm) { return ledger.tallies[static_cast<std::size_t>(arm)]; };
+        return q(duel.first) >= q(duel.second) ? 1.0 : 0.0;
+    }
+
     Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
         std::vector<i64> able = field.able();
         if (able.empty()) return {};

@@ -249,3 +249,34 @@ def test_settings_are_honoured():
         usual = wins_of(made(name), ORDERED, 2000)
         other = wins_of(CLASSIC[name](**{"horizon": HORIZON, "random_state": 0, **settings}), ORDERED, 2000)
         assert usual != other, name
+
+
+@pytest.mark.parametrize("name", ["WSW", "WSS"])
+@pytest.mark.parametrize("told", [0, 60])
+@pytest.mark.parametrize("distinct", [True, False])
+def test_duels_of_winner_stays_that_are_out_count_as_won_by_the_arm_ahead(name, told, distinct):
+    """They were one and the same pair for all raters. Now who waits asks what somebody does who was told so."""
+    policy, rng, level = made(name), np.random.default_rng(0), np.full((8, 8), 0.5)
+    lead = np.zeros(8)
+
+    def note(first, second, outcome, layer):
+        if layer == 0:  # not of a winner that exploits
+            lead[first] += 2.0 * outcome - 1.0
+            lead[second] -= 2.0 * outcome - 1.0
+
+    for _ in range(told):
+        layer = policy.consider(8).layer
+        policy.tell(duel := policy.ask(8), outcome := voted(level, duel, rng.random()))
+        note(*duel, outcome, layer)
+    knows = type(policy).restore(policy.snapshot())
+    duels = []
+    for _ in range(20):
+        duels.append(policy.ask(8, distinct=distinct))
+        layer = knows.consider(8, distinct=distinct).layer
+        same = knows.ask(8, distinct=distinct)
+        assert tuple(same) == tuple(duels[-1])
+        foretold = float(lead[same.first] >= lead[same.second])
+        knows.tell(same, foretold)
+        note(*same, foretold, layer)
+    pairs = {frozenset(duel) for duel in duels if not duel.is_self_duel}
+    assert len(pairs) == 7 if told == 0 else len(pairs) > 3  # of equals, all others before anybody again

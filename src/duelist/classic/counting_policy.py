@@ -34,7 +34,7 @@ class CountingPolicy(Policy):
 
     What is known moves when a vote is learned, never by asking. Duels that are out count, for the next decision only, as if they
     had been answered as their arms were before: shares stay, doubt shrinks, and a rule that works through a list goes on to the next
-    entry. So outcomes may come late, in any order, or never.
+    entry; for Winner Stays, as won by the arm that is ahead. So outcomes may come late, in any order, or never.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ class WSW(CountingPolicy):
 
     Deviations
     ----------
+    - The published rule waits for each outcome. Here a duel that is out counts, for the next decision, as won by the arm that is ahead
+      (of equals the first), so that the leader goes on to whoever is next.
     - The last duel is the one that was told last. A tie moves nobody; a weight moves both by so much.
     - With `distinct=False` a first arm that may meet nobody else meets itself.
 
@@ -45,6 +47,7 @@ class WSS(CountingPolicy):
     Deviations
     ----------
     - Late votes may leave q where WS-W never has it, so a round is over when at most one arm has q_i > -l.
+    - Duels that are out: as with `WSW`.
     - With `distinct=True` the winner meets, in the place of itself, the arm that has won the largest share against it; that vote is
       counted in `wins_`, and q is left alone, as when it meets itself.
 

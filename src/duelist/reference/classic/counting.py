@@ -122,6 +122,10 @@ class CountingReference(Policy):
     def join(self, new: list[int]) -> None:
         """Arms that were never seen are on the table."""
 
+    def foretell(self, i: int, j: int, share: float) -> float:
+        """The outcome that a duel is taken to have while it is out: the share of those so far that i has won."""
+        return share
+
     def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
         """A vote, which is counted already."""
 
@@ -161,7 +165,7 @@ class CountingReference(Policy):
         self.hear(i, j, outcome, weight, layer)
 
     def _expecting(self) -> CountingReference:
-        """The policy, had duels that are out gone as their arms went so far; it draws this one's random numbers."""
+        """The policy, had duels that are out gone as it foretells; it draws this one's random numbers."""
         if not self._pending:
             return self
         memo = {id(self.draws): self.draws, id(self._pending): {}}
@@ -170,7 +174,8 @@ class CountingReference(Policy):
         real = expected.draws
         expected.draws = copy.deepcopy(real)  # what it would learn draws numbers that are not used up
         for _, named in self._pending.values():
-            expected._learn(named, self.share(named.first, named.second), 1.0)
+            i, j, _ = named
+            expected._learn(named, expected.foretell(i, j, self.share(i, j)), 1.0)
         expected.draws = real
         return expected
 

@@ -35,6 +35,10 @@ class WSW(CountingReference):
         known = [arm for arm in self.last if arm in best]
         return known[0] if known else self.draws.pick(best)
 
+    def foretell(self, i: int, j: int, share: float) -> float:
+        """Whoever is ahead wins, of equals the first."""
+        return float(self.q[i] >= self.q[j])
+
     def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
         """The winner is one ahead, the loser one behind."""
         if i != j:
