@@ -4,8 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "classic/player.hpp"
-#include "simulation.hpp"
+#include "late_votes.hpp"
 
 namespace duelist {
 
@@ -24,11 +23,16 @@ void check(bool good, const char* what) {
 struct Runs {
     std::shared_ptr<Rule> rule;
     std::vector<State> states;
+    std::vector<std::shared_ptr<Late<LateRun>>> late;  // of those whose votes come late, which a thread makes for itself
 
     i64 size() const { return static_cast<i64>(states.size()); }
     bool takes(i64 run, const Rounds& rounds) const { return states[static_cast<std::size_t>(run)].dim == rounds.dim; }
     bool play_one(const Stretch& stretch, Scratch& scratch, i64 run) {
-        return play(*rule, states[static_cast<std::size_t>(run)], scratch, stretch, run);
+        State& state = states[static_cast<std::size_t>(run)];
+        if (stretch.truth.delay == 0) return play(*rule, state, scratch, stretch, run);
+        auto& own = late[static_cast<std::size_t>(run)];
+        if (!own) own.reset(new Late<LateRun>{LateRun(rule, state), {}});
+        return play_late(*own, stretch, run);
     }
 };
 
@@ -36,11 +40,16 @@ struct Runs {
 struct CountingRuns {
     std::shared_ptr<CountingRule> rule;
     std::vector<Ledger> ledgers;
+    std::vector<std::shared_ptr<Late<LateCountingRun>>> late;
 
     i64 size() const { return static_cast<i64>(ledgers.size()); }
     bool takes(i64, const Rounds& rounds) const { return rounds.n_arms <= MOST_COUNTED; }
     bool play_one(const Stretch& stretch, Scratch&, i64 run) {
-        return play(*rule, ledgers[static_cast<std::size_t>(run)], stretch, run);
+        Ledger& ledger = ledgers[static_cast<std::size_t>(run)];
+        if (stretch.truth.delay == 0) return play(*rule, ledger, stretch, run);
+        auto& own = late[static_cast<std::size_t>(run)];
+        if (!own) own.reset(new Late<LateCountingRun>{LateCountingRun(rule, ledger), {}});
+        return play_late(*own, stretch, run);
     }
 };
 
@@ -104,21 +113,22 @@ void bind_simulation(nb::module_& m) {
     nb::class_<OwnedTruth>(m, "Truth")
         .def(
             "__init__",
-            [](OwnedTruth* self, const std::string& link, bool noiseless, Matrix table, i64 flipped_first,
-               double flip_chance) {
-                new (self) OwnedTruth{{link_named(link), noiseless, nullptr, 0, flipped_first, flip_chance}, {}};
+            [](OwnedTruth* self, const std::string& link, bool noiseless, Matrix table, i64 flipped_first, double flip_chance,
+               i64 delay) {
+                check(delay >= 0, "a delay is negative");
+                new (self) OwnedTruth{{link_named(link), noiseless, nullptr, 0, flipped_first, flip_chance, delay}, {}};
                 if (table.size() == 0) return;
                 check(table.shape(0) == table.shape(1), "the table of chances is not square");
                 self->table.assign(table.data(), table.data() + table.size());
                 self->truth.table = self->table.data();
                 self->truth.table_size = static_cast<i64>(table.shape(0));
             },
-            "link"_a, "noiseless"_a, "table"_a, "flipped_first"_a, "flip_chance"_a)
+            "link"_a, "noiseless"_a, "table"_a, "flipped_first"_a, "flip_chance"_a, "delay"_a = 0)
         .def("vote_chance",
              [](const OwnedTruth& self, Vector utilities, i64 first, i64 second, i64 t) {
                  i64 n = static_cast<i64>(utilities.shape(0));
                  check(first >= 0 && first < n && second >= 0 && second < n, "the duel is not on the table");
-                 check(!self.truth.table || self.truth.table_size == n, "the table of chances does not fit the arms");
+                 check(!self.truth.table || self.truth.table_size >= n, "the table of chances does not fit the arms");
                  return self.truth.vote_chance(utilities.data(), first, second, t);
              },
              "utilities"_a, "first"_a, "second"_a, "t"_a);
@@ -127,8 +137,9 @@ void bind_simulation(nb::module_& m) {
             "__init__",
             [](Runs* self, std::shared_ptr<Rule> rule, const std::vector<const State*>& states) {
                 check(rule && std::find(states.begin(), states.end(), nullptr) == states.end(), "a rule or a state is missing");
-                new (self) Runs{std::move(rule), {}};
+                new (self) Runs{std::move(rule), {}, {}};
                 for (const State* state : states) self->states.push_back(*state);
+                self->late.resize(states.size());
             },
             "rule"_a, "states"_a)
         .def("play", &play_all<Runs>, "start"_a, "stop"_a, "truth"_a, "arms"_a, "counts"_a, "utilities"_a, "luck"_a, "distinct"_a,
@@ -138,7 +149,8 @@ void bind_simulation(nb::module_& m) {
             "__init__",
             [](CountingRuns* self, std::shared_ptr<CountingRule> rule, const std::vector<Words>& seeds) {
                 check(rule != nullptr, "a rule is missing");
-                new (self) CountingRuns{std::move(rule), std::vector<Ledger>(seeds.size())};
+                new (self) CountingRuns{std::move(rule), std::vector<Ledger>(seeds.size()), {}};
+                self->late.resize(seeds.size());
                 for (std::size_t run = 0; run < seeds.size(); run++)
                     std::copy(seeds[run].data(), seeds[run].data() + 4, self->ledgers[run].random.words.begin());
             },

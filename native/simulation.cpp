@@ -4,7 +4,6 @@ namespace duelist {
 
 bool play(const Rule& rule, State& state, Scratch& scratch, const Stretch& stretch, i64 run) {
     const Rounds& r = stretch.rounds;
-    const Log& log = stretch.log;
     i64 world = r.arm_runs > 1 ? run : 0, truths = r.utility_runs > 1 ? run : 0;
     Numbers difference(r.dim);
     double best = 0.0;
@@ -20,13 +19,7 @@ bool play(const Rule& rule, State& state, Scratch& scratch, const Stretch& stret
         double outcome = stretch.luck[run * stretch.length + t] < chance ? 1.0 : 0.0;
         subtract(table.arm(duel.first), table.arm(duel.second), r.dim, difference.data());
         bool learned = take_in(state, scratch, duel, {difference.data(), outcome}, 1.0);
-        i64 cell = run * log.horizon + log.start + t;
-        log.first[cell] = static_cast<std::int32_t>(duel.first);
-        log.second[cell] = static_cast<std::int32_t>(duel.second);
-        log.layer[cell] = static_cast<std::int8_t>(learned ? duel.layer + 1 : 0);
-        log.outcome[cell] = static_cast<std::uint8_t>(outcome);
-        log.first_gap[cell] = best - utilities[duel.first];
-        log.second_gap[cell] = best - utilities[duel.second];
+        stretch.log.write(run, t, duel.first, duel.second, learned ? duel.layer + 1 : 0, outcome, utilities, best);
     }
     return true;
 }

@@ -15,6 +15,7 @@ struct Truth {
     i64 table_size = 0;
     i64 flipped_first = 0;     // so many votes at the start of a run are turned round
     double flip_chance = 0.0;  // and each later one with this chance
+    i64 delay = 0;             // a vote is told when so many more rounds have been asked about
 
     // The chance that the vote of round t (from 1) goes to the first arm.
     double vote_chance(const double* utilities, i64 first, i64 second, i64 t) const {
@@ -45,6 +46,17 @@ struct Log {
     std::uint8_t* outcome;
     double *first_gap, *second_gap;  // how far the arms shown stay below the best on the table
     i64 horizon, start;
+
+    // Round t of a stretch; `best` is the largest utility on the table.
+    void write(i64 run, i64 t, i64 one, i64 other, i64 learned_in, double won, const double* utilities, double best) const {
+        i64 cell = run * horizon + start + t;
+        first[cell] = static_cast<std::int32_t>(one);
+        second[cell] = static_cast<std::int32_t>(other);
+        layer[cell] = static_cast<std::int8_t>(learned_in);
+        outcome[cell] = static_cast<std::uint8_t>(won);
+        first_gap[cell] = best - utilities[one];
+        second_gap[cell] = best - utilities[other];
+    }
 };
 
 struct Stretch {

@@ -4,7 +4,6 @@ namespace duelist {
 
 bool play(const CountingRule& rule, Ledger& ledger, const Stretch& stretch, i64 run) {
     const Rounds& r = stretch.rounds;
-    const Log& log = stretch.log;
     i64 world = r.arm_runs > 1 ? run : 0, truths = r.utility_runs > 1 ? run : 0;
     std::vector<i64> arms;
     for (i64 k = 0; k < r.n_arms; k++) arms.push_back(k);
@@ -21,13 +20,7 @@ bool play(const CountingRule& rule, Ledger& ledger, const Stretch& stretch, i64 
         double chance = stretch.truth.vote_chance(utilities, duel.first, duel.second, round);
         double outcome = stretch.luck[run * stretch.length + t] < chance ? 1.0 : 0.0;
         rule.hear(ledger, {duel.first, duel.second, outcome, 1.0, duel.layer});
-        i64 cell = run * log.horizon + log.start + t;
-        log.first[cell] = static_cast<std::int32_t>(duel.first);
-        log.second[cell] = static_cast<std::int32_t>(duel.second);
-        log.layer[cell] = static_cast<std::int8_t>(duel.first == duel.second ? 0 : duel.layer + 1);
-        log.outcome[cell] = static_cast<std::uint8_t>(outcome);
-        log.first_gap[cell] = best - utilities[duel.first];
-        log.second_gap[cell] = best - utilities[duel.second];
+        stretch.log.write(run, t, duel.first, duel.second, duel.first == duel.second ? 0 : duel.layer + 1, outcome, utilities, best);
     }
     return true;
 }

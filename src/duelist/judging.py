@@ -125,6 +125,11 @@ def _logs(runs: Runs) -> Iterator[tuple[str, Log]]:
 def check_goal(environment: Environment, goal: str) -> None:
     """InvalidInput where there is nothing to be found: arms that change in every round have no order, and one arm has no pair."""
     rng = np.random.default_rng(0)
+    if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
+        raise InvalidInput(
+            f"the goal is {goal!r}, and in {environment!r} votes or arms come late, so that nobody knows what was to be found by when; "
+            "choose the goal 'serve', or the environment inside"
+        )
     world = environment.draw_world(rng)
     most = len(world.arms) if world.arms is not None else int(environment.draw_arms(world, rng, _NEW_ROUNDS)[1].max())
     if most < 2:

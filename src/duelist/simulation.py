@@ -17,6 +17,7 @@ import inspect
 import operator
 import os
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -316,6 +317,7 @@ class _Plain:
 
     def __init__(self, template: Policy, seeds: Sequence[int], distinct: bool) -> None:
         self._copies = [template.fresh(s) for s in seeds]
+        self._out: list[deque[tuple[Any, float]]] = [deque() for _ in seeds]
         takes_it = "distinct" in inspect.signature(template.ask).parameters
         self._how = {"distinct": distinct} if takes_it else {}
 
@@ -336,7 +338,9 @@ class _Plain:
                 duel = policy.ask(arms, **self._how)
                 first, second = _check_duel(policy, duel, len(arms))
                 outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, done + t + 1))
-                policy.tell(duel, outcome)
+                self._out[run].append((duel, outcome))
+                if len(self._out[run]) > truth.delay:
+                    policy.tell(*self._out[run].popleft())
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
                 for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):

@@ -13,7 +13,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from duelist.environments import ENVIRONMENTS, Environment, FlippedVotes, Noiseless, PreferenceMatrix
+from duelist.environments import ENVIRONMENTS, Environment, PreferenceMatrix
+from duelist.environments.changed import Changed
 from duelist.errors import InvalidInput
 from duelist.spelling import read_settings, squeezed
 
@@ -46,9 +47,7 @@ def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> En
 
 def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any]:
     """What stands behind the name: settings, and for some an environment inside."""
-    if cls is Noiseless:
-        return {"environment": parse_environment(rest or "Hypercube")}
-    if cls is FlippedVotes:
+    if issubclass(cls, Changed):
         own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
         return {"environment": parse_environment(inner or "Hypercube"), **read_settings(spec, own)}
     return read_settings(spec, rest)

@@ -10,9 +10,11 @@ from scipy import special, stats
 import duelist as dl
 from duelist.environments import (
     ENVIRONMENTS,
+    DelayedVotes,
     FixedArms,
     FlippedVotes,
     Hypercube,
+    LateArms,
     Noiseless,
     PreferenceMatrix,
     RandomArms,
@@ -352,6 +354,8 @@ EXAMPLES = {
     "RawFeatures": RawFeatures("correlated", scale=2.0),
     "Noiseless": Noiseless(Hypercube(2)),
     "FlippedVotes": FlippedVotes(Hypercube(2), first=3, share=0.1),
+    "DelayedVotes": DelayedVotes(Hypercube(2), delay=7),
+    "LateArms": LateArms(Hypercube(2), every=9),
     "PreferenceMatrix": PreferenceMatrix([[0.5, 0.6], [0.4, 0.5]]),
 }
 

@@ -6,9 +6,11 @@ from typing import Final
 
 from duelist.environments import winners
 from duelist.environments._base import Environment, Rounds, Truth, World, Worlds
+from duelist.environments.delayed_votes import DelayedVotes
 from duelist.environments.fixed_arms import FixedArms
 from duelist.environments.flipped_votes import FlippedVotes
 from duelist.environments.hypercube import Hypercube
+from duelist.environments.late_arms import LateArms
 from duelist.environments.noiseless import Noiseless
 from duelist.environments.preference_matrix import PreferenceMatrix
 from duelist.environments.random_arms import RandomArms
@@ -16,10 +18,12 @@ from duelist.environments.raw_features import RawFeatures
 
 __all__ = [
     "ENVIRONMENTS",
+    "DelayedVotes",
     "Environment",
     "FixedArms",
     "FlippedVotes",
     "Hypercube",
+    "LateArms",
     "Noiseless",
     "PreferenceMatrix",
     "RandomArms",
@@ -33,5 +37,15 @@ __all__ = [
 
 ENVIRONMENTS: Final[dict[str, type[Environment]]] = {
     cls.__name__: cls
-    for cls in (Hypercube, FixedArms, RandomArms, RawFeatures, Noiseless, FlippedVotes, PreferenceMatrix)
+    for cls in (
+        Hypercube,
+        FixedArms,
+        RandomArms,
+        RawFeatures,
+        Noiseless,
+        FlippedVotes,
+        DelayedVotes,
+        LateArms,
+        PreferenceMatrix,
+    )
 }

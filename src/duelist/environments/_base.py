@@ -42,6 +42,7 @@ class Truth(NamedTuple):
     table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
     flipped_first: int = 0  # so many votes at the start of a run are turned round
     flip_chance: float = 0.0  # and each later one with this chance
+    delay: int = 0  # a vote is told when so many more rounds have been asked about
 
 
 class Rounds(NamedTuple):
@@ -69,6 +70,10 @@ class Environment(ABC):
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
         """New arms for the next rounds, (rounds, n_arms, dim), and how many count in each."""
         raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms; give it one of them")
+
+    def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
+        """How many of the fixed arms are there in each round from `start` on, the first so many; None: always all."""
+        return None
 
     def truth(self) -> Truth:
         """How outcomes are drawn; the link decides unless an environment says otherwise."""
@@ -103,6 +108,7 @@ class Worlds:
         self._environment = environment
         self._worlds = [environment.draw_world(np.random.default_rng(s)) for s in world_seeds]
         self._fixed = self._fixed_rounds()
+        self._shown = 0
         self._arm_rngs = [] if self._fixed is not None else [np.random.default_rng(s) for s in arm_seeds]
         self.truth = environment.truth()
 
@@ -114,18 +120,27 @@ class Worlds:
     @property
     def fixed(self) -> bool:
         """Whether the arms never change."""
-        return self._fixed is not None
+        return self._fixed is not None and self._environment.on_the_table(1, 0, 1) is None
 
     def next_rounds(self, rounds: int) -> Rounds:
         """The arms of the next rounds of every run."""
         if self._fixed is not None:
-            return self._fixed
+            self._shown += rounds
+            return self._joined(self._fixed, self._shown - rounds, rounds)
         drawn = [self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)]
         arms = np.stack([a for a, _ in drawn])
         count = np.stack([c for _, c in drawn]).astype(np.int64)
         shape = arms.shape[1:3]
         utilities = [utilities_of(a.reshape(-1, a.shape[2]), w.theta) for a, w in zip(arms, self._worlds, strict=True)]
         return Rounds(arms, count, np.stack([u.reshape(shape) for u in utilities]))
+
+    def _joined(self, fixed: Rounds, start: int, rounds: int) -> Rounds:
+        """Fixed arms, as many in each round as are on the table."""
+        counts = self._environment.on_the_table(fixed.arms.shape[2], start, rounds)
+        if counts is None:
+            return fixed
+        arms, utilities = np.repeat(fixed.arms, rounds, axis=1), np.repeat(fixed.utilities, rounds, axis=1)
+        return Rounds(arms, np.repeat(counts[None].astype(np.int64), len(arms), axis=0), utilities)
 
     def _fixed_rounds(self) -> Rounds | None:
         if any(w.arms is None for w in self._worlds):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from duelist.arrays import Floats, Ints, check_whole, finite_floats
-from duelist.environments._base import Environment, Truth, World
+from duelist.arrays import check_whole, finite_floats
+from duelist.environments._base import Environment, Truth
+from duelist.environments.changed import Changed
 from duelist.errors import InvalidInput
 
 
-class FlippedVotes(Environment):
+class FlippedVotes(Changed):
     """Another environment whose votes an adversary turns round.
 
     Parameters
@@ -30,28 +29,17 @@ class FlippedVotes(Environment):
     """
 
     def __init__(self, environment: Environment, first: int = 0, share: float = 0.0) -> None:
-        if not isinstance(environment, Environment):
-            raise InvalidInput(f"{environment!r} is not an environment; give an object of `duelist.environments`")
-        if isinstance(environment, FlippedVotes):
+        super().__init__(environment)
+        inside = environment.truth()
+        if inside.flipped_first or inside.flip_chance:
             raise InvalidInput(
                 "votes that are flipped twice are honest; give one FlippedVotes both `first` and `share`"
             )
         chance = finite_floats("share", share, "a chance from 0 to 1")
         if chance.shape != () or not 0.0 <= chance <= 1.0:
             raise InvalidInput(f"share is {share!r}; give a chance from 0 to 1")
-        self.inside = environment
         self.first = check_whole("first", first, least=0)
         self.share = float(chance)
-        self.dim = environment.dim
-        self.link = environment.link
-
-    def draw_world(self, rng: np.random.Generator) -> World:
-        """The world of the environment inside."""
-        return self.inside.draw_world(rng)
-
-    def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
-        """The arms of the environment inside."""
-        return self.inside.draw_arms(world, rng, rounds)
 
     def truth(self) -> Truth:
         """Votes as inside, then turned round."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from duelist.arrays import Floats, Ints
-from duelist.environments._base import Environment, Truth, World
+from duelist.environments._base import Truth
+from duelist.environments.changed import Changed
 
 
-class Noiseless(Environment):
+class Noiseless(Changed):
     """Another environment with deterministic comparisons: the arm of larger utility wins.
 
     Equal arms still flip a coin. The case of zero variance in the paper (remark 5.2), where
@@ -18,19 +16,6 @@ class Noiseless(Environment):
     >>> Noiseless(Hypercube(dim=3)).truth().noiseless
     True
     """
-
-    def __init__(self, environment: Environment) -> None:
-        self.inside = environment
-        self.dim = environment.dim
-        self.link = environment.link
-
-    def draw_world(self, rng: np.random.Generator) -> World:
-        """The world of the environment inside."""
-        return self.inside.draw_world(rng)
-
-    def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
-        """The arms of the environment inside."""
-        return self.inside.draw_arms(world, rng, rounds)
 
     def truth(self) -> Truth:
         """Utilities decide."""
