@@ -69,13 +69,13 @@ def test_the_potential_is_the_sum_over_all_rounds(player, weight):
 def test_the_gradient_is_that_of_the_potential(player):
     policy = dl.FGTS(feel_good=0.4, random_state=2)
     played(policy, 15)
-    past, weights = policy._past, (1.0, 0.6, 0.4)
+    past, weights = policy._past.in_units(policy._sizes()), (1.0, 0.6, 0.4)
     for theta in np.random.default_rng(2).normal(size=(20, 2)):
-        _, gradient = past.potential_and_gradient(theta, weights, player)
+        _, gradient = past.value_and_gradient(theta, weights, player)
         for k in range(2):
             step = np.zeros(2)
             step[k] = 1e-6
-            slope = past.potential(theta + step, weights, player) - past.potential(theta - step, weights, player)
+            slope = past.value(theta + step, weights, player) - past.value(theta - step, weights, player)
             assert gradient[k] == pytest.approx(slope / 2e-6, rel=1e-5, abs=1e-6)
 
 

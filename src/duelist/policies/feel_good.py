@@ -1,9 +1,10 @@
-"""What FGTS remembers: votes, the tables they were asked from, and the potential of both."""
+"""What FGTS remembers: votes, the tables they were asked from, how large their features are, and the potential of it all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +13,42 @@ from duelist.arrays import Floats
 
 Weights = tuple[float, float, float]
 """eta, ridge, and the weight of the feel-good term."""
+ROUNDING: Final = 2.0**-40
+"""Parts of the largest number: what computations of one thing may differ by."""
+FAR: Final = 8.0
+"""In sizes: a table whose arms are farther apart than that, in most features, is of another kind than the others."""
+FARTHEST: Final = 1e50
+"""In sizes: who is farther is as far, so that squares and their sums stay numbers."""
+HEAVIEST: Final = 1e150
+"""What a vote counts in the curvature at most, for the same reason."""
+
+
+def spread_of(arms: Floats) -> Floats:
+    """The standard deviation of each feature; exactly zero where arms are the same in it, or differ by rounding alone."""
+    gaps = arms - arms[0]
+    scale = 2.0 ** np.frexp(np.abs(gaps).max(axis=0))[1].astype(float).clip(-1000.0, 1000.0)  # squares of any size
+    spread = np.sqrt((gaps / scale).var(axis=0)) * scale
+    return np.where(spread > ROUNDING * np.abs(arms).max(axis=0), spread, 0.0)
+
+
+def in_sizes(features: Floats, size: Floats) -> Floats:
+    """Features in parts of their size; those that have none, 0, have no say."""
+    with np.errstate(over="ignore"):
+        parts = features / np.where(size > 0.0, size, 1.0)
+    return np.clip(np.where(size > 0.0, parts, 0.0), -FARTHEST, FARTHEST)
 
 
 class Past:
-    """Votes by their difference, tables by their arms, and the arms of either player; all in features of unit size.
+    """Votes by their difference, tables by their arms, and the arms of either player, as they came.
 
     Equal differences, and equal tables, are kept once. A table is kept relative to its first arm, so that a constant added to all
     arms changes nothing.
     """
 
-    def __init__(self, size: Floats) -> None:
-        self.size = size
-        self.dim = len(size)
+    def __init__(self, first: Floats) -> None:
+        self.first = first
+        """How large features are among the first arms; 0: they do not differ."""
+        self.dim = len(first)
         self.differences = np.empty((0, self.dim))
         self.mass, self.wins = np.empty(0), np.empty(0)
         self.arms = np.empty((0, self.dim))
@@ -31,18 +56,26 @@ class Past:
         self.starts = np.empty(0, np.int64)
         self.shown = np.empty(0)
         """How often each table was played, by weight."""
-        self.opponents = np.zeros((2, self.dim))
-        """The sum over the rounds of the arms that each player met."""
+        self.spreads = np.empty((0, self.dim))
+        """How large features are in each table."""
+        self.opponents = np.zeros((0, 2, self.dim))
+        """The sum over the rounds of each table of the arms that either player met."""
         self._rows: dict[bytes, int] = {}
         self._tables: dict[bytes, int] = {}
 
     def add(self, arms: Floats, first: int, second: int, outcome: float, weight: float) -> None:
         """One vote from a table of arms."""
-        table = (arms - arms[0]) / self.size + 0.0  # never -0.0: equal tables have equal bits
-        self.opponents[0] += weight * table[second]
-        self.opponents[1] += weight * table[first]
-        self._add_table(table, weight)
-        difference = (arms[first] - arms[second]) / self.size + 0.0
+        table = arms - arms[0] + 0.0  # never -0.0: equal tables have equal bits
+        at = self._tables.setdefault(table.tobytes(), len(self.shown))
+        if at == len(self.shown):
+            self.starts = np.append(self.starts, len(self.arms))
+            self.arms = np.vstack([self.arms, table])
+            self.shown = np.append(self.shown, 0.0)
+            self.spreads = np.vstack([self.spreads, spread_of(arms)])
+            self.opponents = np.vstack([self.opponents, np.zeros((1, 2, self.dim))])
+        self.shown[at] += weight
+        self.opponents[at] += weight * table[[second, first]]
+        difference = arms[first] - arms[second] + 0.0
         if difference.any():  # an arm that met itself says nothing about theta, but it met nobody better
             self._add_row(difference, outcome, weight)
 
@@ -54,19 +87,123 @@ class Past:
         self.mass[at] += weight
         self.wins[at] += weight * outcome
 
-    def _add_table(self, table: Floats, weight: float) -> None:
-        at = self._tables.setdefault(table.tobytes(), len(self.shown))
-        if at == len(self.shown):
-            self.starts = np.append(self.starts, len(self.arms))
-            self.arms = np.vstack([self.arms, table])
-            self.shown = np.append(self.shown, 0.0)
-        self.shown[at] += weight
+    # -- how large features are ----------------------------------------------------------
 
-    def potential(self, theta: Floats, weights: Weights, player: int) -> float:
+    def lengths(self) -> NDArray[np.int64]:
+        """How many arms each table has."""
+        return np.diff(np.append(self.starts, len(self.arms)))
+
+    def sizes(self, table: Floats | None = None) -> Floats:
+        """The median spread of each feature over the tables of all votes, and over one that is to be decided; 0: no arms differ in it.
+
+        A table where a feature does not vary says nothing of it, nor does one of two arms where larger ones do: two arms that met may
+        have been chosen for being alike. Without any, it is the spread of the first arms.
+        """
+        spreads, weights, larger = self.spreads, self.shown, self.lengths() > 2
+        if table is not None:
+            spreads = np.vstack([spreads, spread_of(table)])
+            weights, larger = np.append(weights, 1.0), np.append(larger, len(table) > 2)
+        found = self.first.copy()
+        for k in range(self.dim):
+            varies = spreads[:, k] > 0.0
+            says = varies & larger if (varies & larger).any() else varies
+            if says.any():
+                found[k] = _median(spreads[says, k], weights[says])
+        return found
+
+    def parts(self, size: Floats) -> Floats:
+        """What each table counts in the feel-good term: 1, or 1 over the middle of its spreads in sizes where that is FAR.
+
+        A table a hundred times as large promises a hundred times as much, whatever is better, and would drown the votes.
+        """
+        spreads = in_sizes(self.spreads, size)
+        middle = [np.median(each[each > 0.0]) if each.any() else 1.0 for each in spreads]
+        return np.array([1.0 / far if far > FAR else 1.0 for far in middle])
+
+    def in_units(self, size: Floats, parts: Floats | None = None) -> Potential:
+        """What it comes to in features of unit size, where tables count for so much."""
+        shown = self.shown if parts is None else parts * self.shown
+        met = self.opponents if parts is None else parts[:, None, None] * self.opponents
+        return Potential(
+            in_sizes(self.differences, size),
+            self.mass,
+            self.wins,
+            in_sizes(self.arms, size),
+            self.starts,
+            shown,
+            in_sizes(met.sum(axis=0), size),
+        )
+
+    # -- snapshots -----------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything, as arrays by name."""
+        names = ("first", "differences", "mass", "wins", "arms", "starts", "shown", "spreads", "opponents")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The past of these arrays; ValueError says what does not fit."""
+        older = "size" in arrays  # features were kept in units of this size
+        past = cls(arrays["size" if older else "first"])
+        d, n, m, tables = past.dim, len(arrays["mass"]), len(arrays["arms"]), len(arrays["shown"])
+        shapes = {
+            "size" if older else "first": (d,), "differences": (n, d), "mass": (n,), "wins": (n,),
+            "arms": (m, d), "starts": (tables,), "shown": (tables,), "opponents": (2, d) if older else (tables, 2, d),
+        } | ({} if older else {"spreads": (tables, d)})  # fmt: skip
+        for name, shape in shapes.items():
+            array = arrays[name]
+            kind = np.int64 if name == "starts" else np.float64
+            if array.shape != shape or array.dtype != kind or not np.isfinite(array).all():
+                raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}, or is not finite")
+            if name != "size":
+                setattr(past, name, array)
+        bounds = [*past.starts.tolist(), m]
+        if (
+            (past.first <= 0.0 if older else past.first < 0.0).any()
+            or (past.mass <= 0.0).any()
+            or (past.spreads < 0.0).any()
+            or (tables and bounds[0])
+            or sorted(set(bounds)) != bounds
+        ):
+            raise ValueError("sizes, weights or tables are damaged")
+        if older:
+            for name in ("differences", "arms", "opponents"):
+                setattr(past, name, getattr(past, name) * past.first)
+            total, past.opponents = past.opponents, np.zeros((tables, 2, d))
+            past.opponents[-1:] = total  # whose they were was not kept: the last table is rarely of another kind
+            past.spreads = np.array([spread_of(past.arms[a:b]) for a, b in pairwise(bounds)]).reshape(tables, d)
+        past._rows = {row.tobytes(): k for k, row in enumerate(past.differences)}
+        past._tables = {past.arms[a:b].tobytes(): k for k, (a, b) in enumerate(pairwise(bounds))}
+        return past
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """Of values above 0 with weights; between two the geometric mean, so that neither of two scales is preferred."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    half = 0.5 * below[-1]
+    low, high = (values[order[np.searchsorted(below, half, side)]] for side in ("left", "right"))
+    return float(low if low == high else np.sqrt(low) * np.sqrt(high))
+
+
+@dataclass(frozen=True)
+class Potential:
+    """-log p^j of both players, in features of unit size; the arrays are those of `Past`."""
+
+    differences: Floats
+    mass: Floats
+    wins: Floats
+    arms: Floats
+    starts: NDArray[np.int64]
+    shown: Floats
+    opponents: Floats
+
+    def value(self, theta: Floats, weights: Weights, player: int) -> float:
         """eta sum (log(1 + e^v) - o v) + ridge/2 |theta|^2 - feel_good sum_i max_a (x_a - x_i) . theta"""
-        return self.potential_and_gradient(theta, weights, player)[0]
+        return self.value_and_gradient(theta, weights, player)[0]
 
-    def potential_and_gradient(self, theta: Floats, weights: Weights, player: int) -> tuple[float, Floats]:
+    def value_and_gradient(self, theta: Floats, weights: Weights, player: int) -> tuple[float, Floats]:
         """The potential, and its gradient; where two arms are best, half of each."""
         eta, ridge, feel_good = weights
         v = self.differences @ theta
@@ -90,39 +227,6 @@ class Past:
         v = np.clip(self.differences @ theta, -700.0, 700.0)
         slopes = 1.0 / (2.0 + np.exp(v) + np.exp(-v))
         return np.asarray(
-            ridge * np.eye(self.dim) + (self.differences.T * (eta * self.mass * slopes)) @ self.differences
+            ridge * np.eye(len(theta))
+            + (self.differences.T * np.minimum(eta * self.mass * slopes, HEAVIEST)) @ self.differences
         )
-
-    # -- snapshots -----------------------------------------------------------------------
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything, as arrays by name."""
-        names = ("size", "differences", "mass", "wins", "arms", "starts", "shown", "opponents")
-        return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def restored(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The past of these arrays; ValueError says what does not fit."""
-        past = cls(arrays["size"])
-        d, n, m, tables = past.dim, len(arrays["mass"]), len(arrays["arms"]), len(arrays["shown"])
-        shapes = {
-            "size": (d,), "differences": (n, d), "mass": (n,), "wins": (n,),
-            "arms": (m, d), "starts": (tables,), "shown": (tables,), "opponents": (2, d),
-        }  # fmt: skip
-        for name, shape in shapes.items():
-            array = arrays[name]
-            kind = np.int64 if name == "starts" else np.float64
-            if array.shape != shape or array.dtype != kind or not np.isfinite(array).all():
-                raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}, or is not finite")
-            setattr(past, name, array)
-        bounds = [*past.starts.tolist(), m]
-        if (
-            (past.size <= 0.0).any()
-            or (past.mass <= 0.0).any()
-            or (tables and bounds[0])
-            or sorted(set(bounds)) != bounds
-        ):
-            raise ValueError("sizes, weights or tables are damaged")
-        past._rows = {row.tobytes(): k for k, row in enumerate(past.differences)}
-        past._tables = {past.arms[a:b].tobytes(): k for k, (a, b) in enumerate(pairwise(bounds))}
-        return past

@@ -15,7 +15,7 @@ from duelist.engine.seeds import check_random_state
 from duelist.engine.snapshots import decode, encode
 from duelist.errors import InvalidInput, InvalidSnapshot, UnknownDuel
 from duelist.estimation import fit_mle
-from duelist.policies.feel_good import Past
+from duelist.policies.feel_good import Past, Potential, in_sizes, spread_of
 from duelist.policy import Arms, Choice, Policy
 
 FORMAT: Final = "duelist.fgts"
@@ -58,8 +58,8 @@ class FGTS(Policy):
     feel_good
         Weight of the second term. None: 1 / sqrt(T). 0: Thompson sampling.
     ridge
-        Inverse of the prior variance, in the units of the features, the same for each. None: for each feature its variance over the
-        first arms shown.
+        Inverse of the prior variance, in the units of the features, the same for each. None: for each feature its variance among the
+        arms on a table: the median over the tables of all votes and the one that is to be decided, of those where it varies.
     steps
         Langevin steps a draw.
 
@@ -70,7 +70,11 @@ class FGTS(Policy):
       the closer to p^j, and without the bias of the step size.
     - eta = 1 and feel_good = 1 / sqrt(T) are practical; the constants of the paper's theorem, which shrink exponentially
       with the size of utilities, are not used.
-    - A vote that was learned from a log (`learn`, as in studies) has a table of just its two arms.
+    - A vote that was learned from a log (`learn`, as in studies) has a table of just its two arms. Tables of two say how large a feature
+      is only where no larger one does; the first arms shown (`begin`), where none does.
+    - A feature in which no arms have differed so far, up to rounding, has no say.
+    - A table whose arms are more than eight times as far apart as usual, in most features, counts in the second term as if they were
+      as usual: 1 / m_i with m_i the middle, over features, of how many times it is. Not with a `ridge` that is given.
     - With `distinct`, or excluded pairs, the second arm is the best of its draw among those that the first may meet.
 
     Cost a round: O(n d^2) for the fit with n distinct differences, and O((n + m) d) a step, where m counts the arms of all different
@@ -181,13 +185,15 @@ class FGTS(Policy):
     def theta_(self) -> Floats:
         """The mode of the posterior without the feel-good term."""
         past = self._fitted()
-        return self._mode(past) / past.size
+        size = self._sizes()
+        mode = self._mode(past.in_units(size))
+        with np.errstate(over="ignore"):
+            return np.where(size > 0.0, mode / np.where(size > 0.0, size, 1.0), 0.0)
 
     def potential(self, theta: Floats, player: int) -> float:
         """-log p^j(theta), up to a constant, for player 1 or 2: what the chains sample from."""
-        past = self._fitted()
-        scaled = np.asarray(theta, np.float64) * past.size
-        return past.potential(scaled, self._weights(), player - 1)
+        size = self._sizes()
+        return self._in_units(size).value(np.asarray(theta, np.float64) * size, self._weights(), player - 1)
 
     # -- drawing -------------------------------------------------------------------------
 
@@ -197,27 +203,28 @@ class FGTS(Policy):
             raise InvalidInput(
                 f"no pair is left to ask among the {len(arms)} arms; exclude fewer, or wait for an outcome"
             )
-        table = (arms - arms[0]) / self._fitted().size
-        one, other = (table @ theta for theta in self._draws())
+        table = in_sizes(arms - arms[0], self._sizes(arms))
+        one, other = (table @ theta for theta in self._draws(arms))
         first = max((i for i, met in enumerate(partners) if met), key=lambda i: one[i])
         return first, max(partners[first], key=lambda j: other[j])
 
-    def _draws(self) -> tuple[Floats, Floats]:
-        """One theta for each player, in features of unit size."""
-        past = self._fitted()
+    def _draws(self, arms: Floats | None = None) -> tuple[Floats, Floats]:
+        """One theta for each player, in features of unit size; `arms`: those that are to be decided."""
+        past = self._in_units(self._sizes(arms))
         mode, weights = self._mode(past), self._weights()
-        inverse = np.linalg.inv(np.linalg.cholesky(past.curvature(mode, weights)).T)
-        return tuple(self._chain(past, player, mode, inverse, weights) for player in (0, 1))  # type: ignore[return-value]
+        root = _inverse_root(past.curvature(mode, weights))
+        with np.errstate(over="ignore", invalid="ignore"):  # a step beyond all numbers is not taken
+            return tuple(self._chain(past, player, mode, root, weights) for player in (0, 1))  # type: ignore[return-value]
 
     def _chain(
-        self, past: Past, player: int, mode: Floats, root: Floats, weights: tuple[float, float, float]
+        self, past: Potential, player: int, mode: Floats, root: Floats, weights: tuple[float, float, float]
     ) -> Floats:
         """Langevin steps over psi, where theta = mode + root psi, from a standard normal draw."""
         step = STEP * len(mode) ** (-1.0 / 6.0)
 
         def look(psi: Floats) -> tuple[float, Floats]:
             """The potential at psi, and the mean of a proposal from there."""
-            value, gradient = past.potential_and_gradient(mode + root @ psi, weights, player)
+            value, gradient = past.value_and_gradient(mode + root @ psi, weights, player)
             return value, psi - 0.5 * step**2 * (root.T @ gradient)
 
         psi = self._rng.standard_normal(len(mode))
@@ -230,9 +237,9 @@ class FGTS(Policy):
                 psi, value, drift = proposed, there, back
         return np.asarray(mode + root @ psi)
 
-    def _mode(self, past: Past) -> Floats:
+    def _mode(self, past: Potential) -> Floats:
         if not past.mass.size:
-            return np.zeros(past.dim)
+            return np.zeros(past.differences.shape[1])
         eta, ridge, _ = self._weights()
         return fit_mle(past.differences, past.wins / past.mass, eta * past.mass, ridge=ridge).theta
 
@@ -244,9 +251,17 @@ class FGTS(Policy):
     def _shown(self, arms: Arms) -> Floats:
         shown = check_arms(arms, None if self._past is None else self._past.dim).copy()
         if self._past is None:
-            variances = np.ones(shown.shape[1]) if self.ridge is not None else (shown - shown[0]).var(axis=0)
-            self._past = Past(np.sqrt(np.where(variances > 0.0, variances, 1.0)))
+            self._past = Past(spread_of(shown))
         return shown
+
+    def _sizes(self, arms: Floats | None = None) -> Floats:
+        """How large each feature is; with a `ridge` that is given, units are those of the features."""
+        past = self._fitted()
+        return past.sizes(arms) if self.ridge is None else np.ones(past.dim)
+
+    def _in_units(self, size: Floats) -> Potential:
+        past = self._fitted()
+        return past.in_units(size, past.parts(size) if self.ridge is None else None)
 
     def _fitted(self) -> Past:
         if self._past is None:
@@ -294,6 +309,19 @@ class FGTS(Policy):
         shown = check_arms(arms, self._fitted().dim)
         pair = check_pairs("waiting", [(first, second)], len(shown))[0]
         return _Waiting(shown, int(pair[0]), int(pair[1]))
+
+
+def _inverse_root(curvature: Floats) -> Floats:
+    """R with R R' = curvature^-1, up to rounding: what is lost in it, next to entries of quite another size, is taken to be positive."""
+    scale = np.sqrt(curvature.diagonal())
+    unit, lost = curvature / np.outer(scale, scale), 0.0
+    while True:
+        try:
+            lower = np.linalg.cholesky(unit + lost * np.eye(len(scale)))
+        except np.linalg.LinAlgError:
+            lost = 10.0 * lost or len(scale) * np.finfo(float).eps
+        else:
+            return np.asarray(np.linalg.inv(lower.T) / scale[:, None])
 
 
 def _partners(n: int, distinct: bool, excluded: Sequence[Sequence[int]]) -> list[list[int]]:
