@@ -31,8 +31,8 @@ void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, doubl
         for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
 }
 
-void decide_some(const Rule& rule, State& state, const Contexts& contexts, i64 start, i64 stop, bool distinct,
-                 Decided& decided) {
+void decide_some(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 start, i64 stop,
+                 bool distinct, Decided& decided) {
     Scratch scratch;
     Numbers room;
     i64 dim = state.dim;
@@ -40,7 +40,7 @@ void decide_some(const Rule& rule, State& state, const Contexts& contexts, i64 s
         std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
         for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
             Table table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
-            Decision duel = rule.decide(state, scratch, table);
+            Decision duel = decide_without(out, rule, state, scratch, table);
             decided.duels[static_cast<std::size_t>(c)] = duel;
             if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
             write_difference(duel, table, decided.lifted.data() + c * dim);
@@ -66,13 +66,13 @@ void discount(double* a, const double* p, double square, i64 dim) {
     for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
 }
 
-Decided decide_all(const Rule& rule, State& state, const Contexts& contexts, bool distinct, i64 threads) {
+Decided decide_all(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, bool distinct, i64 threads) {
     Decided decided;
     decided.duels.resize(static_cast<std::size_t>(contexts.n));
     decided.lifted.fit(contexts.n * state.dim);
     threads = rule.draws() ? 1 : useful_threads(threads, contexts.n);
     in_parts(threads, [&](i64 k) {
-        decide_some(rule, state, contexts, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct, decided);
+        decide_some(rule, state, contexts, out, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct, decided);
     });
     return decided;
 }
@@ -140,13 +140,13 @@ Batch designed(const std::vector<ChosenPair>& chosen) {
 
 }  // namespace
 
-std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, i64 k, bool distinct,
-                                  i64 threads) {
+std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 k,
+                                  bool distinct, i64 threads) {
     Scratch scratch;
     rule.prepare(state, scratch);
     if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)
         return designed(rule.design(state, scratch, contexts, k, threads));
-    Decided decided = decide_all(rule, state, contexts, distinct, threads);
+    Decided decided = decide_all(rule, state, contexts, out, distinct, threads);
     for (const Decision& duel : decided.duels)
         if (duel.first < 0) return std::nullopt;
     return k < 0 ? all_in_order(decided, contexts.dim) : choose_contexts(decided, contexts.dim, k);

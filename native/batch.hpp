@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "round.hpp"
+#include "taken_pairs.hpp"
 
 namespace duelist {
 
@@ -23,7 +24,8 @@ struct Batch {
 // growth of log det Sigma that a duel brings shrinks once other duels are chosen; greedy choice reaches at least 1 - 1/e of
 // the best total (Nemhauser, Wolsey and Fisher 1978), and since a worth only ever falls, few have to be looked at again. A rule
 // that designs chooses contexts and pairs together (`design.hpp`), among up to MANY_ARMS candidates.
-std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, i64 k, bool distinct,
-                                  i64 threads);
+// Pairs with a difference that is `out` with somebody are left out while a context has others.
+std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 k,
+                                  bool distinct, i64 threads);
 
 }  // namespace duelist

@@ -3,7 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include "bindings.hpp"
+#include "bind_sizes.hpp"
 
 namespace duelist {
 
@@ -24,8 +24,16 @@ OwnTerms made(const std::string& link, const std::vector<double>& theta_variance
     return OwnTerms(link_named(link), theta_variance, own_variance, block);
 }
 
-OwnTerms new_own_terms(const std::string& link, Vector theta_variance, double own_variance, i64 block, Words words) {
-    OwnTerms known = made(link, {theta_variance.data(), theta_variance.data() + theta_variance.size()}, own_variance, block);
+// Before the first vote; the first arms have these features, of which there may be none.
+OwnTerms new_own_terms(const std::string& link, Matrix features, double own_variance, i64 block, Words words) {
+    OwnTerms known = made(link, std::vector<double>(features.shape(1), 0.0), own_variance, block);
+    if (known.dim > 0) {
+        if (features.shape(0) == 0) throw std::invalid_argument("there are no arms");
+        i64 n = static_cast<i64>(features.shape(0));
+        known.sizes.begin(features.data(), n, known.dim);
+        known.parts = known.dim;
+        known.meet(features.data(), n);
+    }
     std::copy(words.data(), words.data() + 4, known.random.words.begin());
     return known;
 }
@@ -59,8 +67,8 @@ nb::tuple decide(const OwnTerms& known, const Rule& rule, Whole numbers, Matrix 
     FreeTable table = table_of(known, numbers, features, distinct, pairs);
     Random random = known.random;
     if (words) std::copy(words->data(), words->data() + 4, random.words.begin());
-    std::optional<OwnTerms> ahead;
-    if (count > 0) ahead = known;
+    std::optional<OwnTerms> ahead = known.seen_by(table.features, table.n);
+    if (count > 0 && !ahead) ahead = known;
     for (i64 k = 0; k < count; k++) {
         i64 first = out.data()[2 * k], second = out.data()[2 * k + 1];
         double mass = masses.data()[k];
@@ -77,7 +85,8 @@ nb::tuple decide(const OwnTerms& known, const Rule& rule, Whole numbers, Matrix 
 nb::tuple look(const OwnTerms& known, Whole numbers, Matrix features, Whole chosen) {
     PairSet none;
     FreeTable table = table_of(known, numbers, features, false, none);
-    OwnView view(known, table);
+    std::optional<OwnTerms> seen = known.seen_by(table.features, table.n);
+    OwnView view(seen ? *seen : known, table);
     i64 count = static_cast<i64>(chosen.shape(0));
     std::vector<double> rows(static_cast<std::size_t>(count * table.n));
     for (i64 k = 0; k < count; k++) {
@@ -85,7 +94,33 @@ nb::tuple look(const OwnTerms& known, Whole numbers, Matrix features, Whole chos
         if (arm < 0 || arm >= table.n) throw std::invalid_argument("a chosen arm is not on the table");
         view.covariances(arm, nullptr, table.n, rows.data() + k * table.n);
     }
-    return nb::make_tuple(copied(view.u(), {table.n}), copied(view.variance(), {table.n}), copied(rows.data(), {count, table.n}));
+    std::vector<double> utilities(view.u(), view.u() + table.n);
+    for (double& each : utilities) each += view.level();
+    return nb::make_tuple(copied(utilities), copied(view.variance(), {table.n}), copied(rows.data(), {count, table.n}));
+}
+
+// The variance of every entry of theta before the first vote, in a round of these arms.
+nb::ndarray<nb::numpy, double> prior_variances(const OwnTerms& known, Matrix features) {
+    if (features.shape(0) == 0 || static_cast<i64>(features.shape(1)) != known.dim)
+        throw std::invalid_argument("the arms do not fit the policy");
+    std::optional<OwnTerms> seen = known.seen_by(features.data(), static_cast<i64>(features.shape(0)));
+    return copied((seen ? *seen : known).theta_variance);
+}
+
+void write_first_votes(nb::dict& out, const OwnTerms& known) {
+    std::vector<i64> arms;
+    std::vector<double> told, differences;
+    for (const OwnTerms::Vote& vote : known.first_votes) {
+        arms.insert(arms.end(), {vote.first, vote.second});
+        told.insert(told.end(), {vote.outcome, vote.mass});
+        differences.insert(differences.end(), vote.difference.begin(), vote.difference.end());
+    }
+    i64 count = static_cast<i64>(known.first_votes.size());
+    out["first_arms"] = copied(arms.data(), {count, 2});
+    out["first_told"] = copied(told.data(), {count, 2});
+    out["first_differences"] = copied(differences.data(), {count, known.dim});
+    i64 more[] = {known.parts, known.has_first_votes ? 1 : 0};
+    out["more"] = copied(more, {2});
 }
 
 nb::dict arrays_of(const OwnTerms& known) {
@@ -107,6 +142,9 @@ nb::dict arrays_of(const OwnTerms& known) {
     out["arms_in_block"] = copied(known.arms_in_block());
     out["last_uses"] = copied(known.last_uses());
     out["covariance"] = copied(lower);
+    if (!known.sizes.follow) return out;
+    write_sizes(out, known.sizes, known.dim);
+    write_first_votes(out, known);
     return out;
 }
 
@@ -114,6 +152,25 @@ i64 length_of(const nb::dict& arrays, const char* name) {
     if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
     nb::object array = arrays[name];
     return static_cast<i64>(nb::len(array));
+}
+
+void read_first_votes(OwnTerms& known, const nb::dict& arrays) {
+    i64 count = length_of(arrays, "first_arms"), dim = known.dim;
+    auto arms = taken<i64>(arrays, "first_arms", {count, 2});
+    auto told = finite(taken<double>(arrays, "first_told", {count, 2}), "first_told", 0.0);
+    auto differences = finite(taken<double>(arrays, "first_differences", {count, dim}), "first_differences");
+    auto more = taken<i64>(arrays, "more", {2});
+    known.parts = more[0];
+    known.has_first_votes = more[1] != 0;
+    if (known.parts < 1 || known.parts > dim) throw std::invalid_argument("more is damaged");
+    if (count > 0 && !(known.sizes.early() && known.has_first_votes)) throw std::invalid_argument("first votes are kept for too long");
+    for (i64 k = 0; k < count; k++) {
+        check_arm(arms[2 * k]);
+        check_arm(arms[2 * k + 1]);
+        if (arms[2 * k] >= arms[2 * k + 1] || told[2 * k] > 1.0) throw std::invalid_argument("a first vote is damaged");
+        const double* z = differences.data() + k * dim;
+        known.first_votes.push_back({arms[2 * k], arms[2 * k + 1], {z, z + dim}, told[2 * k], told[2 * k + 1]});
+    }
 }
 
 OwnTerms restored(const std::string& link, const nb::dict& arrays) {
@@ -142,6 +199,9 @@ OwnTerms restored(const std::string& link, const nb::dict& arrays) {
     for (i64 k = 0; k < size; k++)
         if (lower[k * (k + 3) / 2] < 0.0) throw std::invalid_argument("covariance holds a negative variance");
     known.restore(std::move(terms), std::move(in_block), std::move(last), whole[1], lower);
+    if (!arrays.contains("sizes")) return known;  // of an older release, where sizes stayed what the first arms said
+    read_sizes(known.sizes, arrays, dim);
+    read_first_votes(known, arrays);
     return known;
 }
 
@@ -155,12 +215,19 @@ void bind_own_terms(nb::module_& m) {
         .def("set_words",
              [](OwnTerms& known, Words words) { std::copy(words.data(), words.data() + 4, known.random.words.begin()); },
              "words"_a)
+        .def("meet",
+             [](OwnTerms& known, Matrix features) {
+                 if (static_cast<i64>(features.shape(1)) != known.dim) throw std::invalid_argument("the arms do not fit the policy");
+                 known.meet(features.data(), static_cast<i64>(features.shape(0)));
+             },
+             "features"_a)
+        .def("prior_variances", &prior_variances, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a)
         .def("decide", &decide, "rule"_a, "numbers"_a, "features"_a, "distinct"_a, "exclude"_a, "out"_a, "differences"_a,
              "masses"_a, "words"_a.none(), "t"_a)
         .def("look", &look, "numbers"_a, "features"_a, "chosen"_a)
         .def("arrays", &arrays_of);
-    m.def("new_own_terms", &new_own_terms, "link"_a, "theta_variance"_a, "own_variance"_a, "block"_a, "words"_a);
+    m.def("new_own_terms", &new_own_terms, "link"_a, "features"_a, "own_variance"_a, "block"_a, "words"_a);
     m.def("restore_own_terms", &restored, "link"_a, "arrays"_a);
 }
 

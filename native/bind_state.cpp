@@ -3,7 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include "bindings.hpp"
+#include "bind_sizes.hpp"
 
 namespace duelist {
 
@@ -11,20 +11,8 @@ namespace {
 
 constexpr i64 MOST_LAYERS = 4096, MOST_DIM = 1 << 20;
 
-// Sizes of features that follow what is learned, from these; 0: not known yet.
-void follow_sizes(Sizes& sizes, const Vector& first, i64 dim) {
-    if (static_cast<i64>(first.shape(0)) != dim) throw std::invalid_argument("sizes do not fit the features");
-    sizes.follow = true;
-    for (i64 k = 0; k < dim; k++) {
-        double size = first.data()[k];
-        if (!(size >= 0.0 && size < INF)) throw std::invalid_argument("sizes hold " + std::to_string(size));
-        sizes.unknown[static_cast<std::size_t>(k)] = size == 0.0;
-        sizes.squared[k] = size == 0.0 ? 1.0 : size;
-    }
-}
-
 State new_state(i64 dim, const std::string& link, bool online, Words words, double kappa, double units, double bound,
-                double ridge, double prior, std::optional<Vector> sizes) {
+                double ridge, double prior, std::optional<Matrix> sized_by) {
     if (dim < 1 || dim > MOST_DIM) throw std::invalid_argument("a state has from 1 to 2^20 features");
     if (!(ridge > 0.0 && ridge < INF && prior > 0.0 && prior < INF && kappa > 0.0 && bound > 0.0))
         throw std::invalid_argument("ridge, prior, kappa and bound must be positive");
@@ -35,7 +23,7 @@ State new_state(i64 dim, const std::string& link, bool online, Words words, doub
     state.bound = bound;
     state.base_ridge = ridge;
     state.base_prior = prior;
-    if (sizes) follow_sizes(state.sizes, *sizes, dim);
+    if (sized_by) follow_sizes(state.sizes, *sized_by, dim);
     return state;
 }
 
@@ -51,16 +39,6 @@ nb::ndarray<nb::numpy, double> matrices(const State& state, Numbers Layer::*whic
     std::vector<double> all;
     for (const Layer& layer : state.layers) all.insert(all.end(), (layer.*which).data(), (layer.*which).data() + size);
     return copied(all.data(), {state.n_layers(), dim, dim});
-}
-
-void write_sizes(nb::dict& out, const Sizes& sizes, i64 dim) {
-    std::vector<i64> unknown(sizes.unknown.begin(), sizes.unknown.end());
-    double stretch[] = {sizes.counted, sizes.length, sizes.follow ? 1.0 : 0.0};
-    out["sizes"] = copied(sizes.squared.data(), {dim});
-    out["size_sum"] = copied(sizes.sum.data(), {dim});
-    out["size_largest"] = copied(sizes.largest.data(), {dim});
-    out["size_unknown"] = copied(unknown);
-    out["size_stretch"] = copied(stretch, {3});
 }
 
 // Everything a state knows, as arrays by name.
@@ -85,6 +63,8 @@ nb::dict arrays_of(const State& state) {
     out["ridge"] = of_layers<double>(state, [](const Layer& l) { return l.ridge; });
     out["prior"] = of_layers<double>(state, [](const Layer& l) { return l.prior; });
     write_sizes(out, state.sizes, state.dim);
+    i64 first_votes = state.has_first_votes ? 1 : 0;
+    out["first_votes"] = copied(&first_votes, {1});
     out["radius"] = of_layers<double>(state, [](const Layer& l) { return l.radius; });
     out["learned"] = of_layers<double>(state, [](const Layer& l) { return l.learned; });
     out["residual"] = of_layers<double>(state, [](const Layer& l) { return l.residual; });
@@ -115,25 +95,6 @@ void fill_rows(Layer& layer, const double* z, const double* mass, const double* 
     layer.rows->reserve(count);
     for (i64 s = 0; s < count; s++) layer.rows->add(z + s * dim, mass[s], wins[s]);
     if (layer.rows->count() != count) throw std::invalid_argument("a difference is there twice");
-}
-
-void read_sizes(Sizes& sizes, const nb::dict& arrays, i64 dim) {
-    auto squared = finite(taken<double>(arrays, "sizes", {dim}), "sizes", std::numeric_limits<double>::min());
-    auto sum = finite(taken<double>(arrays, "size_sum", {dim}), "size_sum", 0.0);
-    auto largest = finite(taken<double>(arrays, "size_largest", {dim}), "size_largest", 0.0);
-    auto unknown = taken<i64>(arrays, "size_unknown", {dim});
-    auto stretch = finite(taken<double>(arrays, "size_stretch", {3}), "size_stretch", 0.0);
-    if (!(stretch[1] >= Sizes::FIRST_STRETCH)) throw std::invalid_argument("size_stretch is damaged");
-    for (i64 k = 0; k < dim; k++) {
-        std::size_t at = static_cast<std::size_t>(k);
-        sizes.squared[k] = squared[at];
-        sizes.sum[k] = sum[at];
-        sizes.largest[k] = largest[at];
-        sizes.unknown[at] = unknown[at] != 0;
-    }
-    sizes.counted = stretch[0];
-    sizes.length = stretch[1];
-    sizes.follow = stretch[2] != 0.0;
 }
 
 State restored(i64 dim, i64 layers, const std::string& link, bool online, const nb::dict& arrays) {
@@ -189,6 +150,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
         fill_rows(layer, z.data() + at * dim, mass.data() + at, wins.data() + at, counts[l], dim);
         at += counts[l];
     }
+    state.has_first_votes = taken<i64>(arrays, "first_votes", {1})[0] != 0;
     return state;
 }
 
@@ -222,7 +184,7 @@ void bind_state(nb::module_& m) {
         .def_prop_ro("rounds", [](const State& state) { return state.rounds; })
         .def("arrays", &arrays_of);
     m.def("new_state", &new_state, "dim"_a, "link"_a, "online"_a, "words"_a, "kappa"_a, "units"_a, "bound"_a, "ridge"_a,
-          "prior"_a, "sizes"_a = nb::none());
+          "prior"_a, "sized_by"_a = nb::none());
     m.def("restore_state", &restored, "dim"_a, "layers"_a, "link"_a, "online"_a, "arrays"_a);
     m.def("spread", &spread_of, "arms"_a);
 }

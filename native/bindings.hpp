@@ -28,6 +28,7 @@ using Matrix = Aligned<const double, nb::ndim<2>>;
 using Cube = Aligned<const double, nb::ndim<3>>;
 using Whole = Aligned<const i64, nb::ndim<1>>;
 using Words = Aligned<const u64, nb::shape<4>>;
+using TwoArms = Aligned<const u64, nb::shape<2>>;
 using Pairs = Aligned<const i64, nb::shape<-1, 2>>;
 
 // An array of its own with these numbers.
@@ -76,6 +77,7 @@ inline Table table_of(Player& player, const Matrix& arms, bool distinct, const P
 }
 
 void bind_state(nb::module_& m);
+void bind_tally(nb::module_& m);
 void bind_own_terms(nb::module_& m);
 void bind_classic(nb::module_& m);
 void bind_simulation(nb::module_& m);

@@ -25,6 +25,23 @@ struct Contexts {
     i64 count(i64 context) const { return counts ? counts[context] : candidates; }
     i64 pairs_of(i64 context) const { return count(context) * (count(context) - 1) / 2; }
     const double* arm(i64 context, i64 k) const { return arms + (context * candidates + k) * dim; }
+    // So many arms of the first contexts, each less the mean of those of its context: contexts may be far from each other.
+    std::vector<double> some_arms(i64 most) const {
+        std::vector<double> some;
+        for (i64 c = 0; c < n && most > 0; c++) {
+            i64 shown = std::min(count(c), most);
+            most -= shown;
+            for (i64 a = 0; a < shown; a++)
+                for (i64 k = 0; k < dim; k++) some.push_back(arm(c, a)[k] - arm(c, 0)[k]);
+            double* rows = some.data() + static_cast<i64>(some.size()) - shown * dim;
+            for (i64 k = 0; k < dim; k++) {
+                double mean = 0.0;
+                for (i64 a = 0; a < shown; a++) mean += rows[a * dim + k] / static_cast<double>(shown);
+                for (i64 a = 0; a < shown; a++) rows[a * dim + k] -= mean;
+            }
+        }
+        return some;
+    }
     i64 pairs() const { return candidates * (candidates - 1) / 2; }
 };
 

@@ -157,12 +157,18 @@ std::tuple<i64, i64, i64, double> consider(Player& player, Matrix arms, Matrix d
     return {duel.first, duel.second, duel.layer, duel.share};
 }
 
-void learn(Player& player, Vector difference, double outcome, double weight, i64 layer, double share) {
+bool differs(const Vector& difference) {
+    return std::any_of(difference.data(), difference.data() + difference.shape(0), [](double d) { return d != 0.0; });
+}
+
+Who who_are(const std::optional<TwoArms>& arms) { return arms ? Who{arms->data()[0], arms->data()[1]} : Who{}; }
+
+void learn(Player& player, Vector difference, double outcome, double weight, i64 layer, double share, std::optional<TwoArms> who) {
     if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 || layer >= player.most_layers())
         throw std::invalid_argument("the outcome does not fit the policy");
     if (!(outcome >= 0.0 && outcome <= 1.0) || !(weight > 0.0 && weight < INF) || !(share >= 0.0 && share < INF))
         throw std::invalid_argument("outcome, weight or share is not what it may be");
-    player.learn(difference.data(), outcome, weight, layer, share);
+    player.learn(difference.data(), outcome, weight, layer, share, who_are(who));
 }
 
 std::tuple<i64, double> place(Player& player, Vector difference) {
@@ -188,10 +194,11 @@ nb::object ask_batch(Player& player, Cube arms, i64 k, i64 threads, bool distinc
     if (k > (player.rule->designs() && candidates > 1 && candidates < MANY_ARMS ? pairs : contexts))
         throw std::invalid_argument("there is less to choose from than is to be chosen");
     std::optional<Batch> batch;
-    State state = player.for_batch();  // while nobody else can touch the player
+    State state = player.for_batch(shown);  // while nobody else can touch the player
+    const Differences out = player.left_out_of_batch();
     {
         nb::gil_scoped_release others_go_on;
-        batch = decide_batch(*player.rule, state, shown, k, distinct, threads);
+        batch = decide_batch(*player.rule, state, shown, out, k, distinct, threads);
     }
     if (!batch) return nb::none();
     nb::list asked;
@@ -234,7 +241,7 @@ void bind_player(nb::module_& m) {
         .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a, "counts"_a = nb::none())
         .def("consider", &consider, "arms"_a, "differences"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
              "distinct"_a, "exclude"_a)
-        .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a)
+        .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a, "who"_a = nb::none())
         .def("place", &place, "difference"_a)
         .def("forget", [](Player& player, i64 id) { return player.pending.erase(id) == 1; }, "number"_a)
         .def("estimate",
@@ -289,8 +296,9 @@ void bind_player(nb::module_& m) {
                  std::sort(ids.begin(), ids.end());
                  for (i64 id : ids) {
                      const Pending& p = player.pending.at(id);
+                     u64 who[] = {p.arms.first, p.arms.second};
                      out.append(nb::make_tuple(id, p.duel.first, p.duel.second, p.duel.layer, p.duel.share,
-                                               copied(p.difference)));
+                                               copied(p.difference), copied(who, {2})));
                  }
                  return out;
              })
@@ -309,16 +317,17 @@ void bind_player(nb::module_& m) {
              },
              "number"_a)
         .def("put_pending",
-             [](Player& player, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference) {
+             [](Player& player, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference, std::optional<TwoArms> who) {
                  if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 ||
                      layer >= player.state->n_layers() || !tame(difference.data(), player.state->dim) || id < 0 ||
-                     id >= player.next_id || first < 0 || second < 0 || !(share >= 0.0 && share < INF))
+                     id >= player.next_id || first < 0 || second < 0 || !(share >= 0.0 && share < INF) ||
+                     (who && who->data()[0] == who->data()[1] && who_are(who).known() && differs(difference)))
                      throw std::invalid_argument("pending duel " + std::to_string(id) + " does not fit the state");
                  Pending out{{first, second, layer, share},
-                             std::vector<double>(difference.data(), difference.data() + difference.shape(0))};
+                             std::vector<double>(difference.data(), difference.data() + difference.shape(0)), who_are(who)};
                  player.pending.insert_or_assign(id, std::move(out));
              },
-             "number"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "difference"_a);
+             "number"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "difference"_a, "who"_a = nb::none());
     m.def("set_duel_class", &set_duel_class, "cls"_a);
 }
 
@@ -330,6 +339,7 @@ NB_MODULE(native, m) {
     using namespace duelist;
     m.doc() = "The native engine of duelist; `duelist.engine` is its Python side.";
     bind_state(m);
+    bind_tally(m);
     bind_player(m);
     bind_own_terms(m);
     bind_classic(m);

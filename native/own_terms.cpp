@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tracking.hpp"
 
@@ -15,10 +16,92 @@ constexpr i64 FIRST_SLOTS = 16;
 
 OwnTerms::OwnTerms(Link link, std::vector<double> variance, double own, i64 block)
     : dim(static_cast<i64>(variance.size())), link(link), own_variance(own), theta(variance.size()),
-      theta_variance(std::move(variance)), block_(block) {
+      theta_variance(std::move(variance)), sizes(dim), block_(block) {
     grow(std::min(FIRST_SLOTS, block_));
     for (i64 k = 0; k < dim; k++) covariance_[k * stride_ + k] = theta_variance[k];
 }
+
+// -- sizes of features -----------------------------------------------------------------------
+
+void OwnTerms::meet(const double* arms, i64 n) {
+    if (uses_ == 0) name_sizes(arms, n);
+}
+
+// Sizes for features that have none; before the first vote their number says how many parts the linear part has.
+void OwnTerms::name_sizes(const double* arms, i64 n) {
+    Numbers wanted;
+    if (!sizes.any_unknown() || !sizes.meet(arms, n, dim, wanted)) return;
+    if (uses_ == 0) parts = dim - std::count(sizes.unknown.begin(), sizes.unknown.end(), 1);
+    follow_sizes(wanted);
+}
+
+std::optional<OwnTerms> OwnTerms::seen_by(const double* arms, i64 n) const {
+    std::optional<OwnTerms> seen;
+    if (sizes.any_unknown()) {
+        seen = *this;
+        seen->name_sizes(arms, n);
+    }
+    Seen other = (seen ? seen->sizes : sizes).see(arms, n, dim);
+    if (!other.unlike) return seen;
+    if (!seen) seen = *this;
+    seen->sizes.believe(other, dim);
+    seen->follow_sizes(other.squared);
+    return seen;
+}
+
+double OwnTerms::prior_of(i64 k) const {
+    if (sizes.unknown[static_cast<std::size_t>(k)]) return 0.0;
+    return std::min(own_variance / static_cast<double>(parts) / sizes.squared[k], std::numeric_limits<double>::max());
+}
+
+// Nothing is known but how large features are.
+void OwnTerms::start_over() {
+    std::fill(theta.begin(), theta.end(), 0.0);
+    terms_.clear();
+    arm_in_.clear();
+    last_.clear();
+    uses_ = 0;
+    for (i64 k = 0; k < dim; k++) {
+        std::fill(covariance_.data() + k * stride_, covariance_.data() + k * stride_ + dim, 0.0);
+        theta_variance[static_cast<std::size_t>(k)] = covariance_[k * stride_ + k] = prior_of(k);
+    }
+}
+
+// Other sizes: the prior under the votes changes. As long as all votes are there, they are learned once more: in sizes far too small the first ones
+// told who is better, and hardly by how much.
+void OwnTerms::follow_sizes(const Numbers& wanted) {
+    sizes.squared = wanted;
+    sizes.found_kind = false;
+    if (uses_ != 2 * static_cast<i64>(first_votes.size())) {
+        for (i64 k = 0; k < dim; k++) change_prior(k, prior_of(k));
+        return;
+    }
+    start_over();
+    for (const Vote& vote : first_votes) take({vote.first, vote.second, vote.difference.data()}, vote.outcome, vote.mass);
+}
+
+// The precision of theta_k has another prior in it: C^-1 + d e e' has the covariance C - d / (1 + d C_kk) C e e' C, and the mean that belongs to it.
+void OwnTerms::change_prior(i64 k, double variance) {
+    double& before = theta_variance[static_cast<std::size_t>(k)];
+    if (variance == before) return;
+    if (before == 0.0) {  // nothing is known of it
+        covariance_[k * stride_ + k] = variance;
+    } else {
+        // 1 + d C_kk, without taking near equals from each other: C_kk is hardly less than before where little was learned.
+        double own = line(k)[k], left = std::max(0.0, 1.0 - own / before) + own / variance;
+        double part = (1.0 / variance - 1.0 / before) / left, step = part * theta[k];
+        double* reach = reach_.data();
+        std::copy(line(k), line(k) + size(), reach);
+        for (i64 f = 0; f < dim; f++) theta[f] -= step * reach[f];
+        for (i64 s = 0; s < slots(); s++) terms_[arm_in_[s]].mean -= step * reach[dim + s];
+        double root = std::sqrt(std::fabs(part));
+        for (i64 j = 0; j < size(); j++) reach[j] *= root;
+        subtract_square(part < 0.0 ? -1.0 : 1.0);
+    }
+    before = variance;
+}
+
+// -- votes -----------------------------------------------------------------------------------
 
 double OwnTerms::variance_of(i64 arm) const {
     if (!known(arm)) return own_variance;
@@ -88,13 +171,21 @@ double OwnTerms::follow(const Compared& seen) {
 
 // C -= factor (C z)(C z)'. The factor's root goes into both sides, so that C stays symmetric to the bit.
 void OwnTerms::shrink(double factor) {
+    double root = std::sqrt(factor);
+    for (i64 k = 0; k < size(); k++) reach_[k] *= root;
+    subtract_square(1.0);
+}
+
+// C -= sign reach reach'.
+void OwnTerms::subtract_square(double sign) {
     i64 n = size();
-    double *reach = reach_.data(), root = std::sqrt(factor);
-    for (i64 k = 0; k < n; k++) reach[k] *= root;
+    const double* reach = reach_.data();
     for (i64 i = 0; i < n; i++) {
-        double part = reach[i], *at = covariance_.data() + i * stride_;
+        double part = sign * reach[i], *at = covariance_.data() + i * stride_;
         if (part == 0.0) continue;  // an arm that no vote connects with these two
+        double least = 0x1p-50 * at[i];
         for (i64 k = 0; k < n; k++) at[k] -= part * reach[k];
+        at[i] = std::max(at[i], least);  // where nearly all of a variance goes, rounding may take more than all
     }
 }
 
@@ -106,6 +197,23 @@ bool OwnTerms::learn(Compared seen, double outcome, double mass) {
         seen = {seen.second, seen.first, turned.data()};
         outcome = 1.0 - outcome;
     }
+    Numbers wanted;
+    if (sizes.notice(seen.difference, dim, mass, wanted)) follow_sizes(wanted);
+    keep({seen.first, seen.second, {seen.difference, seen.difference + dim}, outcome, mass});
+    take(seen, outcome, mass);
+    return true;
+}
+
+// While the first arms may yet turn out to be of another kind.
+void OwnTerms::keep(Vote vote) {
+    if (sizes.early() && has_first_votes) first_votes.push_back(std::move(vote));
+    if (static_cast<i64>(first_votes.size()) > Sizes::MOST_FIRST_VOTES) has_first_votes = false;
+    if (!(sizes.early() && has_first_votes)) first_votes = {};
+}
+
+// A pair out of all proportion to the arms since counts for less.
+void OwnTerms::take(const Compared& seen, double outcome, double mass) {
+    mass *= sizes.counts(seen.difference, dim);
     bring_in(seen.first, seen.second);
     bring_in(seen.second, seen.first);
     double square = follow(seen), margin = terms_[seen.first].mean - terms_[seen.second].mean;
@@ -115,7 +223,6 @@ bool OwnTerms::learn(Compared seen, double outcome, double mass) {
     for (i64 s = 0; s < slots(); s++) terms_[arm_in_[s]].mean += step * reach_[dim + s];
     double curvature = mass * slope(link, margin + step * square);
     shrink(curvature / (1.0 + curvature * square));
-    return true;
 }
 
 void OwnTerms::expect(const Compared& seen, double mass) {
@@ -124,7 +231,7 @@ void OwnTerms::expect(const Compared& seen, double mass) {
     bring_in(seen.second, seen.first);
     double square = follow(seen), margin = terms_[seen.first].mean - terms_[seen.second].mean;
     for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
-    double curvature = mass * slope(link, margin);
+    double curvature = mass * sizes.counts(seen.difference, dim) * slope(link, margin);
     shrink(curvature / (1.0 + curvature * square));
 }
 
@@ -150,9 +257,10 @@ OwnView::OwnView(const OwnTerms& known, const FreeTable& table) : known_(known),
     utility_.fit(padded(table.n));
     variance_.fit(padded(table.n));
     lifted_.fit(padded(known.size()));
+    leave_the_middle();
     for (i64 a = 0; a < table.n; a++) {
         i64 arm = table.numbers[a], slot = known.slot_of(arm);
-        const double* x = table.features_of(a);
+        const double* x = off(a);
         slot_[a] = slot;
         utility_[a] = known.mean_of(arm) + kernels->dot(x, known.theta.data(), dim);
         double total = known.variance_of(arm);
@@ -162,9 +270,23 @@ OwnView::OwnView(const OwnTerms& known, const FreeTable& table) : known_(known),
     }
 }
 
+// The lower middle value of each feature, which does not depend on the order of the arms, and every arm's distance from it.
+void OwnView::leave_the_middle() {
+    i64 dim = known_.dim, n = table_.n;
+    middle_.fit(dim);
+    off_.fit(n * dim);
+    std::vector<double> values(static_cast<std::size_t>(n));
+    for (i64 k = 0; k < dim; k++) {
+        for (i64 a = 0; a < n; a++) values[static_cast<std::size_t>(a)] = table_.features_of(a)[k];
+        std::nth_element(values.begin(), values.begin() + (n - 1) / 2, values.end());
+        middle_[k] = values[static_cast<std::size_t>((n - 1) / 2)];
+        for (i64 a = 0; a < n; a++) off_[a * dim + k] = table_.features_of(a)[k] - middle_[k];
+    }
+}
+
 void OwnView::covariances(i64 arm, const i64* listed, i64 count, double* out) {
     i64 dim = known_.dim, size = known_.size();
-    const double *x = table_.features_of(arm), *line = nullptr;
+    const double *x = off(arm), *line = nullptr;
     if (slot_[arm] >= 0) line = known_.line_of_slot(slot_[arm]);
     if (dim > 0) {
         double* lifted = lifted_.data();
@@ -185,7 +307,7 @@ void OwnView::covariances(i64 arm, const i64* listed, i64 count, double* out) {
             continue;
         }
         double total = line && slot_[other] >= 0 ? line[dim + slot_[other]] : 0.0;
-        if (dim > 0) total += kernels->dot(table_.features_of(other), line, dim);
+        if (dim > 0) total += kernels->dot(off(other), line, dim);
         out[k] = total;
     }
 }

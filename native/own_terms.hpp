@@ -1,17 +1,21 @@
 // Arms with a term of their own: the utility of arm a is x_a . theta + u_a, or u_a alone where arms have no features.
 //
-// Before any vote theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent. What is known afterwards is a normal
+// Before any vote theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent, with v_k = v / (m s_k): s_k is the size of feature k, which follows
+// what is learned (`sizes.hpp`), and m how many features the first arms differ in, so that features and an arm's own term have equal parts in its
+// utility. A feature in which no arms have differed has no effect, v_k = 0, until some do. What is known afterwards is a normal
 // distribution: a mean, and a covariance that is kept whole over theta and over a block of arms, those that were voted on
 // last. An arm outside of the block has its own mean and variance and is taken for independent of everything else. As long
 // as all arms that were ever voted on fit in the block, this is the one-pass estimate of `tracking.hpp` with a feature for
 // each arm, at a price that does not grow with the arms. docs/decisions/0027 says what is lost where they do not fit.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "links.hpp"
 #include "memory.hpp"
 #include "random.hpp"
+#include "sizes.hpp"
 #include "table.hpp"
 
 namespace duelist {
@@ -44,8 +48,26 @@ public:
     Random random;
     double own_variance;
     std::vector<double> theta, theta_variance;
+    Sizes sizes;
+    i64 parts = 1;  // how many features the linear part's variance is shared by
+
+    // One outcome as it was told.
+    struct Vote {
+        i64 first, second;
+        std::vector<double> difference;
+        double outcome, mass;
+    };
+    std::vector<Vote> first_votes;  // while the first arms may yet turn out to be of another kind
+    bool has_first_votes = true;    // whether these are all there were, as long as sizes are early
 
     OwnTerms(Link link, std::vector<double> theta_variance, double own_variance, i64 block);
+
+    // The arms of a round, before anything is learned: they give features a size that have none.
+    void meet(const double* arms, i64 n);
+
+    // What is known as it looks in a round of these arms: a copy where they give a feature a size, or show that sizes are not theirs. What is known
+    // stays a function of the votes.
+    std::optional<OwnTerms> seen_by(const double* arms, i64 n) const;
 
     // One outcome, the share of the win that goes to the first; whether it taught anything (an arm against itself does not).
     bool learn(Compared seen, double outcome, double mass);
@@ -84,6 +106,14 @@ private:
     std::vector<i64> last_;    // when the arm of each slot was last voted on
     Numbers covariance_, reach_;
 
+    void name_sizes(const double* arms, i64 n);
+    void keep(Vote vote);
+    void follow_sizes(const Numbers& wanted);
+    void start_over();
+    double prior_of(i64 feature) const;
+    void change_prior(i64 feature, double variance);
+    void take(const Compared& seen, double outcome, double mass);
+    void subtract_square(double sign);
     bool known(i64 arm) const { return arm < static_cast<i64>(terms_.size()); }
     void grow(i64 slots);
     void bring_in(i64 arm, i64 partner);
@@ -92,13 +122,17 @@ private:
     void shrink(double factor);
 };
 
-// Arms of a decision by what is known: utilities, variances, and the covariance of any two.
+// Arms of a decision by what is known: utilities, variances, and the covariance of any two. Duels tell nothing of the level of utilities, so all are
+// relative to an arm with the middle value of every feature: where features are far from zero (a year, a time stamp), widths would be
+// small differences of large numbers.
 class OwnView {
 public:
     OwnView(const OwnTerms& known, const FreeTable& table);
 
     i64 n() const { return table_.n; }
     const double* u() const { return utility_.data(); }
+    // What the middle values add to every utility.
+    double level() const { return kernels->dot(middle_.data(), known_.theta.data(), known_.dim); }
     const double* variance() const { return variance_.data(); }
     // Covariances of one arm with the listed ones (nullptr: with all), in their order.
     void covariances(i64 arm, const i64* listed, i64 count, double* out);
@@ -114,7 +148,10 @@ private:
     const OwnTerms& known_;
     const FreeTable& table_;
     std::vector<i64> slot_;
-    Numbers utility_, variance_, lifted_;
+    Numbers utility_, variance_, lifted_, middle_, off_;
+
+    const double* off(i64 a) const { return off_.data() + a * known_.dim; }
+    void leave_the_middle();
 };
 
 }  // namespace duelist

@@ -10,7 +10,16 @@ inline Decision next_duel(const Rule& rule, State& state, Scratch& scratch, cons
     state.rounds++;
     rule.grow(state);
     state.meet(table.arms, table.n, scratch.solver);
-    return rule.decide(state, scratch, table);
+    Seen seen = state.sizes.see(table.arms, table.n, table.dim);
+    if (!seen.unlike) return rule.decide(state, scratch, table);
+    rule.prepare(state, scratch);  // not in the copy alone: what is told next starts from what was solved
+    State aside = state;
+    aside.adopt(seen, scratch.solver);
+    scratch.memo.start_over();
+    Decision duel = rule.decide(aside, scratch, table);
+    scratch.memo.start_over();  // what it remembers is of the copy
+    state.random = aside.random;
+    return duel;
 }
 
 // The outcome of a decided duel; whether it taught anything.

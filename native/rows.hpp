@@ -5,7 +5,7 @@
 // Rows are columns of z, each feature one contiguous stretch, so that a step of a solver is a few long vector operations.
 #pragma once
 
-#include "memory.hpp"
+#include "fingerprint.hpp"
 
 namespace duelist {
 
@@ -45,19 +45,8 @@ private:
     Numbers z_, mass_, wins_;
     std::vector<i64> table_;  // open addressing: row + 1, or 0 where empty; twice as many places as rows
 
-    static u64 mixed(u64 h) {
-        constexpr u64 MULTIPLIER = 0x9E3779B97F4A7C15ull;  // 2^64 / golden ratio
-        h *= MULTIPLIER;
-        return h ^ (h >> 29);
-    }
-
     // Where the search for z starts in the table.
-    i64 slot_of(const double* z, i64 step) const {
-        u64 h = 1;
-        for (i64 k = 0; k < dim_; k++) h = mixed(h ^ std::bit_cast<u64>(z[k * step]));
-        // Round numbers differ only in high bits, and products move bits up: bring them down again.
-        return static_cast<i64>(mixed(h ^ (h >> 32)) & (table_.size() - 1));
-    }
+    i64 slot_of(const double* z, i64 step) const { return static_cast<i64>(fingerprint(z, dim_, step) & (table_.size() - 1)); }
 
     i64 next_slot(i64 slot) const { return (slot + 1) & static_cast<i64>(table_.size() - 1); }
 

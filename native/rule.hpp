@@ -80,6 +80,9 @@ public:
     // Whether widths are those of the curvature at the estimate, not of the precision.
     virtual bool local() const { return false; }
 
+    // Whether what it goes by falls for a pair that is out: where not, such pairs are left out while there are others.
+    virtual bool minds_pairs() const { return true; }
+
     // Whether decisions draw random numbers, so that the order in which they are made matters.
     virtual bool draws() const { return false; }
 

@@ -26,6 +26,12 @@ struct Memo {
 
     void forget() { n = -1; }
 
+    // Nothing is remembered, neither arms nor where a walk through the layers can start: another state decides.
+    void start_over() {
+        forget();
+        walk_layer = -1;
+    }
+
     // Whether these are the arms seen last, bit for bit, and the same may be asked; if not, they are now.
     bool same_arms(const Table& table) {
         i64 size = table.n * table.dim;

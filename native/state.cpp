@@ -30,18 +30,60 @@ bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
 }  // namespace
 
 void State::meet(const double* arms, i64 n, SolverRoom& room) {
-    if (!sizes.any_unknown()) return;
-    for (const Layer& at : layers)
-        if (at.learned > 0.0) return;
     Numbers wanted;
-    if (sizes.meet(arms, n, dim, wanted)) resize(wanted, room);
+    if (sizes.any_unknown() && !has_learned() && sizes.meet(arms, n, dim, wanted)) resize(wanted, room);
+}
+
+void State::adopt(const Seen& seen, SolverRoom& room) {
+    if (!seen.unlike) return;
+    sizes.believe(seen, dim);
+    resize(seen.squared, room);
+}
+
+bool State::has_learned() const {
+    return std::any_of(layers.begin(), layers.end(), [](const Layer& at) { return at.learned > 0.0; });
 }
 
 void State::resize(const Numbers& squared, SolverRoom& room) {
     Numbers before = sizes.squared;
     sizes.squared = squared;
-    for (i64 number = 0; number < n_layers(); number++)
-        online ? resize_summary(layer(number), before, room) : resize_rows(number, room);
+    bool anew = std::exchange(sizes.found_kind, false) && online && has_first_votes;
+    for (i64 number = 0; number < n_layers(); number++) {
+        if (anew)
+            begin_anew(layer(number), room);
+        else
+            online ? resize_summary(layer(number), before, room) : resize_rows(number, room);
+    }
+}
+
+// The first few votes, which the one-pass estimator still has, once more, in other sizes.
+void State::begin_anew(Layer& at, SolverRoom& room) {
+    room.fit(dim, 0);
+    Layer fresh(dim, at.ridge, at.prior, at.radius, sizes.squared);
+    at.theta = std::move(fresh.theta);
+    at.factor = std::move(fresh.factor);
+    at.curvature = std::move(fresh.curvature);
+    at.residual = 0.0;
+    at.stale = at.learned > 0.0;
+    Numbers z(dim);
+    for (i64 row = 0; row < at.rows->count(); row++) {
+        for (i64 k = 0; k < dim; k++) z[k] = at.rows->entry(row, k);
+        take(at, {z.data(), at.rows->mass()[row], at.rows->wins()[row]}, room);
+    }
+}
+
+// One outcome into the estimate, its precision and its curvature. A pair out of all proportion counts for less in the precision, and where its
+// curvature stays what it was at once, there, too.
+void State::take(Layer& at, const Evidence& given, SolverRoom& room) const {
+    double counts = sizes.counts(given.z, dim), part = online ? counts : 1.0;
+    double mass = part * given.mass, wins = part * given.wins;
+    if (online && mass == 0.0) return;  // so far off that it counts for nothing
+    double margin = move_with(at.theta.data(), at.curvature.data(), dim, given.z, mass, wins, link, online ? TO_ROUNDING : GUESS, room);
+    kernels->cholesky_update_both(at.factor.data(), counts * given.mass, at.curvature.data(), mass * slope(link, margin), dim, given.z,
+                                  room.step.data(), room.trial.data());
+    if (!online) return;
+    double p = mean(link, keep_within(at.theta.data(), at.curvature.data(), dim, given.z, bound, margin));
+    at.residual += wins * (1.0 - p) * (1.0 - p) + (mass - wins) * p * p;
 }
 
 // The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes.
@@ -68,11 +110,12 @@ void State::resize_rows(i64 number, SolverRoom& room) {
     room.fit(dim, p.n);
     auto factored = [&](const double* weights, double multiple, Numbers& out) {
         Numbers whole(dim * dim);
-        kernels->fill_curvature(p.z, p.stride, dim, weights, p.n, {multiple, sizes.squared.data()}, room.weighted.data(),
-                                whole.data());
-        if (kernels->cholesky(whole.data(), dim)) out = std::move(whole);
+        p.ridge = {multiple, sizes.squared.data()};
+        if (factor_curvature(p, weights, room, whole.data())) out = std::move(whole);
     };
-    factored(p.mass, at.prior, at.factor);
+    Numbers counted(p.n);
+    for (i64 s = 0; s < p.n; s++) counted[s] = p.mass[s] * sizes.counts(p.z + s, dim, p.stride);
+    factored(counted.data(), at.prior, at.factor);
     kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, room.margins.data());
     p.residuals(room.margins.data(), room.residual.data(), room.slopes.data());
     factored(room.slopes.data(), at.ridge, at.curvature);
@@ -88,36 +131,45 @@ Learned State::learn(i64 number, const Observation& seen, double share, double w
     bool other_sizes = sizes.notice(given.z, dim, weight, wanted);
     if (other_sizes) resize(wanted, room);
     Layer& at = layer(number);
-    double margin = move_with(at.theta.data(), at.curvature.data(), dim, given.z, given.mass, given.wins, link,
-                              online ? TO_ROUNDING : GUESS, room);
-    kernels->cholesky_update_both(at.factor.data(), given.mass, at.curvature.data(), given.mass * slope(link, margin), dim,
-                                  given.z, room.step.data(), room.trial.data());
-    if (online) {
-        double p = mean(link, keep_within(at.theta.data(), at.curvature.data(), dim, given.z, bound, margin));
-        at.residual += given.wins * (1.0 - p) * (1.0 - p) + (given.mass - given.wins) * p * p;
-    } else {
-        if (at.rows.use_count() > 1) at.rows = std::make_shared<Rows>(*at.rows);
-        at.rows->add(given.z, given.mass, given.wins);
-        at.solved = Solved::outdated;
-    }
+    take(at, given, room);
+    if (!online) at.solved = Solved::outdated;
+    if (!online || (sizes.early() && has_first_votes)) keep(at, given);
+    if (online && at.rows->count() > Sizes::MOST_FIRST_VOTES) has_first_votes = false;
+    if (online && !(sizes.early() && has_first_votes)) forget_first_votes();
     at.learned += weight;
     at.stamp = rounds;
     at.stale = true;
     return other_sizes ? Learned::in_all_layers : Learned::in_its_layer;
 }
 
+void State::keep(Layer& at, const Evidence& given) {
+    if (at.rows.use_count() > 1) at.rows = std::make_shared<Rows>(*at.rows);
+    at.rows->add(given.z, given.mass, given.wins);
+}
+
+void State::forget_first_votes() {
+    for (Layer& at : layers)
+        if (at.rows->count() > 0) at.rows = std::make_shared<Rows>(dim);
+}
+
 void State::expect(i64 number, const double* difference, double share, SolverRoom& room) {
     room.fit(dim, 0);
     Layer& at = layer(number);
     double expected = share * slope(link, kernels->dot(difference, at.theta.data(), dim));
-    kernels->cholesky_update_both(at.factor.data(), share, at.curvature.data(), expected, dim, difference,
-                                  room.step.data(), room.trial.data());
+    kernels->cholesky_update_both(at.factor.data(), share * sizes.counts(difference, dim), at.curvature.data(), expected, dim,
+                                  difference, room.step.data(), room.trial.data());
 }
 
 const double* State::theta(i64 number, SolverRoom& room) {
     Layer& at = layer(number);
     if (at.solved == Solved::outdated && !online) {
         Status status = refine(problem(number), at.theta.data(), at.curvature.data(), room);
+        if (status == Status::out_of_iterations) {  // guesses upon guesses led far astray: from where nothing is known
+            Layer fresh(dim, at.ridge, at.prior, at.radius, sizes.squared);
+            at.theta = std::move(fresh.theta);
+            at.curvature = std::move(fresh.curvature);
+            status = refine(problem(number), at.theta.data(), at.curvature.data(), room);
+        }
         at.solved = status == Status::out_of_iterations ? Solved::unfinished : Solved::yes;
     }
     return at.theta.data();
@@ -137,9 +189,7 @@ const double* State::local_curvature(i64 number, SolverRoom& room) {
                                         room.slopes.data(), room.bends.data());
             else
                 p.residuals(room.margins.data(), room.residual.data(), room.slopes.data());
-            kernels->fill_curvature(p.z, p.stride, dim, room.slopes.data(), p.n, p.ridge, room.weighted.data(),
-                                    at.curvature.data());
-            kernels->cholesky(at.curvature.data(), dim);
+            factor_curvature(p, room.slopes.data(), room, at.curvature.data());
         }
     }
     return at.curvature.data();

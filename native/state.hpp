@@ -1,8 +1,8 @@
 // What a policy knows: estimators in layers, a generator, counts. Python holds it as one opaque object.
 //
 // Policies without layers have one estimator. Each keeps the upper factor R of its precision Sigma = R'R, its estimate theta, the
-// upper factor of the curvature H that theta was found with (`tracking.hpp`), and its data, which the one-pass
-// estimator forgets.
+// upper factor of the curvature H that theta was found with (`tracking.hpp`), and its data, of which the one-pass
+// estimator keeps the first few for a while.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ struct Layer {
     bool stale = false;  // the data have moved on since the radius, or the local curvature, was computed
     i64 stamp = 0;       // round of the last update
     Numbers theta, factor, curvature;
-    std::shared_ptr<Rows> rows;  // shared by copies of a state until one of them learns
+    std::shared_ptr<Rows> rows;  // of the one-pass estimator the first few; shared by copies of a state until one of them learns
 
     Layer(i64 dim, double ridge, double prior, double radius, const Numbers& sizes);
 };
@@ -46,6 +46,7 @@ struct State {
     double units = 1.0;  // squared size of a feature, which practical priors are multiples of
     double bound = INF;  // what |theta| is kept within by the one-pass estimator
     double base_ridge = 1.0, base_prior = 1.0;  // what the ridge and the prior precision of every layer are multiples of
+    bool has_first_votes = true;  // whether the rows of the one-pass estimator are all it has learned, while sizes are early
     Sizes sizes;
     std::vector<Layer> layers;
 
@@ -75,13 +76,23 @@ struct State {
     // The arms of a round, before anything is learned: they give features a size that have none.
     void meet(const double* arms, i64 n, SolverRoom& room);
 
+    // The sizes of these arms, if they show that the present ones are not theirs: for a copy that decides one round, since what is known is a
+    // function of votes alone.
+    void adopt(const Seen& seen, SolverRoom& room);
+
     // Other sizes of features: ridge and prior change with them, and what follows from the data is made anew.
     void resize(const Numbers& squared, SolverRoom& room);
 
     double width(i64 layer, const double* z, SolverRoom& room) const;
     Problem problem(i64 layer) const;
 
+    bool has_learned() const;
+
 private:
+    void begin_anew(Layer& at, SolverRoom& room);
+    void take(Layer& at, const Evidence& given, SolverRoom& room) const;
+    void keep(Layer& at, const Evidence& given);
+    void forget_first_votes();
     void resize_summary(Layer& at, const Numbers& before, SolverRoom& room);
     void resize_rows(i64 layer, SolverRoom& room);
 };

@@ -105,13 +105,18 @@ double preconditioned_step(const Problem& p, const double* slopes, const double*
     return kernels->dot(step, negative_gradient, dim);
 }
 
+bool filled(const Problem& p, const double* slopes, SolverRoom& room, double* factor, double more) {
+    kernels->fill_curvature(p.z, p.stride, p.dim, slopes, p.n, p.ridge, room.weighted.data(), factor);
+    for (i64 k = 0; k < p.dim; k++) factor[k * p.dim + k] *= 1.0 + more;
+    return kernels->cholesky(factor, p.dim);
+}
+
 // The step of the true curvature, into room.step; returns its decrement, NaN if there is none. room.slopes are the W mu' of the
 // rows; room.trial holds minus the gradient.
 double true_newton_step(const Problem& p, double* curvature, SolverRoom& room) {
     if (p.dim > DIRECT)
         return preconditioned_step(p, room.slopes.data(), curvature, room.trial.data(), room.step.data());
-    kernels->fill_curvature(p.z, p.stride, p.dim, room.slopes.data(), p.n, p.ridge, room.weighted.data(), curvature);
-    if (!kernels->cholesky(curvature, p.dim)) return NOT_A_NUMBER;
+    if (!factor_curvature(p, room.slopes.data(), room, curvature)) return NOT_A_NUMBER;
     for (i64 k = 0; k < p.dim; k++) room.step[k] = room.trial[k];
     return newton_step(curvature, p.dim, room.step.data(), room.trial.data());
 }
@@ -145,6 +150,10 @@ double follow_model(const Problem& p, const double* theta, const double* curvatu
 }
 
 }  // namespace
+
+bool factor_curvature(const Problem& p, const double* slopes, SolverRoom& room, double* factor) {
+    return filled(p, slopes, room, factor, 0.0) || filled(p, slopes, room, factor, 0x1p-36);
+}
 
 double implicit_step(Link link, double v, double q, double mass, double wins, int most) {
     return with_link(link, [&](auto l) { return root_of_step(l, v, q, mass, wins, most); });

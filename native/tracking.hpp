@@ -42,6 +42,10 @@ double keep_within(double* theta, const double* curvature, i64 dim, const double
 // Take in all rows, each once, in their order; theta is what was known before.
 void one_pass(const Problem& problem, double* theta);
 
+// The factor of H = ridge + sum slopes zz'. Where rounding makes it look indefinite (differences a hundred million times as large as others), a
+// little more than rounding is added to its diagonal. False: not even then.
+bool factor_curvature(const Problem& problem, const double* slopes, SolverRoom& room, double* factor);
+
 // Lead theta to the root of the gradient over all rows.
 Status refine(const Problem& problem, double* theta, double* curvature, SolverRoom& room);
 

@@ -24,22 +24,36 @@ def squared_sizes(
     halves = np.array([z for z, _ in counted]).reshape(len(counted), first_arms.shape[1]) ** 2 / 2.0
     ends = np.cumsum([weight for _, weight in counted])
     starts = ends - [weight for _, weight in counted]
-    tables = [[arms[:, k] for arms in (first_arms, *shown_before)] for k in range(first_arms.shape[1])]
-    return np.array([_of_one(tables[k], halves[:, k], starts, ends) for k in range(first_arms.shape[1])])
-
-
-def _of_one(tables: list[Floats], halves: Floats, starts: Floats, ends: Floats) -> float:
-    # Arms that differ tell; else the first duel in which it matters does.
-    telling = next((shown for shown in tables if np.ptp(shown) > 0.0), None)
-    size = next((half for half in halves if half > 0.0), 1.0) if telling is None else telling.var()
+    sizes = np.array(
+        [_first_size([arms[:, k] for arms in (first_arms, *shown_before)], half) for k, half in enumerate(halves.T)]
+    )
     low, high = 0.0, FIRST_STRETCH
     while len(ends) and ends[-1] >= high:
         inside = np.clip(np.minimum(ends, high) - np.maximum(starts, low), 0.0, None)
-        mean, largest = inside @ halves / (high - low), halves[inside > 0.0].max()
-        if mean > 0.0 and (mean >= FACTOR * size or largest < size / FACTOR):
-            size = mean
+        spread = [any(np.ptp(arms[:, k]) > 0.0 for arms in (first_arms, *shown_before)) for k in range(len(sizes))]
+        known = int((np.array(spread) | (halves[starts < high] > 0.0).any(axis=0)).sum())
+        sizes = _after(sizes, inside @ halves / (high - low), halves[inside > 0.0].max(axis=0), known)
         low, high = high, high + 2.0 * (high - low)
-    return float(size)
+    return sizes
+
+
+def _first_size(tables: list[Floats], halves: Floats) -> float:
+    """Arms that differ tell; else the first duel in which it matters does."""
+    telling = next((shown for shown in tables if np.ptp(shown) > 0.0), None)
+    return float(next((half for half in halves if half > 0.0), 1.0) if telling is None else telling.var())
+
+
+def _after(sizes: Floats, means: Floats, largest: Floats, known: int) -> Floats:
+    """What sizes are after a stretch, of which so many are known."""
+    parts = [mean / size for size, mean, most in zip(sizes, means, largest, strict=True) if 0.0 < most < size / FACTOR]
+    least = sorted(parts)[len(parts) // 2] / 2.0 if len(parts) > known / 2.0 else 0.0
+    new = []
+    for size, mean, most in zip(sizes, means, largest, strict=True):
+        if 0.0 < most < size / FACTOR:
+            new.append(max(mean, least * size))
+        else:
+            new.append(mean if mean >= FACTOR * size else size)
+    return np.array(new)
 
 
 def default_ridge(
@@ -56,7 +70,7 @@ def default_ridge(
         spread = first_arms.var(axis=0).mean()
         return np.full(dim, policy.practical_ridge * (spread if spread > 0.0 else 1.0))
     multiple = policy.practical_ridge
-    if type(policy).__name__ in ("BestArmPair", "RankingPair", "ThompsonPair"):
+    if type(policy).__name__ in ("BestArmPair", "LocalPairUCB", "RankingPair", "ThompsonPair"):
         multiple *= max(1.0, dim / 5.0)
     if type(policy).__name__ == "RewardDesign":
         multiple *= dim

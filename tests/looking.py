@@ -28,7 +28,7 @@ def known(policy: NativePolicy) -> SimpleNamespace:
 
 def pending(policy: NativePolicy) -> dict[int, Pending]:
     """The duels that are out."""
-    return {number: Pending(*duel) for number, *duel in policy._player.pending()}
+    return {number: Pending(*duel) for number, *duel, _ in policy._player.pending()}
 
 
 def hand_out(policy: NativePolicy, number: int, duel: Pending) -> None:

@@ -1,18 +1,31 @@
 """Do the features explain the votes? The score test against its distribution, and terms of their own where they do not."""
 
+import itertools
+import json
+
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
 import duelist as dl
-from duelist.effects import MOST_ARMS, misfit, votes_on_pairs, with_effects
+from duelist.effects import MOST_ARMS, Missing, Tally, misfit, votes_on_pairs, with_effects
+from duelist.engine.snapshots import checksum, decode, encode
+from duelist.far_off import far_off as far_off_in
 from duelist.identification import Known
+from duelist.native import MOST_TALLIED, arm_fingerprints
 
 N_ARMS, DIM, VOTES = 12, 3, 1500
 
 
+def tally(arms, pairs, mass, wins):
+    """Votes on pairs by position, as a policy counts them."""
+    one, other = arm_fingerprints(np.ascontiguousarray(arms))[np.asarray(pairs).T]
+    turned, mass, wins = one > other, np.asarray(mass, float), np.asarray(wins, float)
+    return Tally(np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins))
+
+
 def tallied(rng, effect, arms=None):
-    """Votes on random pairs: rows as the exact estimator keeps them, with theta fitted."""
+    """Votes on random pairs, with theta fitted."""
     arms = rng.standard_normal((N_ARMS, DIM)) if arms is None else arms
     theta = rng.standard_normal(DIM)
     utilities = arms @ theta / np.linalg.norm(theta) + effect * rng.standard_normal(len(arms))
@@ -23,39 +36,47 @@ def tallied(rng, effect, arms=None):
     theta = dl.fit_mle(z, won, ridge=0.01).theta
     slope = special.expit(z @ theta) * special.expit(-z @ theta)
     known = Known(theta, 0.01 * np.eye(DIM) + (z * slope[:, None]).T @ z, 0.01, VOTES)
-    return arms, z, won, known, utilities
+    return arms, tally(arms, np.column_stack([first, second]), np.ones(VOTES), won), known, utilities
 
 
 def test_the_p_value_is_uniform_where_features_explain_everything():
     found = []
     for seed in range(200):
-        arms, z, won, known, _ = tallied(np.random.default_rng(seed), 0.0)
-        found.append(misfit(arms, votes_on_pairs(arms, z, np.ones(VOTES), won), known, "logistic"))
+        arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.0)
+        found.append(misfit(arms, votes_on_pairs(arms, votes), known, "logistic"))
     assert stats.kstest(found, "uniform").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_effects_are_noticed(seed):
-    arms, z, won, known, _ = tallied(np.random.default_rng(seed), 0.5)
-    assert misfit(arms, votes_on_pairs(arms, z, np.ones(VOTES), won), known, "logistic") < 1e-3
+    arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.5)
+    assert misfit(arms, votes_on_pairs(arms, votes), known, "logistic") < 1e-3
 
 
-def test_rows_are_found_whichever_way_they_are_written():
+def test_votes_are_found_whoever_was_named_first():
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((4, 2))
-    z = np.array([arms[0] - arms[1], arms[1] - arms[0], arms[3] - arms[2]])
-    votes = votes_on_pairs(arms, z, np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 0.0]))
-    assert votes.first.tolist() == [0, 0, 2]
-    assert votes.second.tolist() == [1, 1, 3]
-    assert votes.wins.tolist() == [1.0, 0.0, 1.0]
-    assert votes_on_pairs(arms, rng.standard_normal((5, 2)), np.ones(5), np.ones(5)) is None
+    given = tally(arms, [(0, 1), (1, 0), (3, 2)], [3.0, 2.0, 1.0], [1.0, 2.0, 0.0])
+    votes = votes_on_pairs(arms, given)
+    wins = [
+        {pair: won, pair[::-1]: mass - won}
+        for pair, mass, won in zip(
+            zip(votes.first.tolist(), votes.second.tolist(), strict=True), votes.mass, votes.wins, strict=True
+        )
+    ]
+    assert [won.get(pair) for won, pair in zip(wins, [(0, 1), (0, 1), (2, 3)], strict=True)] == [1.0, 0.0, 1.0]
+    assert votes_on_pairs(arms[:3], given) == Missing(
+        "votes were given on other arms, too, and all that were asked about are needed"
+    )
     many = rng.standard_normal((MOST_ARMS + 1, 2))
-    assert votes_on_pairs(many, many[:1] - many[1:2], np.ones(1), np.ones(1)) is None
+    assert votes_on_pairs(many, tally(many, [(0, 1)], [1.0], [1.0])) == Missing(
+        "votes on more than 300 arms are not tested"
+    )
 
 
 def test_terms_of_their_own_are_the_penalised_estimate():
-    arms, z, won, known, utilities = tallied(np.random.default_rng(3), 0.7)
-    votes = votes_on_pairs(arms, z, np.ones(VOTES), won)
+    arms, given, known, utilities = tallied(np.random.default_rng(3), 0.7)
+    votes = votes_on_pairs(arms, given)
     own, found = with_effects(arms, votes, known, "logistic")
     assert own.shape == (N_ARMS, DIM + N_ARMS)
     rows = own[votes.first] - own[votes.second]
@@ -92,22 +113,395 @@ def test_a_policy_says_that_features_do_not_explain_the_votes():
     assert "features" not in policy.recommend(arms, effects=False).advice
 
 
-def test_effects_take_the_votes_which_one_pass_forgets():
-    online = dl.UniformPair(random_state=0, estimator="online")
-    online.tell(online.ask(np.eye(3)), 1.0)
-    with pytest.raises(dl.InvalidInput, match="estimator='exact'"):
-        online.recommend(np.eye(3), effects=True)
+# -- votes by pair of arms ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_arms", "warned"), [(4, True), (3, False)])
-def test_an_announcement_from_one_pass_says_what_nobody_tested(n_arms, warned):
-    # Three arms in a plane can have any utilities at all, up to a constant: features always explain those.
-    arms = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])[:n_arms]
-    online = dl.UniformPair(random_state=0, estimator="online")
-    for _ in range(300):
-        duel = online.ask(arms)
-        online.tell(duel, float(duel.first > duel.second))
-    found = online.recommend(arms)
+def told(policy, arms, utilities, votes, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(votes):
+        duel = policy.ask(arms)
+        policy.tell(duel, float(rng.random() < special.expit(utilities[duel.first] - utilities[duel.second])))
+    return policy
+
+
+def online(name="UniformPair", **settings):
+    return getattr(dl, name)(random_state=0, estimator="online", **settings)
+
+
+def learned(name, estimator, pairs, arms):
+    policy = getattr(dl, name)(random_state=0, estimator=estimator)
+    policy.begin(arms)
+    for pair, outcome, weight in pairs:
+        policy.learn(arms[pair], outcome, weight, layer=0)
+    return policy
+
+
+def some_votes(n_arms, count, seed=2):
+    """In both orders, with ties and weights."""
+    rng = np.random.default_rng(seed)
+    return [
+        (rng.choice(n_arms, 2, replace=False), rng.choice([0.0, 0.3, 0.5, 1.0]), rng.choice([0.5, 1.0, 3.0]))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("name", ["UniformPair", "BestArmPair", "LocalPairUCB", "MaxPairUCB"])
+def test_one_pass_counts_the_votes_that_the_exact_estimator_counts(name):
+    """So where arms have effects of their own both say the same, up to rounding."""
+    arms = np.random.default_rng(2).standard_normal((9, 3))
+    exact, online = (learned(name, estimator, some_votes(9, 400), arms) for estimator in ("exact", "online"))
+    assert exact.snapshot()["tally"] == online.snapshot()["tally"]
+    one, other = (policy.recommend(arms, effects=True) for policy in (exact, online))
+    assert one.best == other.best
+    assert one.candidates == other.candidates
+    np.testing.assert_allclose(one.interval, other.interval, rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_the_counts_are_what_was_told(estimator):
+    """Asked, in batches, and learned; by names that nobody knows but who has the arms."""
+    rng = np.random.default_rng(3)
+    arms, expected = rng.integers(0, 3, size=(7, 3)).astype(float), {}
+    arms = np.unique(arms, axis=0)
+    policy = dl.UniformPair(random_state=0, estimator=estimator)
+    prints = [int(each) for each in arm_fingerprints(arms)]
+
+    def count(i, j, outcome, weight):
+        low, high = sorted((prints[i], prints[j]))
+        won = weight * (outcome if prints[i] == low else 1.0 - outcome)
+        mass, wins = expected.get((low, high), (0.0, 0.0))
+        expected[low, high] = (mass + weight, wins + won)
+
+    for outcome in rng.choice([0.0, 0.5, 1.0], 60):
+        duel = policy.ask(-0.0 * arms + arms)
+        policy.tell(duel, outcome)
+        count(duel.first, duel.second, outcome, 1.0)
+        for _, duel in policy.ask_batch([arms, arms[::-1]]):
+            policy.forget(duel)
+        i, j = rng.choice(len(arms), 2, replace=False)
+        policy.learn(arms[[i, j]], outcome, 2.0)
+        count(i, j, outcome, 2.0)
+    found = {name: decode(entry) for name, entry in policy.snapshot()["tally"].items()}
+    pairs = zip(found["first"].tolist(), found["second"].tolist(), strict=True)
+    assert dict(zip(pairs, zip(found["mass"], found["wins"], strict=True), strict=True)) == expected
+
+
+def test_one_pass_notices_that_features_do_not_explain_the_votes():
+    rng = np.random.default_rng(1)
+    arms = rng.standard_normal((10, 2))
+    utilities = arms @ [1.0, 0.5] + rng.standard_normal(10)
+    found = told(online(), arms, utilities, 2000).recommend(arms)
+    assert "the features do not explain the votes" in found.advice
+    assert found.best == int(utilities.argmax())
+
+
+def test_what_one_pass_counts_comes_back_with_a_snapshot():
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    policy = told(online("BestArmPair"), arms, arms @ [2.0, 1.0], 200)
+    copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+    assert copy.recommend(arms) == policy.recommend(arms)
+    assert copy.snapshot() == policy.snapshot()
+
+
+def test_a_snapshot_without_counts_says_that_nobody_tested():
+    """As releases before this one made them, of version 3."""
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    policy = told(online("BestArmPair"), arms, arms @ [2.0, 1.0], 300)
+    snapshot = {name: value for name, value in policy.snapshot().items() if name not in ("tally", "checksum")}
+    snapshot |= {"version": 3, "pending": []}
+    older = dl.restore_policy({**snapshot, "checksum": checksum(snapshot)})
+    found = older.recommend(arms)
     assert found.decided
-    assert ("FreeArms(n, features)" in found.advice) == warned
-    assert "FreeArms" not in online.recommend(arms, effects=False).advice
+    assert "nobody has tested" in found.advice
+    assert "a snapshot of an older release" in found.advice
+    assert told(older, arms, arms @ [2.0, 1.0], 20).snapshot()["tally"] is None
+
+
+def test_more_pairs_than_are_counted_are_dropped_for_good():
+    rng = np.random.default_rng(3)
+    arms = rng.standard_normal((70, 2))
+    policy = online()
+    policy.begin(arms)
+    for k, (i, j) in enumerate(itertools.combinations(range(70), 2)):
+        assert (policy.snapshot()["tally"] is not None) == (k <= MOST_TALLIED)
+        policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
+        if k > MOST_TALLIED + 1:
+            break
+    with pytest.raises(dl.InvalidInput, match="pairs are too many"):
+        policy.recommend(arms, effects=True)
+    assert "2,048 pairs" in policy.recommend(arms, tolerance=3.0).advice
+
+
+def test_votes_that_were_learned_as_differences_are_nobodys():
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    policy = told(dl.BestArmPair(random_state=0), arms, arms @ [2.0, 1.0], 300)
+    assert "nobody has tested" not in policy.recommend(arms).advice
+    policy.learn(arms[0] - arms[1], 0.5)
+    assert "learned as differences" in policy.recommend(arms).advice
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+@pytest.mark.parametrize(("n_arms", "warned"), [(4, True), (3, False)])
+def test_an_announcement_among_some_of_the_arms_says_what_nobody_tested(estimator, n_arms, warned):
+    # Three arms in a plane can have any utilities at all, up to a constant: features always explain those.
+    arms = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.1], [1.3, 1.2], [2.0, 5.0]])
+    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [3.0, 1.0], 1500)
+    found = policy.recommend(arms[:n_arms])
+    assert found.decided
+    assert ("nobody has tested" in found.advice) == warned
+    assert "tested" not in policy.recommend(arms[:n_arms], effects=False).advice
+    assert "tested" not in policy.recommend(arms).advice
+    with pytest.raises(dl.InvalidInput, match="votes were given on other arms"):
+        policy.recommend(arms[:n_arms], effects=True)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_pairs_with_the_same_difference_are_told_apart(estimator):
+    """Of the corners of a square, a difference alone does not say which of two sides a vote was on."""
+    arms = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, np.array([0.0, 2.0, 2.5, 1.0]), 1000)
+    found = policy.recommend(arms)
+    assert "the features do not explain the votes" in found.advice
+    assert found.best == 2
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_a_grid_with_effects_is_announced_wrong_no_more_often_than_was_said(estimator):
+    """Two features of three levels each, as in a conjoint study: most pairs have the difference of another."""
+    arms, wrong, runs = np.array(list(itertools.product(range(3), repeat=2)), float), 0, 60
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        utilities = arms @ rng.standard_normal(2) + rng.standard_normal(9)
+        policy = dl.UniformPair(random_state=seed, estimator=estimator)
+        for _ in range(30):
+            told(policy, arms, utilities, 20, seed=int(rng.integers(2**31)))
+            if (best := policy.announced(arms, 0.1)) is not None:
+                wrong += bool(utilities[best] < utilities.max())
+                break
+    assert wrong <= stats.binom.ppf(1.0 - 1e-6, runs, 0.1)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_arms_that_are_the_same_or_were_never_asked_about_change_no_test(estimator):
+    rng = np.random.default_rng(4)
+    arms = rng.standard_normal((8, 3))
+    policy = told(
+        dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [1.0, 2.0, 0.5] + rng.standard_normal(8), 300
+    )
+    others = {
+        "twice": np.vstack([arms, arms[:2]]),
+        "never asked": np.vstack([arms, rng.standard_normal((4, 3))]),
+        "another order": arms[::-1],
+    }
+    odd = policy.recommend(arms).advice
+    assert "do not explain" in odd
+    for shown in others.values():
+        assert policy.recommend(shown).advice.split(";")[0] == odd.split(";")[0]
+
+
+def test_as_few_arms_as_features_are_always_explained_whoever_else_is_given():
+    """Three arms in a plane can have any utilities at all; of others given with them there are no votes."""
+    arms, rng = np.array([[0.0, 0.0], [1.0, 0.1], [0.2, 1.0]]), np.random.default_rng(5)
+    shown = np.vstack([arms, arms[1], rng.standard_normal((2, 2))])
+    for seed in range(10):
+        policy = told(dl.UniformPair(random_state=seed), arms, arms @ [4.0, 2.0], 400, seed)
+        assert "do not explain" not in policy.recommend(shown).advice
+
+
+DAMAGE = {
+    "won more often than it was compared": lambda t: {**t, "wins": 50.0 * t["mass"]},
+    "never compared": lambda t: {**t, "mass": 0.0 * t["mass"], "wins": 0.0 * t["mass"]},
+    "mass holds": lambda t: {**t, "mass": -t["mass"]},
+    "a tally has": lambda t: {**t, "x": t["mass"]},
+    "twice": lambda t: {**t, "first": np.full_like(t["first"], 3), "second": np.full_like(t["second"], 4)},
+    "in their order": lambda t: {**t, "first": t["second"], "second": t["first"]},
+    "another shape": lambda t: {**t, "wins": t["wins"][1:]},
+}
+
+
+@pytest.mark.parametrize("reason", DAMAGE)
+def test_damaged_counts_are_refused(reason):
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    snapshot = told(online(), arms, arms @ [2.0, 1.0], 60).snapshot()
+    tally = {name: decode(entry) for name, entry in snapshot["tally"].items()}
+    damaged = {name: encode(array) for name, array in DAMAGE[reason](tally).items()}
+    body = {name: value for name, value in snapshot.items() if name != "checksum"} | {"tally": damaged}
+    with pytest.raises(dl.InvalidSnapshot, match=reason):
+        dl.restore_policy({**body, "checksum": checksum(body)})
+
+
+def test_any_weight_comes_back_with_a_snapshot():
+    arms = np.random.default_rng(0).standard_normal((4, 2))
+    policy = online()
+    policy.begin(arms)
+    for weight, share in ((5e-324, 1.0), (1e-200, 1e-200), (1e300, 1.0), (1.0, 40.0)):
+        policy.learn(arms[:2], 1.0, weight, layer=0, share=share)
+        copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+        assert copy.snapshot() == policy.snapshot()
+
+
+# -- an arm that stands far off -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_an_arm_far_from_all_others_is_named_and_the_others_are_not_misjudged(estimator):
+    """A placeholder price is the unit of prices: their effect was shrunk away, and that of ratings had the wrong sign."""
+    covered, runs = 0, 40
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        a = rng.normal(size=6)
+        arms = np.column_stack([500 + 100 * a, 3 + a + 0.3 * rng.normal(size=6), rng.integers(0, 2, 6)])
+        arms = np.vstack([arms, [99999.0, 3.0, 0.0]])
+        utilities = arms @ [-0.02, 1.5, 0.6]
+        policy = told(dl.UniformPair(random_state=seed, estimator=estimator), arms, utilities, 600, seed)
+        found = policy.recommend(arms, effects=False)
+        assert (
+            "feature 0 is far from all others where it is 99999 in arm 6; taken there for a number that stands for none"
+            in found.advice
+        )
+        leads = utilities[found.best] - np.delete(utilities, found.best)
+        covered += bool((found.interval[0] <= leads).any() and (leads <= found.interval[1]).any())
+    assert covered >= stats.binom.ppf(1e-6, runs, 0.95)
+
+
+@pytest.mark.parametrize("n_arms", [3, 4, 5, 8])
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_a_number_that_stands_for_none_misleads_nobody(estimator, n_arms):
+    """Votes on that arm told that its feature has no effect, which spoiled the others: more than half of announcements were wrong."""
+    announced = wrong = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        arms = rng.standard_normal((n_arms, 2))
+        utilities = arms @ [-2.0, 0.7]
+        arms[-1, 0], utilities[-1] = 99999.0, utilities[:-1].min() - 1.0
+        policy = dl.BestArmPair(random_state=seed, estimator=estimator)
+        for look in range(10):
+            best = told(policy, arms, utilities, 8, seed=[seed, look]).announced(arms, 0.1)
+            if best is not None:
+                announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))
+                break
+    assert n_arms <= 4 or announced > 0
+    assert wrong <= stats.binom.ppf(1.0 - 1e-6, announced, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("values", "far"),
+    [
+        ([0.1, -0.4, 0.9, 1e5], [3]),
+        ([0.1, -0.4, 1e5], [2]),
+        ([0.1, -0.4, 0.9, 1e5, 1e5], [3, 4]),
+        ([0.1, -0.4, 0.9, 0.5, -0.2, -9.2e18], [5]),  # the least whole number that a database has
+        ([1, 2, 3, 4, 1e38], [4]),
+        ([0.1, -0.4, 0.9, 0.5, -0.2, 3.0], []),
+        ([2003, 2004, 2005, 1999], []),
+        ([0.0, 0.0, 0.0, 1.0], []),
+        ([0.0, 1.0], []),
+        ([5.0], []),
+    ],
+)
+def test_who_stands_far_off(values, far):
+    assert np.flatnonzero(far_off_in(np.array(values, np.float64))).tolist() == far
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_two_or_three_arms_are_judged_though_they_lie_close_in_a_feature(estimator):
+    """That two arms of many are near each other in a feature does not make the others a kind of their own."""
+    rng = np.random.default_rng(0)
+    arms = rng.standard_normal((10, 4))
+    arms[1, 0] = arms[0, 0] + 0.05
+    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [0.0, 3.0, 0.0, 0.0], 2000)
+    assert policy.recommend(arms[:2]).decided
+    assert "other arms, far from these" not in policy.recommend(arms[:3]).advice
+
+
+def far_off(seed=0, votes=200, estimator="online", **settings):
+    """Six ordinary arms and one whose price stands for none, with votes on all."""
+    rng = np.random.default_rng(seed)
+    arms = np.vstack([rng.normal(size=(6, 2)), [1e4, 0.0]])
+    return told(
+        dl.UniformPair(random_state=seed, estimator=estimator, **settings), arms, arms @ [0.5, 1.0], votes
+    ), arms
+
+
+def test_one_pass_announces_nothing_in_a_size_that_it_cannot_take_back():
+    """Among the others alone, and where votes are nobody's; the exact estimator can."""
+    policy, arms = far_off()
+    found = policy.recommend(arms[:6], tolerance=50.0)
+    assert not found.decided
+    assert policy.announced(arms[:6], tolerance=50.0) is None
+    assert "the size of a feature comes from other arms, far from these; estimator='online' has learned" in found.advice
+    policy.learn(arms[0] - arms[1], 0.5)
+    found = policy.recommend(arms, tolerance=50.0)
+    assert not found.decided
+    assert "99999" not in found.advice
+    assert "where it is 10000 in arm 6" in found.advice
+    assert far_off(estimator="exact")[0].recommend(arms[:6], tolerance=50.0).decided
+    assert far_off(ridge=1.0)[0].recommend(arms[:6], tolerance=50.0).decided
+
+
+def test_everybody_who_stands_far_off_is_named():
+    rng = np.random.default_rng(0)
+    arms = np.vstack([rng.normal(size=(12, 2)), [1e3, 0.0], [2e3, 1e6], [3e3, 0.0], [4e3, 0.0]])
+    said = told(dl.UniformPair(random_state=0), arms, arms @ [1e-3, 1e-6], 50).recommend(arms).advice
+    assert (
+        "feature 0 is far from all others where it is 1000 in arm 12 and 2000 in arm 13 and 3000 in arm 14 and 1 more"
+        in said
+    )
+    assert "feature 1 is far from all others where it is 1000000 in arm 13" in said
+
+
+@pytest.mark.parametrize("n_arms", [5, 8, 20, 40])
+def test_ordinary_arms_are_rarely_said_to_stand_off(n_arms):
+    """Of few arms some may be alike by chance; a feature of 20 or more that are drawn alike is never named."""
+    warned = {"by default": 0, "with a given ridge": 0}
+    for seed, ridge in itertools.product(range(20), (None, 1.0)):
+        rng, shape = np.random.default_rng(seed), (n_arms, 3)
+        flags = (rng.random(shape) < 0.1).astype(float)
+        for arms in (rng.standard_normal(shape), rng.random(shape), flags):
+            policy = told(dl.UniformPair(random_state=0, ridge=ridge), arms, arms @ [1.0, 1.0, 0.5], 5)
+            warned["with a given ridge" if ridge else "by default"] += "far from" in policy.recommend(arms).advice
+    assert warned["by default"] <= (0 if n_arms >= 20 else stats.binom.ppf(1.0 - 1e-6, 20 * 3, 0.03))
+    assert warned["with a given ridge"] == 0
+
+
+def test_rounding_is_no_usual_distance():
+    arms = np.array([[0.3], [0.1 + 0.2], [0.3], [0.1 + 0.2], [0.3], [0.3 + 1e-16], [0.1 + 0.2], [1.0]])
+    policy = told(dl.UniformPair(random_state=0), arms, arms[:, 0], 40)
+    assert "far from" not in policy.recommend(arms).advice
+
+
+# -- the announcement alone --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"delta": 7.0}, {"tolerance": -1.0}, {"unit": "miles"}, {"effects": "yes"}], ids=lambda w: next(iter(w))
+)
+def test_the_announcement_refuses_what_the_recommendation_refuses_before_the_first_arms(wrong):
+    with pytest.raises(dl.InvalidInput, match=next(iter(wrong))):
+        dl.BestArmPair().announced(np.eye(3), **wrong)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+@pytest.mark.parametrize("effects", [None, False, True])
+def test_the_announcement_alone_is_that_of_the_recommendation(estimator, effects):
+    rng = np.random.default_rng(6)
+    arms = rng.standard_normal((6, 2))
+    policy, utilities, found = dl.BestArmPair(random_state=0, estimator=estimator), arms @ [3.0, 1.0], []
+    assert policy.announced(arms) is None
+    for _ in range(40):
+        told(policy, arms, utilities, 5, seed=int(rng.integers(1000)))
+        for tolerance in (0.0, 0.5):
+            verdict = policy.recommend(arms, 0.1, tolerance=tolerance, effects=effects)
+            found.append(policy.announced(arms, 0.1, tolerance=tolerance, effects=effects))
+            assert found[-1] == (verdict.best if verdict.decided else None)
+    assert {None, int(utilities.argmax())} == set(found) or effects
+
+
+def test_free_arms_are_announced_too():
+    policy, arms = dl.BestArmPair(random_state=0, estimator="online"), dl.FreeArms(4)
+    assert policy.announced(arms) is None
+    rng = np.random.default_rng(0)
+    while policy.announced(arms) is None:
+        duel = policy.ask(arms)
+        policy.tell(duel, float(rng.random() < special.expit(2.0 * (duel.second - duel.first))))
+    assert policy.announced(arms) == 0

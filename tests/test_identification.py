@@ -71,7 +71,7 @@ def test_equal_arms_are_named_together():
 def test_a_single_arm_is_best():
     found = recommend(np.ones((1, 2)), Known(np.zeros(2), np.eye(2), 1.0))
     assert (found.best, found.probability, found.interval, found.decided) == (0, 1.0, (0.0, 0.0), True)
-    assert "all others are ruled out" in str(found)
+    assert str(found) == "arm 0 is best; there are no others to compare with"
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1, "0.1", True, np.nan])
@@ -175,7 +175,7 @@ def test_with_so_many_more_votes_the_last_rival_is_just_ruled_out(seed):
 
 
 def test_arms_that_look_equal_take_no_number_of_votes_and_a_tolerance_ends_it():
-    policy, arms = dl.BestArmPair(random_state=0), np.array([[1.0, 0.0], [1.0, 1e-9], [0.0, 1.0]])
+    policy, arms = dl.BestArmPair(random_state=0), np.array([[1.0, 0.0], [1.0, 1e-9], [0.0, 1.0], [0.2, -0.6]])
     rng = np.random.default_rng(0)
     for _ in range(600):
         duel = policy.ask(arms)
@@ -203,6 +203,18 @@ def test_a_policy_for_regret_says_what_would_decide():
     for _ in range(10):
         policy.tell(policy.ask(arms), 1.0)
     assert "take BestArmPair" in policy.recommend(arms).advice
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_a_tolerance_is_said_in_the_unit_it_was_given_in(free):
+    arms = dl.FreeArms(4) if free else np.eye(4)
+    policy = dl.policy_for("best", features=not free, random_state=0)
+    for _ in range(10):
+        policy.tell(policy.ask(arms), 1.0)
+    assert " as better by more than 0.01 in the chance to win, at" in str(
+        policy.recommend(arms, tolerance=0.01, unit="chance")
+    )
+    assert " as better by more than 0.01 in utility, at" in str(policy.recommend(arms, tolerance=0.01))
 
 
 @pytest.mark.parametrize("free", [False, True])

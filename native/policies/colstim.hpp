@@ -22,7 +22,7 @@ public:
         View view = look_at_all(state, scratch, table);
         double horizon = radius_.horizon_in(state);
         double clip = clip_ > 0.0 ? clip_ : practical_radius(table.dim, horizon);
-        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip};
+        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip, state.sizes.follow};
         Listed everyone{nullptr, table.n};
         i64 first = best_first(noise.perturbed(state, view, scratch), everyone, table, everyone);
         if (first < 0) return {-1, -1, 0, 0.0};

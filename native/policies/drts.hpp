@@ -10,6 +10,7 @@ public:
     explicit DRTS(const Settings& s) : scale_(s.number("scale")) {}
 
     bool local() const override { return true; }
+    bool minds_pairs() const override { return false; }
     bool draws() const override { return true; }
 
     Decision decide(State& state, Scratch& scratch, const Table& table) const override {

@@ -10,6 +10,7 @@ public:
     explicit InfoMax(const Settings& s) : scale_(s.number("scale")) {}
 
     bool local() const override { return true; }
+    bool minds_pairs() const override { return false; }
 
     Decision decide(State& state, Scratch& scratch, const Table& table) const override {
         if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;

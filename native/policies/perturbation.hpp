@@ -9,6 +9,7 @@ namespace duelist {
 struct Perturbation {
     double chance;  // that every arm gets a perturbation of its own, otherwise all share one
     double clip;
+    bool centred = false;  // |v_i| is the distance from the mean of the arms, so that no origin of a feature matters; as published, from zero
 
     // p_t = min(1, sqrt(d log(dT) / t))
     static double coin_chance(i64 dim, double horizon, i64 t) {
@@ -28,7 +29,12 @@ struct Perturbation {
         double shared = separate ? 0.0 : draw(state);
         double* score = scratch.reach.data();
         double* origin = scratch.noise.data();
-        for (i64 k = 0; k < view.dim; k++) origin[k] = 0.0;
+        for (i64 k = 0; k < view.dim; k++) {
+            origin[k] = 0.0;
+            if (!centred) continue;
+            for (i64 a = 0; a < view.n; a++) origin[k] += view.v[k * view.stride + a];
+            origin[k] /= static_cast<double>(view.n);
+        }
         kernels->squared_distances(view.v, view.stride, view.dim, origin, view.n, score);
         for (i64 a = 0; a < view.n; a++)
             score[a] = view.u[a] + (separate ? draw(state) : shared) * std::sqrt(score[a]);

@@ -130,7 +130,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
         raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
     check_dim(array.shape[1], dim)
     if not _square(array) <= LARGEST_SQUARE:
-        _refuse(array, "replace missing features before asking")
+        _refuse(array, "replace missing features, and those without an end, before asking")
     return array
 
 

@@ -16,22 +16,23 @@ ridge is 1/tau^2. tau is found by expectation and maximisation, held near 1 by a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from duelist import native
 from duelist.arrays import Floats, Ints
 from duelist.estimation import fit_mle
 from duelist.identification import Known
 from duelist.links import get_link
 
 MOST_ARMS: Final = 300
-"""Of more arms the pairs are not looked up: that would take longer than a person waits."""
+"""Of more arms effects are not fitted: that would take longer than a person waits."""
 UNLIKELY: Final = 0.2
 """The chance of votes so odd that features are no longer taken to explain them."""
-_MATCHED: Final = 0.999
 _RANK: Final = 1e-8
 _PRIOR_ARMS: Final = 3.0
 _ROUNDS: Final = 30
@@ -40,7 +41,7 @@ _SAME: Final = 1e-2
 
 @dataclass(frozen=True)
 class PairVotes:
-    """Votes on pairs of the given arms: `first` won `wins` of `mass`, by the position of arms."""
+    """Votes on pairs of the given arms: `first` won `wins` of `mass`, by the position of arms; of arms that are the same, the first."""
 
     first: Ints
     second: Ints
@@ -48,23 +49,42 @@ class PairVotes:
     wins: Floats
 
 
-def votes_on_pairs(arms: Floats, z: Floats, mass: Floats, wins: Floats) -> PairVotes | None:
-    """Rows of differences as votes on pairs of these arms; None where they are about other arms, or arms are too many."""
-    if len(arms) > MOST_ARMS or not len(z):
-        return None
-    first, second = np.triu_indices(len(arms), 1)
-    pair_of = {key: k for k, key in enumerate(_keys(arms[first] - arms[second]))}
-    found = np.array([pair_of.get(key, -1) for key in _keys(z)])
-    known = found >= 0
-    if mass[known].sum() < _MATCHED * mass.sum():
-        return None
-    pair, same_way = found[known], _signs(arms[first] - arms[second])[found[known]] == _signs(z[known])
-    won = np.where(same_way, wins[known], mass[known] - wins[known])
-    return PairVotes(first[pair], second[pair], mass[known], won)
+@dataclass(frozen=True)
+class Missing:
+    """Votes that cannot be had, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Votes by pair of arms, which are known by their fingerprints: `first` won `wins` of `mass`."""
+
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
+    mass: Floats
+    wins: Floats
+
+
+def votes_on_pairs(arms: Floats, tally: Tally) -> PairVotes | Missing:
+    """Votes on pairs of these arms."""
+    if not len(tally.mass):
+        return Missing("there are no votes yet")
+    if len(arms) > MOST_ARMS:
+        return Missing(f"votes on more than {MOST_ARMS} arms are not tested")
+    prints, place = np.unique(native.arm_fingerprints(np.ascontiguousarray(arms)), return_index=True)
+    at = [np.minimum(np.searchsorted(prints, who), len(prints) - 1) for who in (tally.first, tally.second)]
+    known = (prints[at[0]] == tally.first) & (prints[at[1]] == tally.second)
+    if not known.all():
+        return Missing("votes were given on other arms, too, and all that were asked about are needed")
+    return PairVotes(place[at[0]], place[at[1]], tally.mass, tally.wins)
 
 
 def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     """How likely votes as odd as these are if the features explain them: a p-value, near 0 where they do not."""
+    asked, places = np.unique(np.concatenate([votes.first, votes.second]), return_inverse=True)
+    votes = replace(votes, first=places[: len(votes.first)], second=places[len(votes.first) :])
+    arms = arms[asked]  # no vote tells of the others
     margin = (arms[votes.first] - arms[votes.second]) @ known.theta
     beside = _beside(arms)
     surplus = beside.T @ _gathered(votes, votes.wins - votes.mass * get_link(link).mean(margin), len(arms))
@@ -124,15 +144,3 @@ def _laplacian(votes: PairVotes, weight: Floats, n_arms: int) -> Floats:
     np.add.at(matrix, (votes.second, votes.first), -weight)
     np.fill_diagonal(matrix, np.diag(matrix) - matrix.sum(axis=1))
     return matrix
-
-
-def _signs(differences: Floats) -> Floats:
-    """The sign of each row's first entry that is not 0."""
-    leading = np.argmax(differences != 0.0, axis=1)
-    return np.asarray(np.sign(differences[np.arange(len(differences)), leading]))
-
-
-def _keys(differences: Floats) -> list[bytes]:
-    """The bytes of each row, the same for a difference and its opposite, and for 0 and -0."""
-    turned = differences * _signs(differences)[:, None] + 0.0
-    return [row.tobytes() for row in np.ascontiguousarray(turned)]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_ndtr
@@ -38,6 +39,8 @@ _FEWEST_DRAWS: Final = 400
 _WORK: Final = 2**33
 """Products of numbers that the draws may cost, some seconds' worth."""
 _MOST_DRAWN: Final = 1000
+_MORE: Final = (0.0, 1e-12, 1e-9, 1e-6)
+"""What is added to a matrix of ones on its diagonal, until it can be factored."""
 _LEVEL: Final = 1.959963984540054
 _SEED: Final = 0
 _HELD: Final = 2**20
@@ -76,6 +79,8 @@ class Verdict(Generic[A]):
     """What to beware of, and what would help; empty: nothing."""
     level: tuple[A, ...] = ()
     """Arms that are exactly as good as the best by the votes so far: it is named for its place in the list, and nothing else."""
+    tolerance_given: tuple[float, str] | None = None
+    """The tolerance as it was given, and its unit; None: in utility."""
 
     @property
     def decided(self) -> bool:
@@ -83,6 +88,8 @@ class Verdict(Generic[A]):
         return set(self.candidates) <= {self.best, *self.alike}
 
     def __str__(self) -> str:
+        if self.decided and self.interval == (0.0, 0.0):
+            return f"{self._named().rstrip(',')}; there are no others to compare with"
         others = len(set(self.candidates) - {self.best, *self.alike})
         left = "all others are ruled out" if self.decided else f"{others_are(others)} not ruled out"
         if self.level and not self.decided:
@@ -96,25 +103,41 @@ class Verdict(Generic[A]):
         if not self.decided:
             more = self.votes_expected
             parts.append(
-                "nobody can say how many votes it will take" if more is None else f"about {more:,.0f} votes more"
+                "nobody can say how many votes it will take"
+                if more is None
+                else f"about {more:,.0f} vote{'' if more == 1 else 's'} more"
             )
         return "; ".join([*parts, *([self.advice] if self.advice else [])])
 
     def _leads(self) -> str:
         low, high = self.interval
+        lead = f"lead{'' if self.alike else 's'} by {low:.3g} to {high:.3g}"
+        return f"{self._named()} with probability {self.probability:.3f}; {lead}"
+
+    def _named(self) -> str:
         named = " and ".join(f"arm {arm}" for arm in (self.best, *self.alike))
-        verb = "are best, being alike," if self.alike else "is best"
-        return f"{named} {verb} with probability {self.probability:.3f}; leads by {low:.3g} to {high:.3g}"
+        return f"{named} {'are best, being alike,' if self.alike else 'is best'}"
 
     def _level(self) -> str:
         return f"arms {listed((self.best, *self.alike, *self.level))} are level: the votes so far favour none of them"
 
     def _as_good(self) -> str:
-        return f" as better by more than {self.tolerance:.3g}, at error rate {self.delta:g}"
+        allowed = tolerance_said(self.tolerance, self.tolerance_given)
+        return f" as better by more than {allowed}, at error rate {self.delta:g}"
 
 
 class Recommendation(Verdict[int]):
     """A verdict on arms by their positions in the arms that were given."""
+
+
+def tolerance_said(tolerance: float, given: tuple[float, str] | None = None) -> str:
+    """A tolerance in utility, in words: in the unit that it was given in.
+
+    >>> tolerance_said(0.04), tolerance_said(0.04, (0.01, "chance"))
+    ('0.04 in utility', '0.01 in the chance to win')
+    """
+    amount, unit = (tolerance, "utility") if given is None else given
+    return f"{amount:.3g} in {'utility' if unit == 'utility' else 'the chance to win'}"
 
 
 def others_are(count: int, of: int | None = None) -> str:
@@ -185,10 +208,14 @@ class Known:
     votes: float = 0.0
 
 
-def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0) -> Recommendation:
-    """See the module; `arms` (n_arms, dim), `tolerance` in utility."""
+def recommend(
+    arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
+) -> Recommendation:
+    """See the module; `arms` (n_arms, dim), `tolerance` in utility. Without `rules_out` all arms are left, whatever is known."""
     delta = check_delta(delta)
     seen = _look(arms, known, delta, tolerance)
+    if not rules_out:
+        seen.kept[:] = True
     order = _in_order(seen.best, seen.gaps, seen.kept)
     apart = [a for a in order if a == seen.best or not seen.alike[a]]
     return Recommendation(
@@ -199,7 +226,9 @@ def recommend(arms: Floats, known: Known, delta: float = 0.05, tolerance: float 
         delta=delta,
         alike=tuple(np.flatnonzero(seen.alike & (np.arange(len(arms)) != seen.best)).tolist()),
         tolerance=tolerance,
-        votes_expected=votes_to_decide(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance),
+        votes_expected=votes_to_decide(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance)
+        if rules_out
+        else None,
         level=tuple(level_with(seen.best, seen.gaps, seen.squares).tolist()),
     )
 
@@ -228,8 +257,7 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
     order = _in_order(best, gaps, kept)
     drawn = np.array(order[:_MOST_DRAWN], np.int64)
     block = known.covariance(drawn)
-    scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
-    root = cholesky(block + 1e-12 * scale * np.eye(len(block)), lower=True)
+    root = _root(block).T
     return Recommendation(
         best=best,
         probability=_probability(root, -gaps[drawn]),
@@ -265,11 +293,23 @@ class _Look:
     """Arms with the features of the best, itself among them."""
 
 
+def _root(matrix: Floats) -> Floats:
+    """The upper factor R of a positive definite matrix R'R, in its own units; where rounding hides that it is, of a little more."""
+    units = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(np.float64).tiny))
+    scaled = matrix / units / units[:, None]
+    for more in _MORE:
+        try:
+            return np.asarray(cholesky(scaled + more * np.eye(len(scaled)))) * units
+        except LinAlgError:
+            continue
+    return np.diag(units)  # nothing is known of how arms hang together
+
+
 def _look(arms: Floats, known: Known, delta: float, tolerance: float) -> _Look:
     utilities = arms @ known.theta
     best = int(np.argmax(utilities))
     alike = (arms == arms[best]).all(axis=1)
-    whitened = solve_triangular(cholesky(known.curvature), arms.T, trans="T").T
+    whitened = solve_triangular(_root(known.curvature), arms.T, trans="T").T
     squares = np.where(alike, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
     prior = (np.square(arms - arms[best]) / known.ridge).sum(axis=1)
     gaps = np.where(alike, 0.0, utilities[best] - utilities)
@@ -310,7 +350,7 @@ def votes_to_decide(
         then[apart] = 1.0 / (1.0 / prior[apart] + told * (votes + count))
         return bool(not_ruled_out(gaps, then, prior, delta, tolerance)[apart].any())
 
-    low, high = 0, int(votes * FORESEEN_TIMES)
+    low, high = 0, int(min(votes * FORESEEN_TIMES, 2.0**62))
     if not open_after(low):
         return 0
     if open_after(high):

@@ -129,9 +129,23 @@ def _arrays(given):
     return [given.dim, policy._player.state.n_layers, policy.link, policy.online_, arrays]
 
 
+def _tally(given):
+    player = given.player()
+    arrays = native.tally_of(player) or {
+        "first": given.words,
+        "second": given.words + np.uint64(1),
+        "mass": np.ones(4),
+        "wins": np.ones(4),
+    }
+    for name in arrays:
+        if given.rng.random() < 0.3:
+            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+    return [player, arrays]
+
+
 def _own_terms(given):
     """What is known of arms with terms of their own after a few votes."""
-    known = native.new_own_terms(given.link, np.abs(given.normal(given.dim)), 1.0, 4, given.words)
+    known = native.new_own_terms(given.link, given.normal(given.n, given.dim), 1.0, 4, given.words)
     for _ in range(6):
         known.learn(*given.rng.integers(9, size=2).tolist(), given.normal(given.dim), 1.0, 1.0)
     return known
@@ -151,12 +165,15 @@ def _free_rule(given):
 
 
 FUNCTIONS = {
-    "new_own_terms": lambda g: [g.link, np.abs(g.normal(g.dim)), 1.0, 4, g.words],
+    "new_own_terms": lambda g: [g.link, g.normal(g.n, g.dim), 1.0, 4, g.words],
     "restore_own_terms": _own_arrays,
     "make_rule": _settings_damaged,
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
     "new_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
     "restore_state": _arrays,
+    "tally_of": lambda g: [g.player()],
+    "put_tally": _tally,
+    "arm_fingerprints": lambda g: [g.normal(g.n, g.dim)],
     "rule_names": lambda g: [],
     "make_counting_rule": _counting_rule_damaged,
     "counting_rule_names": lambda g: [],
@@ -258,6 +275,8 @@ METHODS = {
     ("Player", "put_pending"): lambda g: (g.player().put_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
     ("Player", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
     ("OwnTerms", "set_words"): lambda g: (_own_terms(g).set_words, [g.words]),
+    ("OwnTerms", "meet"): lambda g: (_own_terms(g).meet, [g.normal(g.n, g.dim)]),
+    ("OwnTerms", "prior_variances"): lambda g: (_own_terms(g).prior_variances, [g.normal(g.n, g.dim)]),
     ("OwnTerms", "learn"): lambda g: (_own_terms(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
     ("OwnTerms", "decide"): lambda g: (
         _own_terms(g).decide,

@@ -66,12 +66,12 @@ def test_arms_that_went_bad_since_the_last_round(name):
 
 
 BAD_ARMS = {
-    "nan": (with_entry(NAN), ["arms[2, 1] is nan", "replace missing features"]),
-    "inf": (with_entry(INF), ["arms[2, 1] is inf", "replace missing features"]),
-    "-inf": (with_entry(-INF, (0, 2)), ["arms[0, 2] is -inf", "replace missing features"]),
-    "all nan": (np.full((3, DIM), NAN), ["arms[0, 0] is nan", "replace missing features"]),
-    "inf and -inf": ([[INF, -INF, 0.0]], ["arms[0, 0] is inf", "replace missing features"]),
-    "none in a row": ([[None, 1.0, 2.0]], ["arms[0, 0] is nan", "replace missing features"]),
+    "nan": (with_entry(NAN), ["arms[2, 1] is nan", "replace missing features, and those without an end"]),
+    "inf": (with_entry(INF), ["arms[2, 1] is inf", "replace missing features, and those without an end"]),
+    "-inf": (with_entry(-INF, (0, 2)), ["arms[0, 2] is -inf", "replace missing features, and those without an end"]),
+    "all nan": (np.full((3, DIM), NAN), ["arms[0, 0] is nan", "replace missing features, and those without an end"]),
+    "inf and -inf": ([[INF, -INF, 0.0]], ["arms[0, 0] is inf", "replace missing features, and those without an end"]),
+    "none in a row": ([[None, 1.0, 2.0]], ["arms[0, 0] is nan", "replace missing features, and those without an end"]),
     "no arms": (np.zeros((0, DIM)), ["(0, 3)", "at least one arm"]),
     "no features": (np.zeros((4, 0)), ["(4, 0)", "at least one arm and one feature"]),
     "nothing": ([], ["(0,)", "(n_arms, dim)"]),
@@ -239,6 +239,21 @@ def test_nearly_flat_link_stops_the_published_radius(name, link, reach):
     arms = np.array([[reach, 0.0], [-reach, 0.0], [0.0, reach / 2.0], [0.0, -reach / 2.0]])
     policy = POLICIES[name](radius="theory", link=link, random_state=0)
     refuses(policy, ["kappa is", link, "rescale the features"], policy.ask, arms)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+@pytest.mark.parametrize("size", [10.0, 30.0, 80.0, 120.0, 160.0, 200.0, 400.0])
+def test_what_the_published_radius_takes_it_can_compute_with(size, estimator):
+    """A kappa of 1e-200 is a number, but its square is none, and neither was theta."""
+    arms = size * np.random.default_rng(0).normal(size=(6, 3))
+    for kind in (dl.VACDB, dl.MaxPairUCB):
+        policy = kind(horizon=500, radius="theory", estimator=estimator, random_state=0)
+        try:
+            policy.begin(arms)
+        except dl.InvalidInput:
+            continue
+        policy.learn(arms[:2], 1.0, layer=0)
+        assert np.isfinite(policy.theta_).all()
 
 
 @pytest.mark.parametrize("settings", [{"theta_bound": 1e-3}, {"kappa": 0.1}], ids=str)

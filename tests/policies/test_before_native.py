@@ -89,7 +89,7 @@ def test_what_was_out_counts_as_if_answered(name):
 def test_once_restored_it_is_kept_in_the_new_form(name):
     policy = dl.restore_policy(KEPT[name]["snapshot"])
     snapshot = policy.snapshot()
-    assert snapshot["version"] == 3
+    assert snapshot["version"] == 4
     again = dl.restore_policy(json.loads(json.dumps(snapshot)))
     assert again.snapshot() == snapshot
     assert play(again, 20, np.random.default_rng(3)) == play(policy, 20, np.random.default_rng(3))

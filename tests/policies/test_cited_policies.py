@@ -130,7 +130,7 @@ def test_delta_ucb_takes_the_largest_gap_that_bounds_allow():
     for seed in range(40):
         rng = np.random.default_rng([seed, 5])
         arms = rng.normal(size=(8, 3))
-        policy = taught(dl.DeltaUCB(scale=float(rng.uniform(0.2, 3.0))), arms[:5], 10, seed)
+        policy = taught(dl.DeltaUCB(scale=float(rng.uniform(0.2, 3.0))), arms[:5], 16, seed)
         u, s = bounds(policy, arms)
         gaps = (u + s)[:, None] - (u - s)
         np.fill_diagonal(gaps, -np.inf)
@@ -145,11 +145,57 @@ def test_info_max_takes_the_pair_whose_chance_is_bounded_least():
     for seed in range(40):
         rng = np.random.default_rng([seed, 6])
         arms = rng.normal(size=(8, 3))
-        policy = taught(dl.InfoMax(scale=float(rng.uniform(0.2, 3.0))), arms[:5], 10, seed)
+        policy = taught(dl.InfoMax(scale=float(rng.uniform(0.2, 3.0))), arms[:5], 16, seed)
         u, s = bounds(policy, arms)
         room = expit((u + s)[:, None] - (u - s)) - expit((u - s)[:, None] - (u + s))
         np.fill_diagonal(room, -np.inf)
         assert set(policy.ask(arms)) == set(np.unravel_index(np.argmax(room), room.shape))
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+@pytest.mark.parametrize("name", ["DRTS", "DeltaUCB", "InfoMax"])
+def test_rules_that_look_at_single_arms_leave_pairs_out_that_are_out(name, estimator):
+    """Twelve arms in raw units have 66 pairs: all are asked before one is asked again, and told ones may be asked at once."""
+    arms = np.random.default_rng(0).normal(size=(12, 3)) * [100.0, 1.0, 0.1]
+    policy = taught(dl.make_policy(name, estimator=estimator, random_state=1), arms, 30, 1)
+    duels = [policy.ask(arms) for _ in range(66)]
+    assert len({frozenset(duel) for duel in duels}) == 66
+    assert policy.ask(arms) is not None  # all are out: any again
+    told = frozenset(duels[3])
+    policy.tell(duels[3], 1.0)
+    assert frozenset(policy.ask(arms)) == told
+    pair = policy.ask(arms[:2])
+    assert {*pair} == {0, 1}
+
+
+def test_of_arms_that_are_the_same_all_pairs_count_as_one():
+    """Whoever has the features of an arm that is out is out, too; and so is a pair with the same difference."""
+    arms = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 0.0], [1.0, 1.0]])
+    policy = dl.InfoMax(random_state=0)
+    policy.begin(arms)
+    pending = [(arms[1] - arms[0], 0, 1.0), (arms[3] - arms[0], 0, 1.0)]
+    seen = set()
+    for _ in range(2):
+        choice = policy.consider(arms, pending)
+        seen.add(frozenset((choice.first, choice.second)))
+        pending.append((arms[choice.first] - arms[choice.second], choice.layer, choice.share))
+    assert not seen & {frozenset((0, 1)), frozenset((0, 2)), frozenset((0, 3))}
+
+
+def test_thousands_of_arms_on_few_levels_are_decided_as_if_no_pair_was_out_where_too_many_are():
+    """Two levels of 1,500 arms each: more than 2^20 pairs are of arms that are the same, and listing them took seconds a decision."""
+    arms, alike = np.repeat([[0.0], [1.0]], 1500, axis=0), [(np.zeros(1), 0, 1.0)] * 40
+    policy = dl.InfoMax(random_state=0)
+    policy.begin(arms)
+    choice = policy.consider(arms)
+    assert arms[choice.first] == arms[choice.second]
+    assert policy.consider(arms, alike) == choice  # a duel of two that are the same teaches nothing
+    few = arms[1490:1510]
+    assert few[(usual := policy.consider(few)).first] == few[usual.second]
+    other = policy.consider(few, alike)  # 90 pairs are the same, and 100 are not
+    assert few[other.first] != few[other.second]
+    both = [*alike, (np.ones(1), 0, 1.0), (-np.ones(1), 0, 1.0)]
+    assert policy.consider(few, both) is not None  # all are out: any again
 
 
 # -- designs -----------------------------------------------------------------------------

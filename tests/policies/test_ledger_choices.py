@@ -48,8 +48,6 @@ def widths(arms, precision):
 
 LEADERS = ("GreedyChallenger", "MaxMinLCB")
 """Their first arm is the same until something is learned, and the second goes round."""
-ARM_BY_ARM = ("DeltaUCB", "InfoMax")
-"""They look at how well each arm is known by itself: once all four are out, all are alike again."""
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -60,7 +58,7 @@ def test_raters_are_not_sent_to_the_pair_that_is_out(name, estimator):
     policy = dl.make_policy(name, horizon=1000, estimator=estimator)
     policy.begin(arms)
     pending, pairs = [], []
-    distinct = 3 if name in LEADERS else 2 if name in ARM_BY_ARM else 6
+    distinct = 3 if name in LEADERS else 6
     for _ in range(distinct):
         choice = policy.consider(arms, pending)
         pending.append(out(arms, choice))

@@ -10,26 +10,9 @@ from duelist.environments import FixedArms
 from duelist.policies import POLICIES
 from feature_sizes import default_ridge, squared_sizes
 from looking import known, pending
+from tests.policies.sizing import DIM, ESTIMATORS, EVERY, THETA, draw_arms, make, vote
 from tests.reference.playing import Game, assert_same_estimates, same_duel, twins
 from tests.reference.worlds import World
-
-DIM = 3
-THETA = np.array([1.0, -0.7, 0.4])
-ESTIMATORS = ("exact", "online")
-EVERY = pytest.mark.parametrize(("name", "estimator"), [(n, e) for n in POLICIES for e in ESTIMATORS])
-
-
-def make(name, estimator="exact", **settings):
-    return POLICIES[name](estimator=estimator, random_state=0, **settings)
-
-
-def draw_arms(rounds, n_arms=5, seed=0):
-    return list(np.random.default_rng([seed, 71]).normal(size=(rounds, n_arms, DIM)))
-
-
-def vote(arms, duel, luck):
-    chance = 1.0 / (1.0 + np.exp(-(arms[duel.first] - arms[duel.second]) @ THETA))
-    return float(luck < chance)
 
 
 def play(policy, shown, factors=1.0, seed=0):
@@ -181,6 +164,37 @@ def test_a_feature_that_nobody_asks_about_any_more_keeps_its_size():
     np.testing.assert_array_equal(known(policy).sizes, before)
 
 
+def test_a_rare_flag_keeps_its_size_where_the_others_shrink():
+    rng = np.random.default_rng(3)
+    arms = np.column_stack([100.0 * rng.normal(size=(50, 2)), rng.random(50) < 0.1])
+    policy = make("UniformPair")
+    policy.begin(arms)
+    for t in range(4):
+        policy.learn(np.array([*rng.normal(size=2), 0.0]), float(t % 2))
+    assert (known(policy).sizes[:2] < 100.0).all()
+    assert known(policy).sizes[2] == pytest.approx(arms[:, 2].var(), rel=1e-12)
+
+
+def test_one_feature_alone_shrinks_as_far_as_it_must_beside_rare_ones():
+    """Features 0 and 1 differ once each, so that their means are small too; but they do not shrink."""
+    arms = np.random.default_rng(4).normal(size=(50, DIM))
+    policy = make("UniformPair")
+    policy.begin(arms)
+    before = known(policy).sizes
+    for z in ([0.7, 0.0], [0.0, 0.7], [0.0, 0.0], [0.0, 0.0]):
+        policy.learn(np.array([*z, 1e-3]), 1.0)
+    np.testing.assert_allclose(known(policy).sizes, [*before[:2], 5e-7], rtol=1e-9)
+
+
+def test_one_feature_alone_shrinks_as_far_as_it_must():
+    policy = make("UniformPair")
+    policy.begin(np.array([1.0, 1.0, 100.0]) * np.random.default_rng(9).normal(size=(50, DIM)))
+    before = known(policy).sizes
+    for t in range(4):
+        policy.learn(np.array([1.0, 1.0, 0.1]), float(t % 2))
+    np.testing.assert_allclose(known(policy).sizes, [*before[:2], 0.005], rtol=1e-12)
+
+
 # -- what stays as it was ----------------------------------------------------------------
 
 
@@ -235,12 +249,13 @@ def test_snapshots_within_a_stretch_go_on_to_the_bit(name, estimator):
 
 
 @EVERY
-def test_the_reference_agrees_through_changes_of_size(name, estimator):
+@pytest.mark.parametrize("first", [0.03, 3000.0])
+def test_the_reference_agrees_through_changes_of_size(first, name, estimator):
     policy, reference = twins(name, 4, estimator=estimator, horizon=10**6)
     world, game, sizes = World(4, False, dim=DIM, n_arms=(4, 6), strength=1.0), Game(), set()
     unlike = np.array([1.0, 20.0, 0.0])
     for t in range(64):
-        arms = world.arms() * (0.03 if t < 1 else unlike if t < 24 else np.array([5.0, 0.3, 20.0]))
+        arms = world.arms() * (first if t < 1 else unlike if t < 24 else np.array([5.0, 0.3, 20.0]))
         duel, same = same_duel(policy, reference, arms, game, distinct=True)
         outcome, weight = world.any_vote(arms, game.duels[-1])
         policy.tell(duel, outcome, weight)

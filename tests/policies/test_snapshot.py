@@ -60,7 +60,7 @@ def sealed(snapshot, **changes):
 def test_format_is_as_documented(snapshot):
     assert {*HEADER, "params", "next_id", "state", "pending"} <= set(snapshot)
     assert snapshot["format"] == "duelist.policy"
-    assert snapshot["version"] == 3
+    assert snapshot["version"] == 4
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_unknown_policy(snapshot, name):
         dl.restore_policy(changed)
 
 
-@pytest.mark.parametrize("version", [0, 1, 4, 99, "3", None])
+@pytest.mark.parametrize("version", [0, 1, 5, 99, "4", None])
 def test_another_version(snapshot, version):
-    says = [f"version {version!r}", "reads versions 2 and 3", "with the release of duelist that made it"]
+    says = [f"version {version!r}", "reads versions 2 to 4", "with the release of duelist that made it"]
     refused(sealed(snapshot, version=version), *says)
 
 

@@ -48,8 +48,13 @@ class Table:
         z = self.arms[i] - self.arms[j]
         return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
 
-    def norm(self, i: int, matrix: Any) -> float:
-        return math.sqrt(float(self.arms[i] @ np.linalg.inv(matrix) @ self.arms[i]))
+    def norm(self, i: int, among: Sequence[int], matrix: Any) -> float:
+        """How far an arm is from zero, as published, or from the mean of those that it is among, by default."""
+        published = (
+            type(self.policy).__name__ != "CoLSTIM" or self.policy.ridge is not None or self.policy.radius == "theory"
+        )
+        x = self.arms[i] - (0.0 if published else self.arms[list(among)].mean(axis=0))
+        return math.sqrt(float(x @ np.linalg.inv(matrix) @ x))
 
 
 def best(pairs: Sequence[tuple[int, int]], value: Callable[[int, int], float]) -> list[tuple[int, int]]:

@@ -76,7 +76,7 @@ def play(
 
 def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.FreeArms) -> None:
     assert reference.known is not None
-    mine, same = policy.look(table, range(len(table))), reference.known.look(table)
+    mine, same = policy.look(table, range(len(table))), reference.known.seen_by(table.features).look(table)
     np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
     np.testing.assert_allclose(mine.variances, same.variance, atol=1e-10)
     np.testing.assert_allclose(mine.covariances, same.covariance, atol=1e-10)
@@ -189,7 +189,11 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
         reference.tell(reference.follow(by_hand, choice, pair), outcome)
     known = reference.layer(1)
     np.testing.assert_allclose(policy.look(table).utilities, by_hand @ known.theta, atol=1e-8)
-    covariance = by_hand @ np.linalg.inv(known.curvature) @ by_hand.T
+    middle = np.sort(scaled, axis=0)[
+        (n - 1) // 2
+    ]  # variances are relative to an arm with the middle value of each feature
+    off = by_hand - np.concatenate([middle, np.zeros(n)])
+    covariance = off @ np.linalg.inv(known.curvature) @ off.T
     np.testing.assert_allclose(policy.look(table, range(n)).covariances, covariance, atol=1e-8)
 
 
@@ -208,3 +212,39 @@ def test_what_is_out_counts_as_answered() -> None:
     across = half[0, 1] + half[2, 3]
     widest = max([*shrunk, (0, 2)], key=lambda pair: shrunk.get(pair, across))
     assert policy.consider(table, out)[:2] == widest
+
+
+# -- first arms of another kind ----------------------------------------------------------
+
+
+def shown(kind: str, features: Any, t: int) -> Any:
+    """The features of a round, of which the first ones are of another kind."""
+    middle = features.mean(axis=0)
+    if kind == "huge":
+        return middle + (100.0 if t < 2 else 1.0) * (features - middle)
+    if kind == "nearly alike":
+        return middle + (1e-3 if t < 2 else 1.0) * (features - middle)
+    if kind == "the same":
+        return np.where(t < 2, middle, features)
+    if kind == "constant at first":
+        return np.where((t < 6) & (np.arange(features.shape[1]) == 1), 0.1, features)
+    return np.column_stack([features[:, :-1], np.full(len(features), 0.1)])
+
+
+@pytest.mark.parametrize("kind", ["huge", "nearly alike", "the same", "constant at first", "constant for ever"])
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_follow_as_in_the_reference(name: str, kind: str) -> None:
+    for seed in range(3):
+        policy, reference = twins(name, horizon=100)
+        rng, world, waiting = np.random.default_rng(seed), World(seed, 8, 3, "logistic"), []
+        for t in range(30):
+            table = dl.FreeArms(8, shown(kind, world.features, t))
+            duel, choice = policy.ask(table), reference.decide(table)
+            pair = duel.first, duel.second
+            assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE, (t, choice.shortfall(*pair))
+            waiting.append((duel, reference.follow(table, choice, pair), *world.vote(pair)))
+            while len(waiting) > 2:
+                mine, same, outcome, weight = waiting.pop(int(rng.integers(len(waiting))))
+                policy.tell(mine, outcome, weight)
+                reference.tell(same, outcome, weight)
+        assert_same_knowledge(policy, reference, table)

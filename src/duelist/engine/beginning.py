@@ -20,7 +20,7 @@ class Beginning(NamedTuple):
     """What a state starts from, learned from the first arms."""
 
     ridge: float
-    """Of the estimate, in multiples of `sizes`."""
+    """Of the estimate, in multiples of the squared size of each feature."""
     prior: float
     """Precision before the first duel, in the same multiples."""
     kappa: float = 1.0
@@ -29,8 +29,8 @@ class Beginning(NamedTuple):
     """Squared size of a feature."""
     bound: float = np.inf
     """What |theta| is kept within by the one-pass estimator."""
-    sizes: Floats | None = None
-    """Squared size of each feature, 0 where the first arms do not tell; it follows what is learned. None: 1 for good."""
+    by_feature: bool = False
+    """Whether each feature has a size, by the first arms, which follows what is learned. False: 1 for good."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -123,9 +124,9 @@ class Knowledge(Policy):
             much its chance of winning may be above one half. With arms that are nearly equal, only a tolerance ends the asking.
         effects
             Whether arms have effects of their own beside their features (see `duelist.effects`). None: they have where
-            the votes say that features alone do not explain them, and the advice says so. That takes the exact
-            estimator, which keeps its votes, and the arms that were asked about, up to 300; an arm that the one-pass
-            estimator announces comes with the advice that nobody tested it.
+            the votes say that features alone do not explain them, and the advice says so. That takes all arms that were asked
+            about, up to 300, and who won against whom, which a policy counts (with the one-pass estimator for up to 2,048 pairs,
+            those of 64 arms). An arm that is announced untested comes with the advice that it is.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
@@ -143,11 +144,47 @@ class Knowledge(Policy):
                     "effects is False, but FreeArms have terms of their own; leave effects out, or give (n_arms, dim)"
                 )
             known = self._own_terms(arms, keep=False)
-            return known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
+            found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
+            return replace(found, tolerance_given=(tolerance, unit))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
         from duelist.engine.announcing import announce
 
         return announce(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
+
+    def announced(
+        self,
+        arms: Arms,
+        delta: float = 0.05,
+        *,
+        tolerance: float = 0.0,
+        unit: str = "utility",
+        effects: bool | None = None,
+    ) -> int | None:
+        """The arm that `recommend` would announce, or None while it would not: the same verdict without its probabilities and forecasts.
+
+        Without its advice, too: before you act on it, read what `recommend` says of it once.
+
+        >>> import duelist as dl, numpy as np
+        >>> policy, arms = dl.BestArmPair(random_state=0), np.eye(3)
+        >>> while policy.announced(arms) is None:
+        ...     duel = policy.ask(arms)
+        ...     policy.tell(duel, float(duel.first < duel.second))
+        >>> policy.announced(arms)
+        0
+        """
+        if self._by_who_they_are(arms):
+            found = self.recommend(arms, delta, tolerance=tolerance, unit=unit, effects=effects)
+            return found.best if found.decided else None
+        from duelist.engine.announcing import announced_arm, check_effects
+        from duelist.identification import check_delta, utility_tolerance
+
+        shown = check_arms(arms, self.dim_)
+        if self._player.dim == 0:  # before the first arms everything is open
+            check_delta(delta)
+            check_effects(effects)
+            utility_tolerance(tolerance, unit, self.link)
+            return None if len(shown) > 1 else 0
+        return announced_arm(self, shown, delta, (tolerance, unit), effects)
 
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""

@@ -55,13 +55,15 @@ class NativePolicy(Knowledge):
     ridge
         Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
         times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
-        arms of later duels turn out to be of another size, the ridge follows (`native/sizes.hpp` has the rule). With `FreeArms`
+        arms of later duels turn out to be of another size, the ridge follows, and pairs that turn out to be out of all
+        proportion count in the precision as typical ones (`native/sizes.hpp` has the rule). With `FreeArms`
         it is the inverse of the variance of an arm's own term, by default 1.
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a
         round costs the same however long the run; with changing arms the cost and the memory of a
         round grow with the distinct differences seen. "online": one pass, an approximation; each outcome
-        is taken in once, in O(dim^2) time and memory, and forgotten.
+        is taken in once, in O(dim^2) time and memory, and forgotten, but for the number of wins of each pair,
+        as long as there are no more than 2,048 pairs: `recommend` is made from those.
     random_state
         Seed of the policy's own randomness; None takes one from the operating system.
     """
@@ -112,7 +114,7 @@ class NativePolicy(Knowledge):
         if self.ridge is not None:
             return Beginning(float(self.ridge), float(self.ridge))
         ridge = self.practical_ridge_in(len(variances))
-        return Beginning(ridge, ridge, sizes=variances)
+        return Beginning(ridge, ridge, by_feature=True)
 
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
@@ -132,10 +134,10 @@ class NativePolicy(Knowledge):
     def first_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
         start = self.beginning(*native.spread(arms))
-        sizes = None if start.sizes is None else np.ascontiguousarray(start.sizes, np.float64)
+        sized_by = np.ascontiguousarray(arms, np.float64) if start.by_feature else None
         return native.new_state(
             dim=arms.shape[1], link=self.link, online=self.online_, words=words,
-            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior, sizes=sizes,
+            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior, sized_by=sized_by,
         )  # fmt: skip
 
     # -- the contract --------------------------------------------------------------------
@@ -310,17 +312,18 @@ class NativePolicy(Knowledge):
             self._own_terms(seen).learn(seen, outcome, weight, layer, share)
             return
         value, weight = check_outcome(outcome), check_weight(weight)
+        who = None
         if np.ndim(seen) == 2:
             rows = check_arms(seen, self._fitted().dim)
             if len(rows) != 2:
                 raise InvalidInput(
                     f"seen has shape {rows.shape}; give the features of the two arms, or their difference"
                 )
-            seen = rows[0] - rows[1]
+            seen, who = rows[0] - rows[1], native.arm_fingerprints(rows)
         z = check_difference(seen, self._fitted().dim)
         if layer is None:
             layer, share = self.place(z)
-        self._player.learn(z, value, weight, *self._checked_place(layer, share))
+        self._player.learn(z, value, weight, *self._checked_place(layer, share), who)
 
     def place(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""

@@ -1,7 +1,9 @@
-"""Snapshots of version 2, which the releases with Numba made: the same knowledge, laid out for other code.
+"""Snapshots of older releases. Of version 2, which the releases with Numba made: the same knowledge, laid out for other code.
 
 There, the rows of all layers lay in one pool, chained by layer. A policy that is restored from one goes on with the duels it would
 have asked, up to rounding: exponentials had other last bits.
+
+And of version 3, which was laid out as today's. Its one-pass estimators had kept none of their first votes.
 """
 
 from __future__ import annotations
@@ -14,11 +16,18 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
 
-OLDER_VERSION: Final = 2
+NUMBA_VERSION: Final = 2
+OLDER_VERSIONS: Final = (NUMBA_VERSION, 3)
 
 
-def converted(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of the engine's state from those of a snapshot of version 2."""
+def converted(policy: NativePolicy, old: dict[str, NDArray[Any]], version: int) -> dict[str, NDArray[Any]]:
+    """The arrays of the engine's state from those of a snapshot of an older version."""
+    arrays = _of_numba(policy, old) if version == NUMBA_VERSION else old
+    dim = arrays["theta"].shape[1]
+    return arrays | {"first_votes": np.array([not arrays["learned"].any()], np.int64), "size_reach": np.zeros(dim)}
+
+
+def _of_numba(policy: NativePolicy, old: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     layers, dim = old["theta"].shape
     count = int(old["n_rows"][0])
     if not 0 <= count <= old["mass"].size or old["z"].shape != (dim, old["mass"].size):

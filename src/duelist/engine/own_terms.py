@@ -1,6 +1,8 @@
 """A policy on arms that have terms of their own: what `NativePolicy` does where it is asked with `FreeArms`.
 
-The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/own_terms.hpp`).
+The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/own_terms.hpp`). v is 1 / ridge (1 by
+default), and over the first arms the linear part has as much, each feature that they differ in an equal part. So it depends neither on
+units nor on how many features there are; later votes show whether the first arms were typical.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ BLOCK: Final = 256
 """So many arms are known together with their covariances, those that were voted on last; the others are independent of them."""
 MOST_FEATURES: Final = 2**13
 """Covariances of so many are half a gigabyte."""
-_SMALLEST_SPREAD: Final = 1e-280
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
 Out = tuple[Ints, Floats, Floats]
@@ -34,30 +35,10 @@ Out = tuple[Ints, Floats, Floats]
 _NOTHING_OUT: Final[Out] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 
 
-class OwnPrior(NamedTuple):
-    """What is believed before the first vote: variances of each entry of theta, and of an arm's own term."""
-
-    theta_variance: Floats
-    own_variance: float
-
-
 KNOWN_BY_NAME: Final = (
     "this policy knows arms by who they are, not by features alone; give a table of them, FreeArms(numbers, features), or start a new "
     "policy"
 )
-
-
-def prior_of(arms: FreeArms, ridge: float | None) -> OwnPrior:
-    """The own term has variance 1 / ridge (1 by default), and over these arms the linear part has as much, each feature an equal part.
-
-    So it depends neither on units nor on how many features there are. A feature that is the same for all arms says nothing of its
-    units; it is taken to vary as the others do.
-    """
-    own = 1.0 if ridge is None else 1.0 / ridge
-    spread = arms.features.var(axis=0)
-    varied = spread > _SMALLEST_SPREAD
-    spread = np.where(varied, spread, spread[varied].mean() if varied.any() else 1.0)
-    return OwnPrior(own / (max(arms.dim, 1) * spread), own)
 
 
 class Waiting(NamedTuple):
@@ -70,7 +51,11 @@ class Waiting(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is known of arms: utilities, their variances, and covariances of the chosen ones with all (chosen, n_arms)."""
+    """What is known of arms: utilities, their variances, and covariances of the chosen ones with all (chosen, n_arms).
+
+    Variances and covariances are those of utilities relative to an arm with the middle value of every feature on the table: duels tell
+    nothing of the level.
+    """
 
     utilities: Floats
     variances: Floats
@@ -96,14 +81,15 @@ class OwnTerms:
             raise InvalidInput(
                 f"arms have {arms.dim} features; beside terms of their own they may have at most {MOST_FEATURES}"
             )
-        prior = prior_of(arms, policy.ridge)
-        return cls(policy, native.new_own_terms(policy.link, prior.theta_variance, prior.own_variance, BLOCK, words))
+        own_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
+        return cls(policy, native.new_own_terms(policy.link, arms.features, own_variance, BLOCK, words))
 
     # -- the contract --------------------------------------------------------------------
 
     def ask(self, arms: FreeArms, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
         """See `NativePolicy.ask`; duels that are out count as if they were answered, so that the next is about something else."""
         first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
+        self.known.meet(arms.features)
         self.known.set_words(words)
         self.pending[self.next_id] = Waiting(first, second, *_compared(arms, first, second))
         self.next_id += 1
@@ -170,8 +156,10 @@ class OwnTerms:
 
     def look(self, arms: Any, chosen: Any = _NONE) -> Look:
         """What is known of arms."""
-        table = self._fitting(arms)
-        return Look(*self.known.look(table.numbers, table.features, np.asarray(chosen, np.int64)))
+        table, places = self._fitting(arms), np.asarray(chosen, np.int64)
+        if places.size and not (places.min() >= 0 and places.max() < len(table)):
+            raise InvalidInput(f"chosen is {places.tolist()}; give positions on the table, from 0 to {len(table) - 1}")
+        return Look(*self.known.look(table.numbers, table.features, places))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
@@ -184,8 +172,9 @@ class OwnTerms:
         squares = np.maximum(variances + variances[best] - 2.0 * row, 0.0)
         squares[best] = 0.0
         apart = table.features - table.features[best]
-        arrays = self.known.arrays()
-        prior = 2.0 * arrays["own_variance"][0] + np.square(apart) @ arrays["theta_variance"]
+        prior = 2.0 * self.known.arrays()["own_variance"][0] + np.square(apart) @ self.known.prior_variances(
+            table.features
+        )
         votes = float(self.known.votes)
 
         def covariance(kept: Ints) -> Floats:
@@ -265,8 +254,8 @@ def check_support(policy: NativePolicy) -> None:
                 f'take {name}(estimator="online")'
             )
         raise InvalidInput(
-            f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, LocalPairUCB "
-            '(radius "practical" or a number), RankingPair, RewardDesign or UniformPair'
+            f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, DesignPair, "
+            'LocalPairUCB (radius "practical" or a number), RankingPair, RewardDesign or UniformPair'
         )
 
 

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 def pooled(policy: Knowledge) -> Known:
     """theta, its curvature H, the ridge of every feature in it, and how many votes there were."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
-    ridge, votes = policy.pooled_ridge_, float(arrays["learned"].sum())
-    if policy.online_:
-        ridges = np.outer(arrays["ridge"], arrays["sizes"])
-        return Known(*_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, votes)
-    z, mass, wins = told_rows(arrays)
+    if not policy.online_:
+        return fitted(*told_rows(arrays), policy)
+    ridge, ridges = policy.pooled_ridge_, np.outer(arrays["ridge"], arrays["sizes"])
+    return Known(*_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum()))
+
+
+def fitted(z: Floats, mass: Floats, wins: Floats, policy: Knowledge, ridge: Floats | None = None) -> Known:
+    """What these rows of differences say, with the ridge of a policy or another."""
+    ridge = policy.pooled_ridge_ if ridge is None else ridge
+    votes = float(policy._fitted().learned.sum())
     if not len(z):
         return Known(np.zeros(z.shape[1]), np.diag(ridge), ridge)
     theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, policy.link).theta
@@ -77,4 +82,7 @@ def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: Floats) -> 
         total += own - np.diag(ridge)
         pull += own @ theta
     total += np.diag(once)
-    return np.asarray(np.linalg.solve(total, pull), np.float64), total
+    try:
+        return np.asarray(np.linalg.solve(total, pull), np.float64), total
+    except np.linalg.LinAlgError:  # features so far apart that rounding took the smaller ones away
+        return np.asarray(np.linalg.lstsq(total, pull)[0], np.float64), total

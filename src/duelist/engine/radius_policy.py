@@ -11,7 +11,8 @@ from duelist.engine.native_policy import NativePolicy
 from duelist.errors import InvalidInput
 from duelist.links import get_link
 
-_SMALLEST_KAPPA: Final = 1e-300
+_SMALLEST_KAPPA: Final = 1e-100
+"""Radii go with 1 / kappa, the ridge of VACDB with kappa, and both are squared."""
 RADIUS_NAMES: Final = ("practical", "theory", "experiment")
 THEORY, SHAPE, CONSTANT = range(3)
 EXPERIMENT_MULTIPLIER: Final = 2.0
@@ -108,7 +109,7 @@ class RadiusPolicy(NativePolicy):
             return float(self.kappa)
         largest = 2.0 * reach * self.theta_bound
         kappa = float(get_link(self.link).slope(largest))
-        if kappa < _SMALLEST_KAPPA:  # radii go with 1/kappa
+        if kappa < _SMALLEST_KAPPA:
             raise InvalidInput(
                 f"kappa is {kappa:.6g}: the {self.link} link is flat at utility differences of {largest:.6g} "
                 f"(arms reach {reach:.6g} from their centre, theta_bound is {self.theta_bound}); "

@@ -1,18 +1,21 @@
 """Snapshots: a policy as plain data, never pickle.
 
-Format (version 3), every value plain JSON:
+Format (version 4), every value plain JSON:
 
-    {"format": "duelist.policy", "version": 3, "policy": "VACDB",
+    {"format": "duelist.policy", "version": 4, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
-     "pending": [[id, first, second, layer, share, array]],
+     "pending": [[id, first, second, layer, share, array, who]], "tally": {name: array} or None,
      "checksum": crc32 of all the rest}
 
-and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in "pending"
-[id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms": "free".
+where `who` is an array of the fingerprints of the two arms, and `tally` has the votes by pair of arms, or None where not all are known or
+pairs are many; and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in
+"pending" [id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms":
+"free".
 
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
 back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
-it. Snapshots of version 2, whose arithmetic had other last bits, are read too (`older_snapshots`).
+it. Those of older versions are read too (`older_snapshots`): version 2, whose arithmetic had other last bits, and version 3, which
+knew less of the sizes of features, and nothing of whose votes it had.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from numpy.typing import NDArray
 
 from duelist import native
 from duelist.arrays import Floats, check_whole
-from duelist.engine.older_snapshots import OLDER_VERSION, converted
+from duelist.engine.older_snapshots import OLDER_VERSIONS, converted
 from duelist.engine.own_terms import OwnTerms, Waiting, check_support
 from duelist.errors import DuelistError, InvalidSnapshot
 from duelist.free_arms import MOST_ARMS
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
 
 FORMAT: Final = "duelist.policy"
-VERSION: Final = 3
+VERSION: Final = 4
 
 P = TypeVar("P", bound="NativePolicy")
 
@@ -58,10 +61,12 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
 
 def _of_player(player: Any) -> dict[str, Any]:
     arrays = None if player.dim == 0 else player.state.arrays()
+    tally = None if player.dim == 0 else native.tally_of(player)
     return {
         "next_id": player.next_id,
         "state": None if arrays is None else _encoded(arrays),
-        "pending": [[*duel, encode(difference)] for *duel, difference in player.pending()],
+        "tally": None if tally is None else _encoded(tally),
+        "pending": [[*duel, encode(difference), encode(who)] for *duel, difference, who in player.pending()],
     }
 
 
@@ -95,12 +100,14 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         player = policy._player
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
-            if snapshot["version"] == OLDER_VERSION:
-                arrays = converted(policy, arrays)
+            if is_older_snapshot(snapshot):
+                arrays = converted(policy, arrays, snapshot["version"])
             layers, dim = arrays["theta"].shape
             player.begin(native.restore_state(dim, layers, policy.link, policy.online_, arrays))
+        if not is_older_snapshot(snapshot) and snapshot["tally"] is not None:
+            native.put_tally(player, {name: decode(entry) for name, entry in snapshot["tally"].items()})
         player.next_id = int(snapshot["next_id"])
-        for number, first, second, layer, share, difference in snapshot["pending"]:
+        for number, first, second, layer, share, difference, *who in snapshot["pending"]:
             player.put_pending(
                 int(number),
                 int(first),
@@ -108,6 +115,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
                 int(layer),
                 _checked_share(share),
                 _checked_floats(decode(difference)),
+                _checked_pair(decode(*who)) if who else None,
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
@@ -135,8 +143,8 @@ def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
 
 
 def is_older_snapshot(snapshot: Any) -> bool:
-    """Whether a snapshot was made by a release whose arithmetic had other last bits."""
-    return isinstance(snapshot, dict) and snapshot.get("version") == OLDER_VERSION
+    """Whether a snapshot was made by a release that learned votes in another way, be it only in the last bits."""
+    return isinstance(snapshot, dict) and snapshot.get("version") in OLDER_VERSIONS
 
 
 def known_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
@@ -156,6 +164,12 @@ def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
     return words
 
 
+def _checked_pair(who: NDArray[Any]) -> NDArray[np.uint64]:
+    if who.dtype != np.uint64 or who.shape != (2,):
+        raise ValueError(f"fingerprints have shape {who.shape} and type {who.dtype}")
+    return who
+
+
 def _checked_share(share: Any) -> float:
     if not 0.0 <= float(share) < np.inf:
         raise ValueError(f"a duel has a share of {share}")
@@ -172,9 +186,9 @@ def check_header(policy_class: type, snapshot: Any) -> None:
     """InvalidSnapshot, unless this is a whole snapshot of that policy."""
     if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
         raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
-    if snapshot.get("version") not in (OLDER_VERSION, VERSION):
+    if snapshot.get("version") not in (*OLDER_VERSIONS, VERSION):
         raise InvalidSnapshot(
-            f"snapshot has version {snapshot.get('version')!r}, this release reads versions {OLDER_VERSION} and {VERSION}; "
+            f"snapshot has version {snapshot.get('version')!r}, this release reads versions {OLDER_VERSIONS[0]} to {VERSION}; "
             "restore it with the release of duelist that made it"
         )
     if snapshot.get("policy") != policy_class.__name__:

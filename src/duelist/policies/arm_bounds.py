@@ -16,6 +16,9 @@ class ArmBounds(LocalCurvature):
     N(theta_hat, H^-1), with H = ridge I + sum mu'(z_s . theta_hat) z_s z_s', and beta is `scale`. Duels say nothing about the
     level of utilities, so it is taken to be known at the mean of the arms on the table: sigma_a = |x_a - mean arm|_{H^-1}.
 
+    Bounds of single arms hardly fall when a pair is asked about, so a pair that is out with somebody is not asked again while others
+    may be (nor one with the same difference, unless more than 2^20 pairs have one).
+
     Parameters
     ----------
     scale

@@ -32,7 +32,8 @@ class CoLSTIM(RadiusPolicy):
         experiments of Di et al. 2024, where the ridge stands in for it.
 
     Deviations: the ridge; the coin of the authors' code of Di et al. has the branches the other way
-    round, this follows the original paper.
+    round, this follows the original paper. By default, with neither a ridge nor radius="theory", |x_i| is the distance of an arm from
+    the mean of those on the table, so that the origin of a feature (a year, a time stamp) does not matter.
 
     Cost a round: O(K d^2) for the decision, O(n d^2) a Newton step with n distinct differences.
 

@@ -43,6 +43,8 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
 
     Deviations
     ----------
+    - Where `ridge` is None it is max(1, dim / 5) times the size of each feature, so that an arm's utility is as uncertain before the first
+      vote as with five features.
     - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge,
       whose bias sqrt(ridge) S is added.
     - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
@@ -60,6 +62,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     (3, 3)
     """
 
+    as_with_features: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
     takes_experiment: ClassVar[str] = "belongs to the comparators"
 

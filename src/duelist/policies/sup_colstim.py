@@ -16,7 +16,8 @@ class SupCoLSTIM(LayeredPolicy):
 
         argmax_y y . theta_s + eta |y - x|_{Sigma_s^-1}.
 
-    Deviations: as for `StaD`; the perturbation is clipped to sqrt(d log T).
+    Deviations: as for `StaD`; the perturbation is clipped to sqrt(d log T). It goes with |x|, as published, so that the origin of
+    a feature matters.
 
     Radius: as for `StaD`.
 

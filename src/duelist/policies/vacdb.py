@@ -126,7 +126,7 @@ class VACDB(LayeredPolicy):
             return Beginning(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
         kappa = self._kappa(reach) if self.kappa else get_link(self.link).max_slope
         if self.ridge is None:
-            return Beginning(self.practical_ridge, 1.0, kappa, sizes=variances)
+            return Beginning(self.practical_ridge, 1.0, kappa, by_feature=True)
         return Beginning(self.ridge, common_size(variances), kappa)
 
     @property

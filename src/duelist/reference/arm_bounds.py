@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ class ArmBounds(Reference):
     """Each arm has a utility r and a spread, `scale` times its standard deviation under N(theta, H^-1)."""
 
     scale: float = 1.0
+
+    minds_pairs: ClassVar[bool] = False
 
     def utilities_and_spreads(self, arms: Floats) -> tuple[Floats, Floats]:
         """Of every arm; the utility of the mean arm is taken to be known."""

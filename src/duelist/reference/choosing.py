@@ -6,6 +6,7 @@ first, then i < j row by row. Partners of an arm: itself first, then by position
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,12 @@ class Allowed:
         self._excluded = {frozenset(pair) for pair in exclude}
         if not self.pairs(self.arms):
             self.refuse()
+
+    def without(self, taken: Iterable[Pair]) -> Allowed:
+        """The same without some pairs, unless then no two different arms were left."""
+        others = copy.copy(self)
+        others._excluded = self._excluded | {frozenset(pair) for pair in taken}
+        return others if others.different(self.arms) else self
 
     def __call__(self, i: int, j: int) -> bool:
         """Whether arms i and j may meet."""

@@ -29,7 +29,8 @@ class CoLSTIM(RadiusReference):
         T = horizon_in(self.horizon, self.t)
         clip = self.clip if self.clip is not None else root_d_log(d, T)
         eps = perturbations(self.draws, self.link, n, coin_chance(d, T, self.t), clip)
-        first = u + eps * sizes(arms, self.layer(1).precision)
+        centre = arms.mean(axis=0) if self.sizes_.follow else 0.0  # so that no origin matters; as published, zero
+        first = u + eps * sizes(arms - centre, self.layer(1).precision)
         return champion_pair(first, u + self.beta() * width, allowed.partners(allowed.arms, allowed.arms))
 
 

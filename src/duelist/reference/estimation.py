@@ -123,14 +123,15 @@ def squared_residual(link: str, row: Row, theta: Floats) -> float:
 class Estimator(ABC):
     """The estimate from some votes, with its precision Sigma = prior diag(sizes) + sum W zz' and its curvature H.
 
-    The ridge of the estimate is `ridge` times the size of each feature, too.
+    The ridge of the estimate is `ridge` times the size of each feature, too. In Sigma a pair that is out of all proportion counts
+    for less (`Sizes.counts`).
     """
 
-    def __init__(self, link: str, sizes: Floats, ridge: float, prior: float, bound: float = math.inf) -> None:
-        self.link, self.dim, self.bound = link, len(sizes), bound
-        self.multiples = ridge, prior
-        self.ridge = ridge * sizes
-        self.precision = np.diag(prior * sizes)
+    def __init__(self, link: str, sizes: Sizes, ridge: float, prior: float, bound: float = math.inf) -> None:
+        self.link, self.dim, self.bound = link, len(sizes.squared), bound
+        self.multiples, self.sizes = (ridge, prior), sizes
+        self.ridge = ridge * sizes.squared
+        self.precision = np.diag(prior * sizes.squared)
         self.expected = np.zeros((self.dim, self.dim))
         """What duels that are out will add to the curvature, if the estimate stays where it is."""
         self.count = 0.0
@@ -138,21 +139,28 @@ class Estimator(ABC):
 
     def learn(self, row: Row, weight: float) -> None:
         """Take in one vote."""
-        self.precision = self.precision + row.mass * np.outer(row.z, row.z)
+        self._count_in_precision(row)
         self.count += weight
+
+    def _count_in_precision(self, row: Row) -> None:
+        self.precision = self.precision + row.mass * self.sizes.counts(row.z) * np.outer(row.z, row.z)
 
     def expecting(self, z: Floats, share: float) -> Self:
         """What will be known when a duel that is out is answered, whatever the answer: only how much, not what."""
         later = copy.copy(self)
-        later.precision = self.precision + share * np.outer(z, z)
+        later.precision = self.precision + share * self.sizes.counts(z) * np.outer(z, z)
         later.expected = self.expected + share * link_slope(self.link, z @ self.theta) * np.outer(z, z)
         return later
 
-    def resize(self, sizes: Floats) -> None:
-        """Let features have other sizes: ridge and prior change with them."""
+    def resize(self) -> None:
+        """Features have other sizes: ridge and prior change with them."""
         ridge, prior = self.multiples
-        self.precision = self.precision + prior / ridge * np.diag(ridge * sizes - self.ridge)
-        self.ridge = ridge * sizes
+        self.precision = self.precision + prior / ridge * np.diag(ridge * self.sizes.squared - self.ridge)
+        self.ridge = ridge * self.sizes.squared
+
+    def meet_other_kind(self) -> None:
+        """The first arms were of another kind than those now."""
+        self.resize()
 
     @property
     @abstractmethod
@@ -184,9 +192,12 @@ class Exact(Estimator):
         self.rows.append(row)
         self._solved = False
 
-    def resize(self, sizes: Floats) -> None:
-        """Let features have other sizes, and solve again."""
-        super().resize(sizes)
+    def resize(self) -> None:
+        """Features have other sizes: other pairs are out of proportion, and the equation is solved again."""
+        super().resize()
+        self.precision = np.diag(self.multiples[1] * self.sizes.squared)
+        for row in self.rows:
+            self._count_in_precision(row)
         self._solved = False
 
     @property
@@ -221,10 +232,38 @@ class Online(Estimator):
     def __init__(self, *settings: Any, **more: Any) -> None:
         super().__init__(*settings, **more)
         self._theta, self._curvature, self._residuals = np.zeros(self.dim), np.diag(self.ridge), 0.0
+        self.first: list[Row] = []
+        self.has_first = True
+        """Whether these are all there were: of votes that weigh little not all are kept."""
+
+    def meet_other_kind(self) -> None:
+        """Take the first votes in once more, those on the same pair together."""
+        if not self.has_first:
+            super().meet_other_kind()
+            return
+        ridge, prior = self.multiples
+        self.ridge, self.precision = ridge * self.sizes.squared, np.diag(prior * self.sizes.squared)
+        self._theta, self._curvature, self._residuals = np.zeros(self.dim), np.diag(self.ridge), 0.0
+        pairs: dict[tuple[float, ...], list[float]] = {}
+        for row in self.first:
+            sign = float(np.sign(row.z[row.z != 0.0][0]))
+            kept = pairs.setdefault(tuple(sign * row.z + 0.0), [0.0, 0.0])
+            kept[0] += row.mass
+            kept[1] += row.mass * (row.outcome if sign > 0.0 else 1.0 - row.outcome)
+        for z, (mass, wins) in pairs.items():
+            self._take(Row(np.array(z), wins / mass, mass))
 
     def learn(self, row: Row, weight: float) -> None:
-        """Take in one vote."""
-        super().learn(row, weight)
+        """Take in one vote, and keep it as long as the first arms may turn out to be of another kind."""
+        self.first = [*self.first, row] if self.sizes.early and self.has_first else []
+        self.has_first = self.has_first and len(self.first) <= MOST_FIRST
+        self.first = self.first if self.has_first else []
+        self.count += weight
+        self._take(row)
+
+    def _take(self, row: Row) -> None:
+        self._count_in_precision(row)
+        row = Row(row.z, row.outcome, row.mass * self.sizes.counts(row.z))
         z, v = row.z, float(row.z @ self._theta)
         along = np.linalg.solve(self._curvature, z)
         q = float(z @ along)
@@ -240,10 +279,10 @@ class Online(Estimator):
             self._theta = projected(self._theta, self._curvature, self.bound)
         self._residuals += squared_residual(self.link, row, self._theta)
 
-    def resize(self, sizes: Floats) -> None:
-        """Let features have other sizes: only the ridge under the quadratic that stands for the votes changes."""
+    def resize(self) -> None:
+        """Features have other sizes: only the ridge under the quadratic that stands for the votes changes."""
         pull, before = self._curvature @ self._theta, self.ridge
-        super().resize(sizes)
+        super().resize()
         self._curvature = self._curvature + np.diag(self.ridge - before)
         self._theta = np.asarray(np.linalg.solve(self._curvature, pull), np.float64)
 
@@ -283,7 +322,7 @@ ESTIMATORS: dict[str, type[Exact | Online]] = {"exact": Exact, "online": Online}
 
 # -- the sizes of features ----------------------------------------------------------------
 
-FACTOR = 8.0
+FACTOR, FAR, SECOND_STRETCH, FEWEST_ARMS, MOST_FIRST, ROUNDING = 8.0, 64.0, 8.0, 4, 64, 2.0**-40
 
 
 class Sizes:
@@ -291,14 +330,26 @@ class Sizes:
 
     At first, a feature's variance over the first arms. With `follow`, what is learned is watched in stretches of 4, 8, 16, ...
     votes, where half the squared differences are, on average, the variance of the arms behind them: after a stretch, a
-    feature takes their mean if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it.
+    feature takes their mean if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it, and not
+    0. Where more than half of the features shrink, none shrinks to less than half of the part that the middle one of them does.
     A feature in which no arms have differed has size 1; before the first vote the arms of a later round give it one, after it
     half the square of its first difference does.
+
+    Before the end of the second stretch, a round is decided as if a feature had its variance among the arms for a size where that is more
+    than FAR times as large, and the middle one of the arms' squared distances from the middle arm more than FACTOR times; and where at
+    least four arms have a variance under 1 / FAR of it in more than half of the features that they differ in, all of these. In the second
+    case, and where more than half shrink after the second stretch, the first arms were of another kind, and the sizes found then are
+    kept as `kind`: pairs that are out of all proportion to those count for less in the precision.
     """
 
     def __init__(self, arms: Floats, *, follow: bool) -> None:
         self.follow = follow
-        variances = _variances(arms)
+        self.kind: Floats | None = None
+        self.found_kind = False
+        """Whether that was found with the last vote."""
+        self.reach = np.abs(arms).max(axis=0)
+        """Numbers of this size are rounded: what differs by less is the same."""
+        variances = self._variances(arms)
         self.unknown = variances == 0.0
         self.squared = np.where(self.unknown, 1.0, variances) if follow else np.ones(arms.shape[1])
         self.length = 4.0
@@ -306,19 +357,56 @@ class Sizes:
 
     def meet(self, arms: Floats) -> bool:
         """The arms of a round before the first vote: they give sizes to features that have none; whether they did."""
-        variances = _variances(arms)
+        variances = self._variances(arms)
         met = self.unknown & (variances > 0.0) & self.follow
         self.squared = np.where(met, variances, self.squared)
         self.unknown = self.unknown & ~met
         return bool(met.any())
 
+    @property
+    def early(self) -> bool:
+        """Whether the second stretch is not over."""
+        return self.follow and self.length <= SECOND_STRETCH
+
+    def as_seen(self, arms: Floats) -> Self | None:
+        """Sizes for a round with these arms, where they show that the present ones are not theirs."""
+        if not self.early:
+            return None
+        variances = np.where(self.unknown, 0.0, self._variances(arms))
+        middle = np.sort((arms - np.sort(arms, axis=0)[(len(arms) - 1) // 2]) ** 2, axis=0)[len(arms) // 2]
+        wider = (variances > FAR * self.squared) & (middle > FACTOR * self.squared)
+        smaller = self._are_smaller(variances, len(arms))
+        if len(arms) > 256:  # of which some are looked at first
+            some = arms[:: -(-len(arms) // 256)]
+            smaller = smaller and self._are_smaller(np.where(self.unknown, 0.0, self._variances(some)), len(some))
+        if not wider.any() and not smaller:
+            return None
+        seen = copy.copy(self)
+        seen.found_kind = smaller
+        seen.squared = np.where(wider | (smaller & (variances > 0.0)), variances, self.squared)
+        if smaller:
+            seen.kind = np.where(self.unknown, 0.0, seen.squared)
+        return seen
+
+    def _are_smaller(self, variances: Floats, n_arms: int) -> bool:
+        differ = variances > 0.0
+        smaller = differ & (FAR * variances < self.squared)
+        return n_arms >= FEWEST_ARMS and bool(2 * smaller.sum() > differ.sum())
+
+    def counts(self, z: Floats) -> float:
+        """What a vote counts for in the precision: as one of typical size, where most features are FAR sizes of its kind off."""
+        if self.kind is None:
+            return 1.0
+        off = np.sort((0.5 * z**2)[self.kind > 0.0] / self.kind[self.kind > 0.0])
+        return 1.0 / float(off[(len(off) - 1) // 2]) if 2 * (off > FAR).sum() > len(off) else 1.0
+
     def notice(self, z: Floats, weight: float) -> bool:
         """One more vote, before it is learned; whether sizes have changed."""
         if not self.follow:
             return False
-        before = self.squared
+        before, self.found_kind = self.squared, False
         half = 0.5 * z**2
-        first = self.unknown & (half > 0.0)
+        first = self.unknown & (np.abs(z) > ROUNDING * self.reach) & (half > 0.0)
         self.squared = np.where(first, half, self.squared)
         self.unknown = self.unknown & ~first
         left = weight  # a weight of 2 is the same vote twice: one vote may end a stretch and begin the next
@@ -330,19 +418,23 @@ class Sizes:
                 self._end_stretch()
         return not np.array_equal(before, self.squared)
 
+    def _variances(self, arms: Floats) -> Floats:
+        """Of each feature, exactly zero where no arms differ, or only by rounding."""
+        variances = (arms - arms[0]).var(axis=0)
+        rounding = ROUNDING * np.maximum(self.reach, np.abs(arms).max(axis=0))
+        return np.where(variances > rounding**2, variances, 0.0)
+
     def _end_stretch(self) -> None:
         halves, weights = np.array([half for half, _ in self.votes]), np.array([weight for _, weight in self.votes])
         mean, largest = weights @ halves / weights.sum(), halves.max(axis=0)
-        moved = (mean > 0.0) & ((mean >= FACTOR * self.squared) | (FACTOR * largest < self.squared))
-        self.squared = np.where(moved, mean, self.squared)
+        told = (mean > 0.0) & ~self.unknown
+        grown, shrunk = told & (mean >= FACTOR * self.squared), told & (FACTOR * largest < self.squared)
+        parts = np.sort((mean / self.squared)[shrunk])
+        least = 0.5 * parts[len(parts) // 2] if 2 * len(parts) > (~self.unknown).sum() else 0.0
+        self.squared = np.where(grown, mean, np.where(shrunk, np.maximum(mean, least * self.squared), self.squared))
+        if self.length == SECOND_STRETCH and least > 0.0:
+            self.kind, self.found_kind = np.where(self.unknown, 0.0, self.squared), True
         self.votes, self.length = [], 2.0 * self.length
-
-
-def _variances(arms: Floats) -> Floats:
-    """Of each feature, exactly zero where no arms differ, or only by rounding."""
-    variances = (arms - arms[0]).var(axis=0)
-    rounding = 64.0 * np.finfo(float).eps * np.abs(arms).max(axis=0)
-    return np.where(variances > rounding**2, variances, 0.0)
 
 
 # -- arms --------------------------------------------------------------------------------

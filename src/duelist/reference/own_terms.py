@@ -1,13 +1,18 @@
 """Arms with terms of their own: the policies that take `FreeArms`, in plain NumPy.
 
-The utility of arm a is x_a . theta + u_a; theta_k ~ N(0, v_k) and u_a ~ N(0, v) before any vote. With no features there is u
-alone. What is known is a normal distribution over theta and the u of all arms that were ever voted on. A vote on the pair (a, b), a < b,
-with difference z (features of a minus those of b, 1 for u_a, -1 for u_b) and mass W moves it as the one-pass estimate does:
+The utility of arm a is x_a . theta + u_a; theta_k ~ N(0, v_k) and u_a ~ N(0, v) before any vote, with v_k = v / (m s_k) for a feature of
+squared size s_k (`estimation.Sizes`), where m features have a size at the first vote; v_k = 0 for one that has none. With no features
+there is u alone. What is known is a normal distribution over theta and the u of all arms that were ever voted on. A vote on the pair
+(a, b), a < b, with difference z (features of a minus those of b, 1 for u_a, -1 for u_b) and mass W moves it as the one-pass
+estimate does:
 
     a = W (o - mu(z . mean + a q)),  q = z' C z,    mean <- mean + a C z,    C <- (C^-1 + W mu'(z . mean) zz')^-1.
 
 Only the `block` arms that were voted on last keep covariances. When one more is voted on, the one whose last vote is the longest ago
 keeps its mean and its variance, and is independent of everything from then on.
+
+Sizes follow the votes: another size changes the prior under them; while the first votes are kept, they are learned
+once more. A round whose arms show that sizes are not theirs is decided as if they were.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from duelist.free_arms import FreeArms
 from duelist.policy import Policy
 from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
-from duelist.reference.estimation import Floats, horizon_in, link_mean, link_slope, root_between
+from duelist.reference.estimation import MOST_FIRST, Floats, Sizes, horizon_in, link_mean, link_slope, root_between
 from duelist.reference.ranking_pair import by_lot, lots, openness, settled
 from duelist.reference.uniform_pair import uniform_pair
 
@@ -55,15 +60,66 @@ class Seen(NamedTuple):
 class Posterior:
     """Mean and covariance of theta (the first entries) and of the own terms of all arms that were voted on."""
 
-    def __init__(self, link: str, theta_variance: Floats, own_variance: float, block: int) -> None:
+    def __init__(self, link: str, arms: Floats, own_variance: float, block: int) -> None:
         self.link, self.own_variance, self.block = link, own_variance, block
-        self.dim = len(theta_variance)
+        self.dim = arms.shape[1]
+        self.sizes = Sizes(arms, follow=self.dim > 0)
+        self.first_votes: list[tuple[FreeArms, float, float]] = []
+        """While the first arms may yet turn out to be of another kind."""
+        self.has_first = True
+        self.votes = 0
+        self.start_over()
+        self.parts = int((~self.sizes.unknown).sum()) or self.dim
+        self.follow_sizes()
+
+    def start_over(self) -> None:
+        """Nothing is known, nor how large effects may be."""
         self.mean = np.zeros(self.dim)
-        self.covariance = np.diag(theta_variance)
+        self.theta_variance = np.zeros(self.dim)
+        self.covariance = np.zeros((self.dim, self.dim))
         self.place: dict[int, int] = {}
         """Where an arm's own term stands."""
         self.recent: list[int] = []
         """The arms of the block, the one voted on last at the end."""
+
+    def meet(self, arms: Floats) -> None:
+        """The arms of a round give sizes to features that have none; before the first vote these count as first ones."""
+        if self.sizes.meet(arms):
+            self.parts = self.parts if self.place else int((~self.sizes.unknown).sum())
+            self.follow_sizes()
+
+    def seen_by(self, arms: Floats) -> Posterior:
+        """What is known as it looks in a round of these arms."""
+        seen = copy.deepcopy(self)
+        seen.meet(arms)
+        sizes = seen.sizes.as_seen(arms)
+        if sizes is not None:
+            seen.sizes = sizes
+            seen.follow_sizes()
+        return seen
+
+    def follow_sizes(self) -> None:
+        """Other sizes change the prior. As long as all votes are there, they are learned once more."""
+        if self.votes == len(self.first_votes):
+            self.start_over()
+            self._change_prior()
+            for pair, outcome, mass in self.first_votes:
+                self._take(pair, outcome, mass)
+        else:
+            self._change_prior()
+
+    def _change_prior(self) -> None:
+        """Of the precision of theta_k the old one is taken away, and the new one added."""
+        for k in np.flatnonzero(~self.sizes.unknown):
+            before, after = self.theta_variance[k], self.own_variance / self.parts / self.sizes.squared[k]
+            along = self.covariance[k].copy()
+            if before == 0.0:
+                self.covariance[k, k] = after
+            else:
+                part = (1.0 / after - 1.0 / before) / (max(0.0, 1.0 - along[k] / before) + along[k] / after)
+                self.mean = self.mean - part * self.mean[k] * along
+                self.covariance = self.covariance - part * np.outer(along, along)
+            self.theta_variance[k] = after
 
     def learn(self, pair: FreeArms, outcome: float, mass: float) -> None:
         """One vote."""
@@ -73,6 +129,16 @@ class Posterior:
         if a > b:
             self.learn(pair[[1, 0]], 1.0 - outcome, mass)
             return
+        if self.sizes.notice(pair.features[0] - pair.features[1], mass):
+            self.follow_sizes()
+        self.first_votes = [*self.first_votes, (pair, outcome, mass)] if self.sizes.early and self.has_first else []
+        self.has_first = self.has_first and len(self.first_votes) <= MOST_FIRST
+        self.first_votes = self.first_votes if self.has_first else []
+        self.votes += 1
+        self._take(pair, outcome, mass)
+
+    def _take(self, pair: FreeArms, outcome: float, mass: float) -> None:
+        mass *= self.sizes.counts(pair.features[0] - pair.features[1])
         along, q, v = self._compare(pair)
 
         def excess(step: float) -> float:
@@ -87,7 +153,8 @@ class Posterior:
         a, b = pair.numbers.tolist()
         if a != b:
             along, q, v = self._compare(pair)
-            self._shrink(along, q, float(link_slope(self.link, v)))
+            counts = self.sizes.counts(pair.features[0] - pair.features[1])
+            self._shrink(along, q, counts * float(link_slope(self.link, v)))
 
     def _compare(self, pair: FreeArms) -> tuple[Floats, float, float]:
         """C z, z' C z and z . mean, with both arms in the block."""
@@ -103,14 +170,19 @@ class Posterior:
         self.covariance = self.covariance - curvature / (1.0 + curvature * q) * np.outer(along, along)
 
     def look(self, arms: FreeArms) -> Seen:
-        """What is known of arms; of one that was never voted on, its prior and what its features say."""
+        """What is known of arms; of one that was never voted on, its prior and what its features say.
+
+        Variances are relative to an arm with the middle value of every feature: duels tell nothing of the level.
+        """
         rows = self._rows(arms)
+        u = rows @ self.mean
+        rows[:, : self.dim] -= np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
         own = np.array([0.0 if arm in self.place else self.own_variance for arm in arms.numbers.tolist()])
         covariance = rows @ self.covariance @ rows.T + np.diag(own)
         variance = np.diagonal(covariance)
         squares = variance[:, None] + variance - 2.0 * covariance
         np.fill_diagonal(squares, 0.0)
-        return Seen(rows @ self.mean, variance, covariance, np.sqrt(np.maximum(squares, 0.0)), arms.numbers)
+        return Seen(u, variance, covariance, np.sqrt(np.maximum(squares, 0.0)), arms.numbers)
 
     def _rows(self, arms: FreeArms) -> Floats:
         rows = np.zeros((len(arms), len(self.mean)))
@@ -162,8 +234,7 @@ class FreeReference(Policy):
     def begin(self, arms: Any) -> None:
         """The own term has variance 1 / ridge, the linear part over the first arms as much, each feature an equal part."""
         if self.known is None:
-            own, spread = 1.0 / self.ridge, arms.features.var(axis=0)
-            self.known = Posterior(self.link, own / (max(arms.dim, 1) * spread), own, self.block)
+            self.known = Posterior(self.link, arms.features, 1.0 / self.ridge, self.block)
 
     def ask(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Duel:
         """Two of the arms."""
@@ -172,7 +243,9 @@ class FreeReference(Policy):
     def decide(self, arms: FreeArms, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
         """The decision of the next round; `follow` makes it a duel."""
         self.begin(arms)
-        known = copy.deepcopy(self._known())
+        if not self._known().place:
+            self._known().meet(arms.features)
+        known = self._known().seen_by(arms.features)
         for _, pair in self._pending.values():
             known.expect(pair)
         choice = self.choose(known.look(arms), Allowed(len(arms), distinct=distinct, exclude=exclude))

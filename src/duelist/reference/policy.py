@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import combinations
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -27,6 +29,9 @@ from duelist.reference.estimation import (
     utilities,
     widths,
 )
+
+MOST_TAKEN: Final = 2**20
+"""So many pairs are left out for being out, at most."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Reference(Policy):
     """The default ridge for features of unit variance."""
     as_with_features: ClassVar[float] = math.inf
     """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
+    minds_pairs: ClassVar[bool] = True
+    """Whether what it goes by falls for a pair that is out; where not, such pairs are left out while there are others."""
 
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
@@ -93,7 +100,12 @@ class Reference(Policy):
     def resize(self) -> None:
         """Let all layers know that features have other sizes than was thought."""
         for layer in self.layers_.values():
-            layer.resize(self.sizes_.squared)
+            layer.resize()
+
+    def meet_other_kind(self) -> None:
+        """Let all layers know that the first arms were of another kind."""
+        for layer in self.layers_.values():
+            layer.meet_other_kind()
 
     # -- ask and tell --------------------------------------------------------------------
 
@@ -114,11 +126,34 @@ class Reference(Policy):
             self.dim_ = arms.shape[1]
         if not any(layer.count for layer in self.layers_.values()) and self.sizes_.meet(arms):
             self.resize()
-        known = self.expect_pending()
-        choice = self.choose(arms, allowed)
+        choice = self._as_seen(arms)._choose_beside_pending(arms, allowed)
         self.rounds_ += 1
+        return choice
+
+    def _as_seen(self, arms: Floats) -> Self:
+        """The policy itself, or where these arms show that sizes are not theirs, one that knows that; dice are shared."""
+        sizes = self.sizes_.as_seen(arms)
+        if sizes is None:
+            return self
+        aside = copy.deepcopy(self, {id(self.draws): self.draws})
+        aside.sizes_ = sizes
+        for layer in aside.layers_.values():
+            layer.sizes = sizes
+        aside.meet_other_kind() if sizes.found_kind else aside.resize()
+        return aside
+
+    def _choose_beside_pending(self, arms: Floats, allowed: Allowed) -> Choice:
+        known = self.expect_pending()
+        choice = self.choose(arms, allowed if self.minds_pairs else allowed.without(self._pairs_that_are_out(arms)))
         self.layers_ |= known
         return choice
+
+    def _pairs_that_are_out(self, arms: Floats) -> list[Pair]:
+        out = [z for known in self._pending.values() for z in (known.z, -known.z)]
+        pairs = [
+            (i, j) for i, j in combinations(range(len(arms)), 2) if any((arms[i] - arms[j] == z).all() for z in out)
+        ]
+        return pairs if len(pairs) <= MOST_TAKEN else []
 
     def expect_pending(self) -> dict[int, Estimator]:
         """Count duels that are out as if they were answered, so that the next one is about something else; what is known really."""
@@ -143,7 +178,7 @@ class Reference(Policy):
         told = self._take(duel)
         if told.share > 0.0 and told.z.any():  # an arm that met itself teaches nothing
             if self.sizes_.notice(told.z, weight):
-                self.resize()
+                self.meet_other_kind() if self.sizes_.found_kind else self.resize()
             self.absorb(told.layer, Row(told.z, outcome, told.share * weight), weight)
 
     def forget(self, duel: Duel | int) -> None:
@@ -186,7 +221,7 @@ class Reference(Policy):
 
     def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
         """An estimator of the kind that the settings ask for."""
-        return ESTIMATORS[self.estimator](self.link, self.sizes_.squared, ridge, prior)
+        return ESTIMATORS[self.estimator](self.link, self.sizes_, ridge, prior)
 
     def look(self, arms: Floats) -> tuple[Floats, Floats]:
         """Utilities and widths in Sigma^-1, for a policy without layers."""

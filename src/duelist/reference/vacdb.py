@@ -95,6 +95,14 @@ class VACDB(RadiusReference):
     def resize(self) -> None:
         """Other sizes of features move the estimates, and so the variance in the radii."""
         super().resize()
+        self._renew_radii()
+
+    def meet_other_kind(self) -> None:
+        """The same where the first arms were of another kind."""
+        super().meet_other_kind()
+        self._renew_radii()
+
+    def _renew_radii(self) -> None:
         for ell in self.learned_before_:
             self.radii_[ell] = self.scaled(self.published_beta(ell))
 
