@@ -9,7 +9,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from pages.conftest import Opened
 from pages.running import Server
@@ -180,6 +180,50 @@ def test_it_is_live(server: Server, opened: Opened, eight: tuple[str, int]) -> N
     expect(page.locator("caption", has_text="3 votes on 8 arms")).to_be_visible()
     server.call("PATCH", f"/studies/{study}", {"state": "paused"})
     expect(page.locator("#state")).to_have_text("paused")
+
+
+def test_a_reading_that_is_ahead_of_the_news_is_drawn_with_them(
+    server: Server, opened: Opened, eight: tuple[str, int]
+) -> None:
+    """Readings and news come on two ways: what was read before the news of its votes came is not left with old numbers beside it."""
+    name, study = eight
+    page = opened.owner("/")
+    news: list[Route] = []
+    page.route("**/events", lambda route: news.append(route))  # they are on their way
+    page.goto(f"{server.url}/study/{study}#results")
+    expect(page.locator(".facts dd").first).to_have_text("0")
+    beside = server.study(name)
+    for _ in range(3):
+        beside.tell(beside.ask(rater="ana"), "first", rater="ana")
+    beside.close()
+    page.get_by_role("link", name="Trust").click()
+    page.get_by_role("link", name="Results").click()
+    expect(page.locator("caption", has_text="3 votes on 8 arms")).to_be_visible()
+    expect(page.locator(".facts dd").first).to_have_text("0")
+    news[0].continue_()
+    expect(page.locator(".facts dd").first).to_have_text("3")
+
+
+def test_news_that_come_during_a_reading_are_read_after_it(
+    server: Server, opened: Opened, eight: tuple[str, int]
+) -> None:
+    """An answer that was under way when a vote came does not have it: one more is asked for."""
+    name, study = eight
+    page = opened.owner(f"/study/{study}#results")
+    expect(page.locator("#live")).to_have_text("live")
+    expect(page.locator("caption", has_text="0 votes on 8 arms")).to_be_visible()
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/leaderboard*", lambda route: held.append((route, route.fetch())), times=1)
+    beside = server.study(name)
+    beside.tell(beside.ask(rater="ana"), "first", rater="ana")
+    while not held:
+        page.wait_for_timeout(50)
+    with page.expect_response("**/can-stop*"):  # the next news are read, up to the reading that is under way
+        beside.tell(beside.ask(rater="ana"), "first", rater="ana")
+    beside.close()
+    page.wait_for_timeout(500)
+    held[0][0].fulfill(response=held[0][1])
+    expect(page.locator("caption", has_text="2 votes on 8 arms")).to_be_visible()
 
 
 def test_what_was_opened_stays_open(server: Server, opened: Opened, eight: tuple[str, int]) -> None:

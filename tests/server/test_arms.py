@@ -22,3 +22,13 @@ def test_a_table_that_is_refused_in_the_middle_says_how_much_of_it_is_there(
     error = refused(answer, 422, "invalid_input")
     assert f"the first {AT_ONCE} arms of the table are added" in f"{error['message']} {error['way_out']}"
     assert checked(admin.get(study))["arms"] == before + AT_ONCE
+
+
+def test_a_second_table_without_ids_goes_on_counting(admin: httpx.Client, make: Callable[..., str]) -> None:
+    study = make(2)
+    tables = ["text\none\ntwo\n", "text\ntwo\nthree\n", "text\ntwo\nthree\n"]
+    answers = [
+        checked(admin.post(f"{study}/arms", content=table.encode(), headers={"content-type": "text/csv"}))
+        for table in tables
+    ]
+    assert [(each["added"], each["there"]) for each in answers] == [(2, 0), (1, 1), (0, 2)]

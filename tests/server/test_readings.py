@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from duelist.errors import NotConnected
+from duelist.server.desk import MOST_OPEN
 from duelist.study import Study, restore_study
 from duelist.study.plain import plain
 from tests.server.conftest import checked, opened, refused
@@ -98,6 +100,8 @@ def test_the_other_readings_say_the_same_shorter(admin: httpx.Client, voted: str
     win, tie = np.array(chances["win"]), np.array(chances["tie"])
     off = ~np.eye(4, dtype=bool)
     assert (win + win.T + tie)[off] == pytest.approx(1.0)
+    roughly = {"tolerance": 0.499, "unit": "chance", "goal": "best"}
+    assert "to within 0.499 in the chance to win" in checked(admin.get(f"{voted}/can-stop", params=roughly))["reason"]
     stop = checked(admin.get(f"{voted}/can-stop"))
     assert (stop["done"], stop["reason"]) == (study.can_stop().done, study.can_stop().statement)
     assert checked(admin.get(f"{voted}/recommend"))["best"] == order[0]
@@ -147,6 +151,22 @@ def test_events_tell_of_every_change(admin: httpx.Client, study: str) -> None:
         while seen["votes"] < 1:
             seen = json.loads(next(lines)[6:])
         assert (seen["votes"], seen["arms"], seen["state"]) == (1, 6, "open")
+
+
+def test_who_listens_is_told_though_many_other_studies_were_used(
+    admin: httpx.Client, study: str, make: Callable[..., str]
+) -> None:
+    """A server closes studies that were not used for long, but not the ear of who listens."""
+    with admin.stream("GET", f"{study}/events") as stream:
+        lines = stream.iter_lines()
+        assert json.loads(next(line for line in lines if line.startswith("data: "))[6:])["votes"] == 0
+        for _ in range(MOST_OPEN + 1):
+            make(n_arms=2)
+        duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))["id"]
+        checked(admin.post(f"{study}/votes", json={"duel": duel, "rater": "ana", "outcome": "first"}))
+        until_silent = itertools.takewhile(lambda line: line != ": still here", lines)
+        told = (json.loads(line[6:])["votes"] for line in until_silent if line.startswith("data: "))
+        assert any(votes == 1 for votes in told)
 
 
 def test_the_queue_says_what_is_out(admin: httpx.Client, study: str) -> None:

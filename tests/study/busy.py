@@ -85,8 +85,8 @@ def rebuilt(study: Study) -> Policy:
     for vote in standing(study.votes()):
         if vote.outcome in WINS:
             duel = duels[vote.duel_id]
-            difference = features[vote.first] - features[vote.second]
-            policy.learn(difference, WINS[vote.outcome], layer=duel.layer, share=duel.share)
+            shown = np.array([features[vote.first], features[vote.second]])
+            policy.learn(shown, WINS[vote.outcome], layer=duel.layer, share=duel.share)
     return policy
 
 

@@ -41,5 +41,6 @@ def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None 
         duel = duels[vote.duel_id]
         taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
         if taught and vote.outcome in WINS:
-            policy.learn(arms[vote.first] - arms[vote.second], WINS[vote.outcome], layer=duel.layer, share=duel.share)
+            shown = np.array([arms[vote.first], arms[vote.second]])
+            policy.learn(shown, WINS[vote.outcome], layer=duel.layer, share=duel.share)
     return policy.snapshot()

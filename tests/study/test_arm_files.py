@@ -256,3 +256,14 @@ def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
         assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
         assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)
     assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)
+
+
+def test_who_stands_far_off_is_named_as_in_the_study(shell, tmp_path):
+    """A file without ids: its third row is arm 6 of the study, and what it adds nothing of is not named again."""
+    Path("one.csv").write_text("price,weight\n1.1,2\n3.3,4\n5.5,6\n7,7\n9,1\n")
+    Path("two.csv").write_text("price,weight\n1.1,2\n3.3,4\n99999,6\n-1,7\n")
+    shell("create", "s", "one.csv", "--goal", "best", "--features", "columns")
+    said = shell("add-arms", "s", "two.csv")
+    assert "99999 in arm 6" in said
+    assert "in arm 3" not in said
+    assert "far from all others" not in shell("add-arms", "s", "two.csv")

@@ -161,7 +161,7 @@ def test_candidates_outside_the_context_are_refused() -> None:
         (["x", "a0"], features(2)[::-1], {"contexts": [None, "p"]}, "with a context of its own"),
         (["x"], [[1, 2]], {}, "have 2 entries"),
         (["x"], [[1, np.nan, 2]], {}, r"features\[0, 1\] is nan"),
-        (["x"], [[1, 2, 1e39]], {}, r"features\[0, 2\] is inf"),
+        (["x"], [[1, 2, 1e39]], {}, r"features\[0, 2\] is 1e\+39"),
         (["x", "y"], [[1, 2, 3]], {}, r"shape \(1, 3\)"),
         (["x"], [["a", "b", "c"]], {}, "not numbers"),
         ("xy", [[1, 2, 3]], {}, "the text 'xy'"),
@@ -206,7 +206,7 @@ def test_a_hundred_thousand_arms(sqlite_url: str) -> None:
     start = time.monotonic()
     study.add_arms([f"arm {k}" for k in range(n)], values)
     again = load_study("s", sqlite_url)
-    assert again.features().tobytes() == values.tobytes()
+    assert again.features().astype(np.float32).tobytes() == values.tobytes()
     assert time.monotonic() - start < 20.0  # 2 s on an idle machine
 
 

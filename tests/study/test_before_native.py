@@ -26,6 +26,15 @@ def name(request):
 
 
 @pytest.fixture
+def features_are_believed(monkeypatch):
+    """Whether they explain the votes was not asked then."""
+    monkeypatch.setattr("duelist.study.reading._fitted.UNLIKELY", 0.0)
+
+
+AS_THEN = pytest.mark.usefixtures("features_are_believed")
+
+
+@pytest.fixture
 def url(tmp_path):
     copy = tmp_path / "studies.db"
     shutil.copy(FOLDER / "before_native.db", copy)
@@ -47,12 +56,20 @@ def same_board(study, told):
     assert (utility[:, None] > utility)[apart].all()
 
 
+@AS_THEN
 def test_they_open_with_the_leaderboard_they_had(name, url):
     study = load_study(name, url)
     assert len(study) == 600
     same_board(study, TOLD[name]["leaderboard"])
 
 
+def test_today_two_of_them_are_read_with_terms_of_their_own(name, url):
+    """By chance: their votes came from features alone. Test and threshold are those that announcements have."""
+    board = load_study(name, url).leaderboard()
+    assert ("every arm has a term of its own" in str(board)) == (name in ("local", "local exact"))
+
+
+@AS_THEN
 def test_they_go_on_and_end_in_the_same_leaderboard(name, url):
     """The votes that were given then are given now, and somebody new is asked in between."""
     study = load_study(name, url)

@@ -53,7 +53,87 @@ def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
 def test_arms_alike_are_named_together():
     study = create_study("twins", "memory", goal="best", own_terms=False)
     study.add_arms(["a", "b"], np.array([[1.0, 3.0], [1.0, 3.0]]))
-    assert "a, b are alike in their features and best" in str(study.can_stop())
+    said = "you can stop: a and b are alike in their features, and there are no others"
+    assert str(study.can_stop()) == said
+    assert str(study.progress()) == (
+        "a and 1 with the same features lead and are best with probability 100%; there are no others (done)"
+    )
+
+
+def test_arms_alike_are_not_counted_as_ruled_out():
+    """Of the others one was never shown; so was the leader's twin, but that is not ruled out."""
+    study = create_study("twins ahead", "memory", goal="best", own_terms=False)
+    study.add_arms(["a", "b", "c", "d"], np.array([[1.0], [3.0], [3.0], [2.0]]))
+    told(study, [("b", "a")] * 60)
+    said = "you can stop: b and c are alike in their features and best, at error rate 0.05; all others are ruled out "
+    assert str(study.can_stop()) == said + "(1 of them by their features alone, without a vote)"
+    assert "; 0 of 2 others not ruled out after 60 votes (done)" in str(study.progress())
+    assert study.progress().chance_best > 0.99
+    assert str(study.can_stop(goal="rank", top=3)).endswith("arms with the same features share their places")
+
+
+def test_one_arm_has_no_others():
+    study = create_study("alone", "memory", goal="best")
+    study.add_arms(["a"])
+    assert str(study.can_stop()) == "you can stop: a is the only arm"
+
+
+# -- arms that are equally good ----------------------------------------------------------
+
+
+def equals(n_votes, features):
+    """Two that win half of their duels and always against the third."""
+    study = create_study("equals", "memory", goal="best")
+    study.add_arms(["a", "b", "c"], features)
+    told(study, [("a", "b"), ("b", "a"), ("a", "c"), ("b", "c")] * (n_votes // 4))
+    return study
+
+
+def test_arms_with_the_same_features_and_terms_of_their_own_want_a_tolerance():
+    study = equals(400, [[1.0], [1.0], [2.0]])
+    way_out = (
+        "b has the same features as a, so that votes alone tell them apart: if they are equally good, only a tolerance "
+    )
+    for said in (study.can_stop(), study.recommend(), study.progress()):
+        assert f'{way_out}ends it, such as tolerance=0.05, unit="chance"' in str(said)
+    assert not study.can_stop()
+    assert f"1 comparison is open, between a and b; {way_out}" in str(study.can_stop(goal="rank"))
+
+
+def test_arms_that_are_nearly_equal_want_a_tolerance():
+    study = equals(400, None)
+    for said in (study.can_stop(), study.recommend(), study.progress(), study.can_stop(goal="rank")):
+        assert 'where arms are nearly equal, only a tolerance ends it, such as tolerance=0.05, unit="chance"' in str(
+            said
+        )
+
+
+@pytest.mark.parametrize("features", [None, [[1.0], [1.0], [2.0]]])
+def test_a_tolerance_ends_it(features):
+    """0.1 in chance is 0.41 in utility: with 2,000 votes between the two, whose gap has a standard deviation of 0.045, far enough."""
+    study = equals(4000, features)
+    within = {"tolerance": 0.1, "unit": "chance"}
+    assert study.recommend(**within).decided
+    assert study.progress(**within).done
+    said = "to within 0.1 in the chance to win, at error rate 0.05; all others are ruled out as better by more"
+    assert said in str(study.can_stop(**within))
+    assert "is settled to within 0.1 in the chance to win at" in str(study.can_stop(goal="rank", **within))
+    assert study.can_stop(goal="serve", tolerance=0.41)
+    assert not study.can_stop(tolerance=1e-4)
+    assert str(study.can_stop(tolerance=1e-4)).endswith("a larger tolerance ends it sooner")
+
+
+def test_what_is_learned_has_no_tolerance():
+    with pytest.raises(InvalidInput, match=r"tolerance is 0\.1, but the goal 'learn' compares no arms"):
+        filled(goal="learn").can_stop(tolerance=0.1)
+
+
+def test_a_tolerance_is_said_in_the_unit_it_was_given_in():
+    study = equals(40, None)
+    assert "ruled out as better by more than 0.01 in the chance to win, at" in str(
+        study.recommend(tolerance=0.01, unit="chance")
+    )
+    assert "ruled out as better by more than 0.01 in utility, at" in str(study.recommend(tolerance=0.01))
 
 
 @pytest.mark.parametrize("goal", ["best", "rank", "serve"])

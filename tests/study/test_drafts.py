@@ -50,6 +50,76 @@ def test_prompts_that_json_holds_otherwise_are_the_same_when_they_come_again(tmp
     assert study.context_payload("q") == [{"role": "user", "content": "Why?"}]
 
 
+DAYS = ("2024-03-01T10:00:00", "2024-03-02 11:30", "2024/03/01", "01.03.2024 10:00", "10:00:00", "2024-03-01T10:00:00Z")
+
+
+@pytest.mark.parametrize("day", DAYS)
+def test_dates_are_not_what_raters_see(draft, day):
+    found = draft("c.csv", f"id,name,price,listed_at,sold_at\n1,Fiat Panda,4990,{day},{day}\n2,VW Golf,9900,{day},\n")
+    assert found.plan["columns"]["payload"] == "name"
+    assert [arm.payload for arm in found.arms] == ["Fiat Panda", "VW Golf"]
+
+
+def test_dates_are_better_than_nothing(draft):
+    assert draft("c.csv", "name,day\nUno,2024-03-01\nDue,2024-03-02\n").plan["columns"]["payload"] is None
+    assert draft("c.csv", "id,day\n1,2024-03-01\n2,2024-03-02\n").plan["columns"]["payload"] == "day"
+
+
+# -- arms far from all others ------------------------------------------------------------
+
+PRICES = "id,price\na,10\nb,12\nc,11\nd,14\ne,9\nf,13\n"
+
+
+def test_an_arm_far_from_all_others_is_named(draft):
+    assert draft("a.csv", PRICES).notes == []
+    (note,) = draft("a.csv", PRICES + "g,99999\n").preview()["notes"]
+    assert note.startswith(
+        "The column 'price' is far from all others where it is 99999 in arm g: the others seem nearly"
+    )
+    rows = [{"id": str(k), "features": [k % 5, 1e6 if k == 7 else k]} for k in range(9)]
+    (note,) = draft("a.json", json.dumps(rows)).notes
+    assert note.startswith("Feature 1 is far from all others where it is 1000000 in arm 7: ")
+    assert draft("a.csv", PRICES + "g,99999\n", {"features": {"kind": "own"}}).notes == []
+
+
+def test_an_arm_far_from_those_that_are_there_is_named(draft):
+    study = draft("a.csv", PRICES).create("s", "memory")
+    later = draft("b.csv", "id,price\ng,99999\nh,12\n")
+    assert later.notes == []
+    assert later.add_to(study) == 2
+    assert later.notes[0].startswith("The column 'price' is far from all others where it is 99999 in arm g: ")
+    after = draft("c.csv", "id,price\ni,12\n")
+    after.add_to(study)
+    assert after.notes == [], "it was said when it came"
+
+
+# -- files without ids -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [["5,first", "7,second", "7,second"], ["first", "second", "second"]])
+def test_a_second_file_without_ids_goes_on_counting(draft, rows):
+    head, first = "price,text\n" if "," in rows[0] else "text\n", "\n".join(rows)
+    study = draft("a.csv", head + first).create("s", "memory")
+    assert [arm.id for arm in study.arms()] == ["1", "2", "3"]
+    again = draft("a.csv", head + first)
+    assert again.add_to(study) == 0
+    assert "All of them are in the study already: they are known by what is in them." in again.notes
+    other = draft("b.csv", head + rows[0].replace("first", "third"))
+    assert other.add_to(study) == 1
+    assert "The study has numbered arms already; these are numbered from 4." in other.notes
+    both = draft("c.csv", head + "\n".join([rows[1], *rows[1:], rows[0]]))
+    assert both.add_to(study) == 1, "three equal rows are three arms, and there were two"
+    assert "3 of them are in the study already, known by what is in them; the others are numbered from 5." in both.notes
+    assert [arm.payload for arm in study.arms()] == ["first", "second", "second", "third", "second"]
+
+
+def test_a_file_without_ids_beside_arms_with_names(draft):
+    study = draft("a.csv", "id,text\nx,one\ny,two\n").create("s", "memory")
+    later = draft("b.csv", '"text"\none\nthree\n')
+    assert later.add_to(study) == 2
+    assert [arm.id for arm in study.arms()] == ["x", "y", "1", "2"]
+
+
 @pytest.mark.parametrize(
     "texts", ["\n" * 16_000, " \n" * 8_000, "|" + " " * 16_000, "- " + "x" * 100_000, "-" * 16_000]
 )

@@ -192,3 +192,18 @@ def test_a_policy_s_own_places_are_the_study_s() -> None:
 def test_places_that_make_no_sense_are_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         create_study("places", "memory", **given)
+
+
+@pytest.mark.parametrize("name", ["RMED2FH", "BeatTheMean", "InterleavedFilter"])
+def test_a_horizon_is_asked_for_in_the_words_of_a_study(name: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=rf'{name} has to know .*; give policy_settings=\{{"horizon": T\}}, or policy='
+    ):
+        create_study("s", "memory", policy=name)
+    given = (
+        {"policy": name, "policy_settings": {"horizon": 500}},
+        {"policy": f"{name}:horizon=500"},
+        {"policy": getattr(dl, name)(horizon=500)},
+    )
+    for settings in given:
+        assert create_study("s", "memory", **settings).settings.policy_settings == {"horizon": 500}

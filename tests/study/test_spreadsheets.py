@@ -4,7 +4,6 @@ import gzip
 import re
 import zipfile
 
-import numpy as np
 import pytest
 from openpyxl import Workbook
 
@@ -146,7 +145,7 @@ def test_arms_from_a_spreadsheet(tmp_path, encoding, delimiter):
     assert draft.prompts == {"q": "Why?"}
     study = create_study("s", storage="memory")
     assert draft.add_to(study) == 2
-    assert study.features().tolist() == np.array([[1.5, -2.0], [0.25, 0.3]], np.float32).tolist()
+    assert study.features().tolist() == [[1.5, -2.0], [0.25, 0.3]]
     assert study.ask("ana").prompt == "Why?"
 
 

@@ -191,10 +191,12 @@ def can_stop(
         int | None, typer.Option(help="How many places the goal rank is about; the study's own, else all.")
     ] = None,
     delta: Annotated[float, typer.Option(help="The error rate.")] = 0.05,
+    tolerance: Annotated[float, typer.Option(help="How much better another arm may be.")] = 0.0,
+    unit: Annotated[str, typer.Option(help="What the tolerance is in: utility, or chance (to win).")] = "utility",
 ) -> None:
     """Whether there are votes enough for what the study is for. The exit status is 0 if so, 1 if not."""
     with kind_errors():
-        found = _study(name, storage).can_stop(context, goal=goal, top=top, delta=delta)
+        found = _study(name, storage).can_stop(context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit)
         say(found)
     if not found.done:
         raise typer.Exit(1)

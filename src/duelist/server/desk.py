@@ -18,7 +18,7 @@ from duelist.server.options import ServerOptions
 from duelist.study import AsyncStudy, Study, load_study_by_id, open_storage
 from duelist.study.access import Scope, Token, find_token, token_hash
 
-_OPEN: Final = 64
+MOST_OPEN: Final = 64
 """Studies that are kept open; who was used longest ago is closed first."""
 TRUSTED_FOR: Final = 2.0
 """Seconds for which what a token allows is remembered: so long one that was revoked at another process may still be taken."""
@@ -62,9 +62,10 @@ class Desk:
                         raise
                     self._studies[study_id] = found
         self._studies.move_to_end(study_id)
-        if len(self._studies) > _OPEN:
+        if len(self._studies) > MOST_OPEN:
             oldest, closed = self._studies.popitem(last=False)
-            self._changes.pop(oldest, None)
+            if not self._changes.get(oldest):
+                self._changes.pop(oldest, None)
             await closed.close()
         return found
 
@@ -81,8 +82,8 @@ class Desk:
 
     async def changes(self, study_id: int) -> Changes:
         """Those who listen to a study."""
-        study = await self.study(study_id)
-        return self._changes.setdefault(study_id, Changes(study))
+        await self.study(study_id)
+        return self._changes.setdefault(study_id, Changes(lambda: self.study(study_id)))
 
     # -- tokens --------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 from duelist.errors import DuelistError
+from duelist.server.logs import say
 from duelist.study import AsyncStudy, Study
 
 EVERY: Final = 0.5
@@ -19,9 +21,9 @@ MOST: Final = 200
 
 
 class Changes:
-    """Those who listen to one study."""
+    """Those who listen to one study; `study` opens it, or finds it open: who is not used for long is closed, and listening is use."""
 
-    def __init__(self, study: AsyncStudy) -> None:
+    def __init__(self, study: Callable[[], Awaitable[AsyncStudy]]) -> None:
         self._study = study
         self._listeners: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
@@ -30,11 +32,12 @@ class Changes:
 
     async def look(self) -> None:
         """See whether something has changed, and tell."""
-        stamp = await self._study.read(Study.stamp)
+        study = await self._study()
+        stamp = await study.read(Study.stamp)
         number = ".".join(map(str, stamp))
         if number == self.number:
             return
-        state = await self._study.read(_state)
+        state = await study.read(_state)
         self.last = {"votes": stamp.votes, "duels": stamp.duels, "arms": stamp.arms, **state}
         self.number = number
         for listener in self._listeners:
@@ -42,8 +45,11 @@ class Changes:
 
     async def _watch(self) -> None:
         while self._listeners:
-            with contextlib.suppress(DuelistError):  # the storage is away for a moment, or the study was deleted
-                await self.look()
+            try:
+                with contextlib.suppress(DuelistError):  # the storage is away for a moment, or the study was deleted
+                    await self.look()
+            except Exception as error:  # noqa: BLE001  (who listens hears of nothing once nobody looks)
+                say("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
             await asyncio.sleep(EVERY)
 
     async def listen(self, stopping: asyncio.Event) -> AsyncIterator[str]:
@@ -51,10 +57,10 @@ class Changes:
         changed = asyncio.Event()
         changed.set()
         self._listeners.add(changed)
-        await self.look()
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._watch())
         try:
+            await self.look()
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._watch())
             while not stopping.is_set():
                 if await _either(changed, stopping, SILENCE):
                     if stopping.is_set():

@@ -36,6 +36,9 @@ class RecommendedShown(Said):
         description="Arms exactly as good as the best by the votes so far; where there are any, nobody leads."
     )
     tolerance: float = Field(description="In utility.")
+    tolerance_given: list[float | str] | None = Field(
+        min_length=2, max_length=2, description="As it was given, and its unit."
+    )
     votes_expected: int | None
     advice: str
     decided: bool
@@ -54,6 +57,7 @@ class ProgressShown(Said):
     note: str | None
     votes_expected: int | None
     level: int = Field(description="Other arms exactly as good as the leader by the votes so far.")
+    alike: int = Field(description="Other arms with the features of the leader, which no vote can tell from it.")
     done: bool
     statement: str
 

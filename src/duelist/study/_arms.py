@@ -14,9 +14,9 @@ from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.free_arms import FreeArms
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
+from duelist.study.storage.vectors import Vectors
 
-Features = NDArray[np.floating[Any]]
-Shown = Features | FreeArms
+Shown = Vectors | FreeArms
 """Arms as a policy is shown them: by their features, or by who they are."""
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
@@ -24,7 +24,6 @@ _MOST_PROMPTS: Final = 256
 MOST_OWN: Final = 2000
 """Arms that may have a feature each: what a policy computes grows with the square of it."""
 _DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
-Precision = type[np.floating[Any]]
 
 
 class KnownArms:
@@ -40,7 +39,8 @@ class KnownArms:
         self.n_rows = 0
         self._rows: list[ArmRow] = []
         self._number: dict[str, int] = {}
-        self._features: NDArray[np.float32] = np.empty((0, 0), np.float32)
+        self._features: Vectors = np.empty((0, 0), np.float32)
+        self._rounded = np.empty(0, np.bool_)
         self._owner = np.empty(0, np.int64)
         self._version = np.empty(0, np.int64)
         self._newest = np.empty(0, np.int64)
@@ -85,8 +85,9 @@ class KnownArms:
         ):
             raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there")
         needed, wide = self.n_rows + count, max(dim, self.dim)
-        if needed > len(self._features) or wide > self.dim:
-            room = np.zeros((max(needed, 2 * self.n_rows), wide), np.float32)
+        precision = np.promote_types(self._features.dtype, chunk.vectors.dtype)
+        if needed > len(self._features) or wide > self.dim or precision != self._features.dtype:
+            room = np.zeros((max(needed, 2 * self.n_rows), wide), precision)
             room[: self.n_rows, : self.dim] = self._features[: self.n_rows]
             self._features = room
         rows = np.arange(self.n_rows, needed)
@@ -100,6 +101,7 @@ class KnownArms:
         versions = np.where(earlier < 0, 0, self._version[earlier] if self.n_rows else 0) + 1
         newest[chunk.arms] = rows
         self._owner = np.concatenate([self._owner, chunk.arms])
+        self._rounded = np.concatenate([self._rounded, np.full(count, chunk.rounded)])
         self._version = np.concatenate([self._version, versions])
         self._newest = newest
         self.n_rows = needed
@@ -112,17 +114,14 @@ class KnownArms:
     def __contains__(self, arm: str) -> bool:
         return arm in self._number
 
-    def has(self, arm: str, payload: Any, context: str | None, vector: NDArray[np.float32]) -> bool:
+    def has(self, arm: str, payload: Any, context: str | None, vector: Vectors) -> bool:
         """Whether this very arm is there; InvalidInput if another one of that id is."""
         number = self._number.get(arm)
         if number is None:
             return False
         there = self._rows[number]
         for what, same in (
-            (
-                "features",
-                np.array_equal(np.trim_zeros(self._features[self._newest[number]], "b"), np.trim_zeros(vector, "b")),
-            ),
+            ("features", self._is_row(int(self._newest[number]), vector)),
             ("a payload", there.payload == json.loads(json.dumps(payload))),
             ("a context", there.context == context),
         ):
@@ -132,6 +131,17 @@ class KnownArms:
                     "with `update_features`"
                 )
         return True
+
+    def _is_row(self, row: int, vector: Vectors) -> bool:
+        """Whether a vector is this row; of one that was rounded when it was kept, whether it rounds to it."""
+        kept = self._features[row]
+        given: Vectors = vector.astype(np.float32) if self._rounded[row] else vector
+        both = min(len(kept), len(given))  # of features that grow, those that one of them does not have yet are 0
+        return np.array_equal(kept[:both], given[:both]) and not (kept[both:].any() or given[both:].any())
+
+    def are_rounded(self, rows: Ints) -> NDArray[np.bool_]:
+        """Which rows were rounded when they were kept."""
+        return self._rounded[rows]
 
     def have_own_features(self) -> bool:
         """Whether the feature of each arm is one of its own: the one of its number."""
@@ -244,9 +254,9 @@ class KnownArms:
         """The rows of the newest features of arms."""
         return self._newest[numbers]
 
-    def vectors(self, rows: Ints) -> NDArray[np.float32]:
-        """Features by row."""
-        return self._features[rows]
+    def vectors(self, rows: Ints) -> Floats:
+        """Features by row, in double precision."""
+        return self._features[rows].astype(np.float64, copy=False)
 
     @property
     def dim(self) -> int:
@@ -258,26 +268,26 @@ class KnownArms:
         """Whether policies are shown who the arms are, and not their features alone."""
         return self.own_terms or self.dim == 0
 
-    def matrix(self, numbers: Ints, precision: Precision = np.float64) -> Features:
-        """The newest features of arms; in double precision, as policies want them, unless told otherwise."""
-        return self._features[self._newest[numbers]].astype(precision, copy=False)
+    def matrix(self, numbers: Ints) -> Floats:
+        """The newest features of arms in double precision, as policies want them."""
+        return self.vectors(self._newest[numbers])
 
-    def table(self, numbers: Ints, precision: Precision = np.float64) -> Shown:
-        """Arms as a policy is shown them."""
+    def table(self, numbers: Ints, as_kept: bool = False) -> Shown:
+        """Arms as a policy is shown them; or with their features in the precision that they are kept in."""
         if self.by_who_they_are:
-            return FreeArms.trusted(numbers, np.asarray(self.matrix(numbers), np.float64))
-        return self.matrix(numbers, precision)
+            return FreeArms.trusted(numbers, self.matrix(numbers))
+        return self._features[self._newest[numbers]] if as_kept else self.matrix(numbers)
 
-    def group_table(self, context: str | None, precision: Precision = np.float64) -> Shown:
+    def group_table(self, context: str | None, as_kept: bool = False) -> Shown:
         """A whole group, kept until the arms change: it is what is asked for most."""
         if self._ready is None or self._ready[0] != context:
-            self._ready = context, self.table(self.groups()[context], precision)
+            self._ready = context, self.table(self.groups()[context], as_kept)
         return self._ready[1]
 
     def seen(self, first_row: int, second_row: int) -> Shown:
         """The two arms of a duel as it showed them, in double precision."""
         rows = np.array([first_row, second_row])
-        vectors = self._features[rows].astype(np.float64)
+        vectors = self.vectors(rows)
         return FreeArms.trusted(self.owners(rows), vectors) if self.by_who_they_are else vectors
 
     def compared(self, first_row: int, second_row: int) -> Floats | FreeArms:
@@ -287,7 +297,7 @@ class KnownArms:
     def all_compared(self, shown: Ints) -> list[Floats | FreeArms]:
         """The same of many duels, by the rows that they show (duels, 2)."""
         owners = self.owners(shown)  # are they there?
-        vectors = self._features[shown].astype(np.float64)
+        vectors = self.vectors(shown)
         if self.by_who_they_are:
             return [FreeArms.trusted(*pair) for pair in zip(owners, vectors, strict=True)]
         return list(vectors[:, 0] - vectors[:, 1])
@@ -312,9 +322,9 @@ def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def chunked(first_row: int, arms: Ints, vectors: NDArray[np.float32], most: int = 1 << 22) -> list[FeatureChunk]:
-    """Rows of features in chunks of at most `most` numbers (16 MiB), which every database takes in one value."""
-    size = max(1, most // max(1, vectors.shape[1]))
+def chunked(first_row: int, arms: Ints, vectors: Vectors, most: int = 1 << 24) -> list[FeatureChunk]:
+    """Rows of features in chunks of at most `most` bytes (16 MiB), which every database takes in one value."""
+    size = max(1, most // max(1, vectors.shape[1] * vectors.itemsize))
     return [
         FeatureChunk(first_row + start, arms[start : start + size], vectors[start : start + size])
         for start in range(0, len(arms), size)

@@ -263,10 +263,8 @@ def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[I
     if len(numbers) < 2:
         raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
     # Of very many only some are looked at: to convert all of them would take longer than to choose.
-    precision = np.float64 if len(numbers) <= most_considered(max(arms.dim, 1)) else np.float32
-    return numbers, (
-        arms.group_table(context, precision) if wanted.candidates is None else arms.table(numbers, precision)
-    )
+    many = len(numbers) > most_considered(max(arms.dim, 1))
+    return numbers, arms.group_table(context, many) if wanted.candidates is None else arms.table(numbers, many)
 
 
 def _context(asking: _Asking, out: Ints, answered: Ints, rng: np.random.Generator) -> tuple[str | None, int]:

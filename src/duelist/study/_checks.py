@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from duelist.errors import InvalidInput
 from duelist.study.records import Outcome, StudyDuel
+from duelist.study.storage.vectors import Vectors
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -53,14 +54,18 @@ def _is_empty(features: ArrayLike, count: int) -> bool:
         return False
 
 
-def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> NDArray[np.float32]:
-    """Finite feature vectors (count, dim) in single precision; empty ones where arms have no features."""
+LARGEST: Final = float(np.finfo(np.float32).max)
+"""The largest feature: squares and products of such numbers are still finite."""
+
+
+def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> Vectors:
+    """Finite feature vectors (count, dim), in single precision where that changes none of them; empty ones where arms have no features."""
     if features is None or _is_empty(features, count):
         if dim:
             raise InvalidInput(f"the arms of this study have {dim} features each, and these have none; give them")
         return np.empty((count, 0), np.float32)
     try:
-        vectors = np.ascontiguousarray(features, np.float32)
+        vectors: Vectors = np.ascontiguousarray(features, np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"features are not numbers ({error}); give an array of shape (n_arms, dim)") from None
     if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
@@ -73,12 +78,14 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
         )
     if dim is not None and vectors.shape[1] != dim:
         raise InvalidInput(f"features have {vectors.shape[1]} entries, the arms of this study have {dim}; give as many")
-    if not np.isfinite(vectors).all():
-        arm, feature = (int(k) for k in np.argwhere(~np.isfinite(vectors))[0])
+    fits = np.abs(vectors) <= LARGEST  # not a number is not
+    if not fits.all():
+        arm, feature = (int(k) for k in np.argwhere(~fits)[0])
         raise InvalidInput(
             f"features[{arm}, {feature}] is {vectors[arm, feature]}; replace missing and very large features"
         )
-    return vectors
+    short = vectors.astype(np.float32)
+    return short if np.array_equal(short, vectors) else vectors  # half the room
 
 
 def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:

@@ -13,12 +13,15 @@ from duelist.policies import Policy
 from duelist.study._arms import Shown
 from duelist.study._pairs import among, count_free, random_free, split
 from duelist.study.records import ChosenBy
+from duelist.study.storage.vectors import Vectors
 
 Pending = list[tuple[Floats | FreeArms, int, float]]
 
 _WORK: Final = 1 << 32
 """n candidates are looked at together if n^2 dim is at most this. Where features are long and nothing is ruled out, a policy
 compares all pairs: about half a second then, for which the other raters wait."""
+
+_BLOCK: Final = 1024
 
 
 def most_considered(dim: int) -> int:
@@ -96,7 +99,7 @@ class Chooser(NamedTuple):
         theta = getattr(self.policy, "theta_", None)  # a policy of somebody else's may not say what it knows
         if theta is None:
             return np.sort(shuffled[:most])
-        utilities = self.candidates @ theta.astype(self.candidates.dtype)
+        utilities = _utilities(self.candidates, theta)
         order = shuffled[np.argpartition(-utilities[shuffled], most // 2)]
         others = self.rng.choice(order[most // 2 :], most - most // 2, replace=False)
         return np.sort(np.concatenate([order[: most // 2], others]))
@@ -104,6 +107,17 @@ class Chooser(NamedTuple):
     def placed(self, first: int, second: int) -> tuple[int, float]:
         """Layer and share of a pair that the policy did not ask for."""
         return placed(self.policy, self.candidates, first, second)
+
+
+def _utilities(candidates: Vectors, theta: Floats) -> Floats:
+    """What is learned of each, in double precision, whatever precision they have: in single, numbers far from zero (years, time stamps)
+    would seem equal. A block at a time, so that the converted ones stay in the processor's cache.
+    """
+    found = np.empty(len(candidates))
+    for start in range(0, len(candidates), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.matmul(candidates[block].astype(np.float64, copy=False), theta, out=found[block])
+    return found
 
 
 def placed(policy: Policy, candidates: Shown, first: int, second: int) -> tuple[int, float]:

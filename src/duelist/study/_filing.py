@@ -11,9 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from duelist.errors import InvalidInput
 from duelist.study._arms import KnownArms
 from duelist.study._checks import checked_payloads, checked_text
@@ -26,6 +23,7 @@ from duelist.study.formats import Comparison, Written, read, write
 from duelist.study.formats.files import shown
 from duelist.study.records import ChosenBy, DuelKind, Vote, standing
 from duelist.study.storage import ContextRow, DuelRow, Transaction, VoteRow
+from duelist.study.storage.vectors import Vectors
 
 _AT_ONCE = 1024
 """Votes whose texts are in memory at a time."""
@@ -49,7 +47,7 @@ class Filing(Staging):
         """A row of the log as people see it, in a transaction that reads."""
 
     @abstractmethod
-    def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
+    def _put_arms(self, tx: Transaction, described: list[Described], vectors: Vectors) -> None:
         """Add arms that are not there."""
 
     # -- contexts ------------------------------------------------------------------------
@@ -149,7 +147,7 @@ class Filing(Staging):
         self,
         new: Packed,
         revisions: Mapping[int, Comparison],
-        described: tuple[list[Described], NDArray[np.float32]] | None = None,
+        described: tuple[list[Described], Vectors] | None = None,
         unchanged: _Unchanged | None = None,
     ) -> bool:
         """Take an import in, unless the study has changed so that it must be planned anew; whether it was."""

@@ -34,6 +34,11 @@ def new_policy(settings: StudySettings) -> Policy:
     """The policy of a study before it has seen anything."""
     cls = policy_class(settings.policy)
     check_settings(cls, settings.policy_settings)
+    if getattr(cls, "needs_horizon", False) and settings.policy_settings.get("horizon") is None:
+        raise InvalidInput(
+            f'{cls.__name__} has to know for how many rounds it will be asked; give policy_settings={{"horizon": T}}, or '
+            f"policy='{cls.__name__}:horizon=1000', or take RUCB or DTS"
+        )
     taken = inspect.signature(cls).parameters
     usual = {"estimator": "online", "random_state": settings.seed}
     policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
@@ -54,7 +59,7 @@ def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
     if not policy.takes_free_arms:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone; {way_out}create the "
-            "study with BestArmPair, LocalPairUCB, RankingPair, RewardDesign or UniformPair, "
+            "study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, RewardDesign or UniformPair, "
             'and not with estimator="exact" or radius="theory"'
         )
 

@@ -23,6 +23,8 @@ class Deciding(Readings):
         goal: str | None = None,
         top: int | None = None,
         delta: float = 0.05,
+        tolerance: float = 0.0,
+        unit: str = "utility",
         **options: Any,
     ) -> CanStop:
         """Whether there are votes enough for what the study is for, and what is missing, in words.
@@ -41,6 +43,10 @@ class Deciding(Readings):
             nothing, all.
         delta
             The probability of stopping with a wrong winner, or a wrong order, however often one looks. ("learn" promises none.)
+        tolerance, unit
+            How much better another arm may be than the one that is named, or the next in an order than the one before it: in utility, or,
+            with `unit="chance"`, how far its chance to win may be above one half. Among arms that are equally good nothing else ends the
+            asking: `while not study.can_stop(tolerance=0.02, unit="chance")`.
         options
             Those of all readings, see `Readings`.
         """
@@ -50,12 +56,15 @@ class Deciding(Readings):
         if stray:
             raise InvalidInput(f"can_stop has no option {min(stray)!r}; it has {', '.join(sorted(_OPTIONS))}")
         wanted = find_goal(goal or self.settings.goal or "best").name
+        if wanted == "learn" and tolerance:
+            raise InvalidInput(f"tolerance is {tolerance!r}, but the goal 'learn' compares no arms; leave it out")
         if wanted == "learn":
             seen = self._seen(split(context, options)[0])
             return learned_enough(seen.log.on_arms, seen.features)
         groups = [context] if context is not None else self._contexts()
         places = self.settings.top if top is None else top
-        found = [self._enough(each, wanted, places, delta / len(groups), options) for each in groups]
+        within = {"delta": delta / len(groups), "tolerance": tolerance, "unit": unit}
+        found = [self._enough(each, wanted, places, within, options) for each in groups]
         return next((each for each in found if not each.done), found[0])
 
     def _contexts(self) -> list[str | None]:
@@ -64,9 +73,9 @@ class Deciding(Readings):
         return groups if groups and None not in groups else [None]
 
     def _enough(
-        self, context: str | None, goal: str, top: int | None, delta: float, options: dict[str, Any]
+        self, context: str | None, goal: str, top: int | None, within: dict[str, Any], options: dict[str, Any]
     ) -> CanStop:
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
-        found = order_settled(fit, top, delta) if goal == "rank" else best_found(fit, goal, delta)
+        found = order_settled(fit, top, **within) if goal == "rank" else best_found(fit, goal, **within)
         return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)

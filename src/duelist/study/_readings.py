@@ -104,8 +104,9 @@ class Readings(ABC):
         Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
         of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
 
-        Arms with the same features are named together. `tolerance=0.01, unit="chance"` is content with an arm as good as the best to
-        within one percentage point, which ends where arms are nearly equal; a tolerance without a unit is in utilities.
+        Arms with the same features are named together where features are all that is known of an arm. With `own_terms` votes can tell
+        them apart, and must; if they are equally good, that never ends, and `advice` says so. `tolerance=0.01, unit="chance"` is content
+        with an arm as good as the best to within one percentage point, which ends; a tolerance without a unit is in utilities.
         """
         scope, options = split(context, options)
         _check_options("recommend", reading.verdict_of, options, "ridge", "seed")

@@ -49,7 +49,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
         raise InvalidInput(
             f"policy_settings are {given!r}, and {policy!r} has settings of its own; give only one of the two"
         )
-    default = type(policy)().params
+    default = {name: each.default for name, each in signature(type(policy)).parameters.items()}
     changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
     changed.pop("random_state", None)  # everything random in a study comes from the study's seed
     return policy_name(type(policy)), changed

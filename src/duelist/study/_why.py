@@ -159,7 +159,7 @@ def _best_of(utilities: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def _known_by_features(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
     rows = np.array([duel.first_row, duel.second_row])
-    features = np.concatenate([arms.vectors(rows).astype(np.float64), arms.matrix(group)])
+    features = np.concatenate([arms.vectors(rows), arms.matrix(group)])
     utilities = features @ policy.theta_
     utilities = utilities - utilities[2:].mean()
     whitened = np.linalg.solve(np.linalg.cholesky(policy.precision_), features.T).T

@@ -45,9 +45,11 @@ from duelist.study.storage import (
     Transaction,
     VoteRow,
 )
+from duelist.study.storage.vectors import packed, unpacked
 
 FORMAT: Final = "duelist study"
-VERSION: Final = 1
+VERSION: Final = 2
+"""Since 2, features say their precision; in those of 1 all are rounded to single."""
 _MANIFEST: Final = "manifest.json"
 _PART: Final = 2000
 """Rows that are read and written at a time."""
@@ -90,15 +92,13 @@ def _in_parts(last: int, read: Callable[[int, int], list[Row]]) -> Iterator[Row]
 def _read_features(tx: Transaction) -> Iterator[Line]:
     for chunk in tx.features_since(0):
         arms = np.ascontiguousarray(chunk.arms, "<i8").tobytes()
-        vectors = np.ascontiguousarray(chunk.vectors, "<f4").tobytes()
-        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(vectors)]
+        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(packed(chunk.vectors, chunk.rounded))]
 
 
 def _write_features(tx: Transaction, lines: list[Line]) -> None:
     for first_row, count, arms, vectors in lines:
         numbers = np.frombuffer(_bytes(arms), "<i8")
-        features = np.frombuffer(_bytes(vectors), "<f4").reshape(count, -1)
-        tx.add_features(FeatureChunk(first_row, numbers, features))
+        tx.add_features(FeatureChunk(first_row, numbers, *unpacked(_bytes(vectors), count)))
 
 
 def _read_duels(tx: Transaction) -> Iterator[Line]:

@@ -273,7 +273,7 @@ class RemoteStudy:
     def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> Recommended:
         """The arm to name now, as `Study.recommend`."""
         found = self._get("/recommend", context=context, delta=delta, **options)
-        interval = found["interval"]
+        interval, given = found["interval"], found["tolerance_given"]
         return Recommended(
             best=found["best"],
             probability=found["probability"],
@@ -285,6 +285,7 @@ class RemoteStudy:
             votes_expected=found["votes_expected"],
             advice=found["advice"],
             level=tuple(found["level"]),
+            tolerance_given=given and (given[0], given[1]),
         )
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> reading.Progress:

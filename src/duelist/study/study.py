@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from duelist.arrays import Ints
+from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import Policy, restore_policy
 from duelist.study._arms import KnownArms, chunked, own_features
@@ -51,6 +51,7 @@ from duelist.study._times import moment as _time
 from duelist.study.records import Arm, Outcome, Source, StudyDuel, StudySettings, Vote
 from duelist.study.storage import ArmRow, DuelRow, Storage, StudyRow, Transaction, VoteRow
 from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
+from duelist.study.storage.vectors import Vectors
 
 
 class Study(Owning, Serving, Filing, Deciding, Plotting):
@@ -102,9 +103,9 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         ids
             A name for each.
         features
-            (n_arms, dim), kept in single precision; or None, for all arms of the study: then each is known by its votes alone (where
-            the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's setting
-            `own_terms` both count, what features say and what they do not. More arms may join at any time.
+            (n_arms, dim), kept as they are given, in double precision; or None, for all arms of the study: then each is known by its
+            votes alone (where the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's
+            setting `own_terms` both count, what features say and what they do not. More arms may join at any time.
         payloads
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
@@ -126,7 +127,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
                 self._set_contexts(context_payloads, tx)
             return len(new)
 
-    def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> NDArray[np.float32]:
+    def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
         """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
         known = self._writer.known
         free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).takes_free_arms)
@@ -139,7 +140,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         known.fold.grow(tx, known.arms, vectors.shape[1])
         return vectors
 
-    def _put_arms(self, tx: Transaction, described: list[Described], vectors: NDArray[np.float32]) -> None:
+    def _put_arms(self, tx: Transaction, described: list[Described], vectors: Vectors) -> None:
         counters = tx.counters
         first, counters.n_arms = counters.n_arms, counters.n_arms + len(described)
         counters.arms_revision += 1
@@ -158,7 +159,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
             tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
             self._add_rows(tx, numbers, vectors)
 
-    def _add_rows(self, tx: Transaction, numbers: Ints, vectors: NDArray[np.float32]) -> None:
+    def _add_rows(self, tx: Transaction, numbers: Ints, vectors: Vectors) -> None:
         for chunk in chunked(tx.counters.n_rows, numbers, vectors):
             tx.add_features(chunk)
         tx.counters.n_rows += len(numbers)
@@ -190,8 +191,8 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         with self._reading():
             return [context for context in self._reader.known.arms.groups() if context is not None]
 
-    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> NDArray[np.float32]:
-        """Features of arms (n_arms, dim), all of them by default; of an older version if one is given."""
+    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> Floats:
+        """Features of arms (n_arms, dim) as they were given, all of them by default; of an older version if one is given."""
         with self._reading() as tx:
             arms = self._reader.known.arms
             numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))

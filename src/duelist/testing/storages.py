@@ -265,6 +265,17 @@ class StorageContract:
             assert np.concatenate([c.vectors for c in chunks]).tobytes() == values.tobytes()
             assert [c.first_row for c in tx.features_since(1)] == [2]
 
+    def test_features_keep_their_precision(self, storage: Storage, study: int) -> None:
+        """Single and double precision, and that some were rounded when they were kept, long ago."""
+        double = np.array([[1700000003.1, -0.0], [1e-300, 0.1]])
+        given = [(double, False), (double.astype(np.float32), False), (double.astype(np.float32), True)]
+        with storage.writing(study) as tx:
+            for k, (values, rounded) in enumerate(given):
+                tx.add_features(FeatureChunk(2 * k, np.array([0, 1]), values, rounded))
+        with storage.reading(study) as tx:
+            found = [(c.vectors.dtype.itemsize, c.vectors.tobytes(), c.rounded) for c in tx.features_since(0)]
+        assert found == [(values.itemsize, values.tobytes(), rounded) for values, rounded in given]
+
     def test_contexts_come_back(self, storage: Storage, study: int) -> None:
         """Any JSON as payload; those that changed are found by revision."""
         rows = [ContextRow(name, payload, 1) for name, payload in (("a", [{"role": "user"}]), ("b", None), ("ü", "q"))]

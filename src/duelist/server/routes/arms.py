@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -82,7 +83,10 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
 def _read_table(study: Study, path: str) -> tuple[Draft, Any]:
     """The arms of a table, and their features as the study has them."""
     draft = read_draft([path])
-    return draft, draft.vectors_for(study)
+    vectors = draft.vectors_for(study)
+    ids = draft.ids_in(study, vectors)
+    arms = [replace(arm, id=name) for arm, name in zip(draft.arms, ids, strict=True)]
+    return replace(draft, arms=arms), vectors
 
 
 def _read(model: Any, body: bytes) -> Any:

@@ -102,16 +102,16 @@ async def can_stop(
     desk: DeskHere,
     caller: Looker,
     scope: Scope,
+    certainty: Certain,
     have: Have = None,
     goal: Literal["best", "rank", "learn", "serve"] | None = None,
     top: Annotated[
         int | None,
         Query(ge=1, le=100_000, description="How many places the goal rank is about; the study's own, else all."),
     ] = None,
-    delta: Delta = 0.05,
 ) -> Response:
     """Whether there are votes enough, in one sentence, and how many are still expected."""
-    return await _answer(desk, study, "can-stop", scope, have, goal=goal, top=top, delta=delta)
+    return await _answer(desk, study, "can-stop", scope, have, goal=goal, top=top, **certainty)
 
 
 @router.get("/recommend", responses=_documented(RecommendedShown))

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from duelist.errors import DuelistError, InvalidInput
 from duelist.study._fold import new_policy
 from duelist.study.draft._arms import DraftArm, Media, arm_of, contexts_of, ids_of, look_like_markdown, media_kind
+from duelist.study.draft._far_off import far_off_in, far_off_notes
 from duelist.study.draft._files import read_sheet
+from duelist.study.draft._numbering import about_numbers, ids_by_content
 from duelist.study.draft._numbers import Numbers, given_features, numbers_in
 from duelist.study.draft._plan import checked_plan
 from duelist.study.draft._roles import Column, columns_of
@@ -108,9 +110,30 @@ class Draft:
     def add_to(self, study: Study) -> int:
         """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
         vectors = self.vectors_for(study)
+        there = {arm.id for arm in study.arms()}
         added = self._add(study, vectors)
         self.keep_columns(study, vectors)
+        self._say_who_is_far_off_in(study, there)
         return added
+
+    def _say_who_is_far_off_in(self, study: Study, there: set[str]) -> None:
+        """Among all arms of the study, by the ids that they have there: not among those of the file, by their rows."""
+        columns = _feature_columns(self.plan["features"], self.numbers, self.given) if self.kind == "table" else {}
+        alone = far_off_notes(columns, [arm.id for arm in self.arms])
+        self.notes[:] = [note for note in self.notes if note not in alone] + far_off_in(study, there)
+
+    def ids_in(self, study: Study, vectors: Any, payloads: Sequence[Any] | None = None) -> list[str]:
+        """The ids of the arms in a study: the file's own; where it has none, those of the same arms there, and the next numbers."""
+        ids = [arm.id for arm in self.arms]
+        if self.kind != "table" or self.plan["columns"].get("id") is not None or not study.arms():
+            return ids
+        shown = [arm.payload for arm in self.arms] if payloads is None else payloads
+        with study._reading():
+            there = study._reader.known.arms
+            known = there.ids()
+            ids = ids_by_content(there, [(p, arm.context) for p, arm in zip(shown, self.arms, strict=True)], vectors)
+        self.notes.extend(about_numbers(ids, known))
+        return ids
 
     def vectors_for(self, study: Study) -> Any:
         """Features of the arms as a study has them: made as those of its first arms were, else the file's own numbers; or None."""
@@ -164,9 +187,8 @@ class Draft:
         for k, path in files:
             (key,) = study.put_media([(path.name, "", path.read_bytes())])
             payloads[k] = {**payloads[k], media_kind(path.name) or "image": key}
-        return study.add_arms(
-            [arm.id for arm in self.arms], vectors, payloads, [arm.context for arm in self.arms], self.prompts or None
-        )
+        ids = self.ids_in(study, vectors, payloads)
+        return study.add_arms(ids, vectors, payloads, [arm.context for arm in self.arms], self.prompts or None)
 
     def _texts(self) -> list[str]:
         return [arm.text for arm in self.arms]
@@ -188,10 +210,10 @@ class Draft:
         return np.column_stack([self.numbers[name] for name in columns])
 
 
-def _each_its_own(features: NDArray[np.float32]) -> bool:
+def _each_its_own(features: NDArray[np.float64]) -> bool:
     """Whether every arm has a feature that no other has, as a study makes them for policies that know arms by features alone."""
     count, dim = features.shape
-    return count <= dim and np.array_equal(features, np.eye(count, dim, dtype=np.float32))
+    return count <= dim and np.array_equal(features, np.eye(count, dim))
 
 
 def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = None) -> Draft:
@@ -288,13 +310,22 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
         given,
         understood,
         sheet.encoding,
-        notes + _advice(len(arms), kind),
+        notes + _advice(len(arms), kind) + far_off_notes(_feature_columns(features, numbers, given), ids),
         holes,
     )
 
 
 def _about_holes(name: str, found: Numbers) -> str:
     return f"{found.describe(name)}. A feature needs a number for each arm, so this column is left out; {found.way_out} to have it."
+
+
+def _feature_columns(
+    features: Mapping[str, Any], numbers: Mapping[str, list[float]], given: NDArray[np.float64] | None
+) -> dict[str, Any]:
+    """The numbers that are features, by what they are called."""
+    if features["kind"] == "columns":
+        return {f"The column {name!r}": numbers[name] for name in features["columns"] if name in numbers}
+    return {} if features["kind"] != "given" or given is None else {f"Feature {k}": x for k, x in enumerate(given.T)}
 
 
 def _best_kind(arms: Sequence[DraftArm], numbers: bool, given: bool) -> str:

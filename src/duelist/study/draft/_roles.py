@@ -25,7 +25,10 @@ _NAMES: Final = {
 """Names that say what a column is, the surest first."""
 _SURELY_IDS: Final = ("id", "arm_id", "item_id", "identifier")
 _LONGEST_ID: Final = 200
-_DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d.*)?|\d\d?([./])\d\d?\2\d{2,4}( \d.*)?")
+_DATE: Final = re.compile(
+    r"\d{4}([-/.])\d\d?\1\d\d?([T ]\d.*)?|\d\d?([-/.])\d\d?\3\d{2,4}([T ]\d.*)?|\d\d?:\d\d(:\d\d(\.\d+)?)?"
+)
+"""Dates and times of day, as programs write them."""
 _EXAMPLES: Final = 3
 _SHOWN: Final = 120
 
@@ -86,7 +89,10 @@ def _roles(
             roles[role] = chosen
             free.remove(chosen)
     if "payload" not in said and "payload" not in roles:
-        longest = _longest_text(sheet, [name for name in free if name not in numbers])
+        texts = [name for name in free if name not in numbers]
+        longest = _longest_text(sheet, [name for name in texts if not _are_dates(sheet, name)])
+        if longest is None and roles.get("id") in (None, *numbers):
+            longest = _longest_text(sheet, texts)  # when is better than nothing
         if longest is not None:
             roles["payload"] = longest
             free.remove(longest)
@@ -131,8 +137,9 @@ def _is_unique(sheet: Sheet, name: str) -> bool:
 
 
 def _are_dates(sheet: Sheet, name: str) -> bool:
-    """Dates say when, and not who, however different they are."""
-    return all(_DATE.fullmatch(str(value)) for value in texts_of(sheet.rows, name))
+    """Dates say when, and neither who nor what, however different and long they are."""
+    values = [str(value).strip() for value in texts_of(sheet.rows, name) if not is_nothing(value)]
+    return bool(values) and all(_DATE.fullmatch(value) for value in values)
 
 
 def _longest_text(sheet: Sheet, names: list[str]) -> str | None:

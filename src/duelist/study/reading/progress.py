@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from duelist.errors import InvalidInput
-from duelist.identification import check_delta, lead_interval, level_with, utility_tolerance, votes_to_decide
+from duelist.identification import (
+    FORESEEN_FROM,
+    check_delta,
+    lead_interval,
+    level_with,
+    listed,
+    utility_tolerance,
+    votes_to_decide,
+)
 from duelist.study.reading._fitted import Fitted, fitted
 from duelist.study.reading._log import Log
 from duelist.study.reading._own_terms import Features
@@ -38,6 +46,8 @@ class Progress(Shown):
     """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
     level: int = 0
     """Other arms that are exactly as good as the leader by the votes so far: where there are any, nobody leads."""
+    alike: int = 0
+    """Other arms with the features of the leader, where no vote can tell them apart; they lead with it, and all count as one arm."""
 
     @property
     def done(self) -> bool:
@@ -45,24 +55,35 @@ class Progress(Shown):
         return self.not_ruled_out == 1
 
     def __str__(self) -> str:
-        verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
-        leads = f"{self.leader} leads and is best with probability {percent(self.chance_best)}"
+        leads = f"{self._leaders()} {'lead and are' if self.alike else 'leads and is'} best with probability {percent(self.chance_best)}"
         if self.level:
             arms = (
                 "all arms"
-                if self.level + 1 == self.arms
+                if self.level + self.alike + 1 == self.arms
                 else f"{self.leader} and {self.level} other{'s' * (self.level > 1)}"
             )
             leads = f"{arms} are level"
         return (
-            f"{leads}; "
-            f"{self.not_ruled_out} of {self.arms} arms not ruled out after {self.votes} votes ({verdict})"
+            f"{leads}; {self._counted()}"
             + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,} votes more")
         ) + ("" if self.note is None else f"; {self.note}")
 
+    def _leaders(self) -> str:
+        return f"{self.leader} and {self.alike} with the same features" if self.alike else self.leader
+
+    def _counted(self) -> str:
+        others = self.arms - 1 - self.alike
+        if self.done and not others:
+            return "there are no others (done)"
+        verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
+        counted = f"{self.not_ruled_out} of {self.arms} arms"
+        if self.alike:
+            counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
+        return f"{counted} not ruled out after {self.votes} votes ({verdict})"
+
     def _table(self) -> Table:
-        leader = f"{self.leader} (level with {self.level})" if self.level else self.leader
-        row = [leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms}", str(self.votes)]
+        leader = f"{self.leader} (level with {self.level})" if self.level else self._leaders()
+        row = [leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms - self.alike}", str(self.votes)]
         headers = ["leader", "best", "not ruled out", "votes", "done"]
         return Table(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
 
@@ -90,17 +111,18 @@ def progress_of(
 ) -> Progress:
     """The progress of a fit that is there already."""
     found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
-    chance = chances_of_best(fit.posterior, seed)
+    chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.alike}
     return Progress(
         leader=found.best,
-        chance_best=float(chance[int(np.argmax(fit.posterior.mean))]),
+        chance_best=float(chance[[k for k, arm in enumerate(fit.ids) if arm in together]].sum()),
         not_ruled_out=len(set(found.candidates) - set(found.alike)),
         arms=len(fit.among),
         votes=fit.votes,
         delta=found.delta,
-        note=fit.note,
+        note="; ".join(filter(None, (fit.note, found.advice))) or None,
         votes_expected=found.votes_expected,
         level=len(found.level),
+        alike=len(found.alike),
     )
 
 
@@ -125,7 +147,7 @@ def verdict_of(
     chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
     foreseen = votes_to_decide(gap, variance, before, fit.votes, delta, within) if connected.all() else None
     alike[leader] = False
-    return Recommended(
+    found = Recommended(
         best=names[leader],
         probability=float(chance),
         interval=lead_interval(leader, gap, variance),
@@ -135,4 +157,25 @@ def verdict_of(
         tolerance=within,
         votes_expected=foreseen,
         level=tuple(names[k] for k in level_with(leader, gap, variance)),
+        tolerance_given=(float(tolerance), unit),
     )
+    if found.decided:
+        return found
+    rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.alike]
+    return replace(found, advice=way_out(fit, rivals, foreseen, within))
+
+
+def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
+    """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will."""
+    far = fit.votes >= FORESEEN_FROM and foreseen is None
+    if tolerance:
+        return "a larger tolerance ends it sooner" if far else ""
+    place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
+    same = [] if x is None else [(a, b) for a, b in open_pairs if np.array_equal(x[place[a]], x[place[b]])]
+    ends = 'only a tolerance ends it, such as tolerance=0.05, unit="chance"'
+    if not same:
+        return f"where arms are nearly equal, {ends}" if far else ""
+    first = same[0][0]
+    twins = [b for a, b in same if a == first]
+    have = f"{listed(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
+    return f"{have}, so that votes alone tell them apart: if they are equally good, {ends}"

@@ -25,9 +25,9 @@ from duelist.study.storage._base import (
     VoteRow,
 )
 from duelist.study.storage._explain import whole
+from duelist.study.storage.vectors import unpacked
 
 ARM_NUMBERS: Final = np.dtype("<i8")
-VECTORS: Final = np.dtype("<f4")
 
 
 def to_json(value: Any) -> str | None:
@@ -99,7 +99,7 @@ def chunk_from(row: Sequence[Any]) -> FeatureChunk:
     """A chunk of features."""
     first_row, arms, vectors = row
     numbers = np.frombuffer(arms, ARM_NUMBERS)
-    return FeatureChunk(first_row, numbers, np.frombuffer(vectors, VECTORS).reshape(len(numbers), -1))
+    return FeatureChunk(first_row, numbers, *unpacked(vectors, len(numbers)))
 
 
 @whole

@@ -40,7 +40,6 @@ from duelist.study.storage._migrate import migrate
 from duelist.study.storage._owning import settings_text
 from duelist.study.storage._rows import (
     ARM_NUMBERS,
-    VECTORS,
     arm_from,
     chunk_from,
     duel_from,
@@ -54,6 +53,7 @@ from duelist.study.storage._rows import (
     vote_values,
 )
 from duelist.study.storage.tables import CHILDREN, HEAD, VERSION_TABLE, studies
+from duelist.study.storage.vectors import packed
 
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
 
@@ -124,7 +124,7 @@ class SqlTransaction(ColumnsTransaction):
                 "study_id": self._study_id,
                 "first_row": chunk.first_row,
                 "arms": np.ascontiguousarray(chunk.arms, ARM_NUMBERS).tobytes(),
-                "vectors": np.ascontiguousarray(chunk.vectors, VECTORS).tobytes(),
+                "vectors": packed(chunk.vectors, chunk.rounded),
             },
         )
 

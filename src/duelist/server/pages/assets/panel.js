@@ -19,12 +19,14 @@ export function redraw(body, node) {
 }
 
 export class Panel {
-  #drawn = false;
+  #drawn = null; // what the drawing on the page was made of, beside the reading; null: there is none
   #reading = null;
+  #next = null;
 
-  /** `path()` is what to read, `draw(data)` gives the node; `nothing(error)` may put what a reading is refused for into the words of the page; `wide` panels take the whole row. */
-  constructor({ title, about, path, draw, nothing = null, wide = false }) {
-    Object.assign(this, { path, draw, nothing });
+  /** `path()` is what to read, `draw(data)` gives the node; `beside()` is what the drawing shows that is not of the reading, which may come later than it;
+   * `nothing(error)` may put what a reading is refused for into the words of the page; `wide` panels take the whole row. */
+  constructor({ title, about, path, draw, beside = () => [], nothing = null, wide = false }) {
+    Object.assign(this, { path, draw, beside, nothing });
     this.body = el("div", null, el("p", { class: "muted" }, "Reading…"));
     this.node = el(
       "section",
@@ -35,9 +37,16 @@ export class Panel {
     );
   }
 
-  /** Read once more, and draw if there is something new. Calls that come while one is on its way share it. */
+  /** Read once more, and draw if there is something new. A reading that is on its way may be older than what it is called for: one more follows, for all who call meanwhile. */
   refresh() {
-    this.#reading ??= this.#read().finally(() => {
+    if (this.#reading) {
+      this.#next ??= this.#reading.then(() => {
+        this.#next = null;
+        return this.refresh();
+      });
+      return this.#next;
+    }
+    this.#reading = this.#read().finally(() => {
       this.#reading = null;
     });
     return this.#reading;
@@ -47,17 +56,17 @@ export class Panel {
     const path = this.path();
     try {
       const { data, changed } = await reading(path);
-      if (changed || !this.#drawn || path !== this.lastPath) redraw(this.body, this.draw(data));
-      this.#drawn = true;
-      this.lastPath = path;
+      const made = JSON.stringify([path, this.beside()]);
+      if (changed || made !== this.#drawn) redraw(this.body, this.draw(data));
+      this.#drawn = made;
     } catch (error) {
       const early = error.status === 422;
-      if (!this.#drawn || error.status)
+      if (this.#drawn === null || error.status)
         redraw(
           this.body,
           el("p", { class: early ? "muted" : "note warn" }, (early && this.nothing?.(error)) || sentenceOf(error)),
         );
-      this.#drawn = false;
+      this.#drawn = null;
     }
   }
 }

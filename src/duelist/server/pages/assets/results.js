@@ -63,6 +63,7 @@ export function resultsPart(here) {
       about: "By the goal of the study, at an error rate of 5 % however often you look.",
       path: () => `${here.base}/can-stop${here.query()}`,
       draw: (data) => verdict(data, here),
+      beside: () => [here.study.votes, here.study.arms, here.study.out],
     }),
     ranking,
     new Panel({
