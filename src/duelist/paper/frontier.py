@@ -11,7 +11,16 @@ from matplotlib.figure import Figure
 
 from duelist.arrays import Floats
 from duelist.datasets import load_eventtime, load_photos
-from duelist.environments import Environment, FixedArms, FlippedVotes, Hypercube, RandomArms, RawFeatures
+from duelist.environments import (
+    DelayedVotes,
+    Environment,
+    FixedArms,
+    FlippedVotes,
+    Hypercube,
+    LateArms,
+    RandomArms,
+    RawFeatures,
+)
 from duelist.environments.raw_features import KINDS
 from duelist.experiments.lab import Cell, Lab, Result
 from duelist.experiments.outcome import Outcome
@@ -68,6 +77,8 @@ def problems() -> dict[str, Problem]:
     cube = Hypercube(dim=DIM)
     grid["first 10 % of votes flipped"] = Problem(FlippedVotes(cube, first=int(FLIPPED * LONG)), LONG, OTHER_RUNS, {})
     grid |= {kind: Problem(RawFeatures(kind), LONG, OTHER_RUNS, {}) for kind in KINDS}
+    grid["votes 50 rounds late"] = Problem(DelayedVotes(cube, delay=50), LONG, OTHER_RUNS, {})
+    grid["late arms"] = Problem(LateArms(RawFeatures("mixed units"), every=100), LONG, OTHER_RUNS, {})
     grid["10 % of votes flipped"] = Problem(FlippedVotes(cube, share=FLIPPED), LONG, OTHER_RUNS, {})
     return grid
 

@@ -1,0 +1,98 @@
+"""`make street`: do the answers hold on features as people have them? Written to docs/street.md.
+
+Raw features, never standardised here. `python -m benchmarks.street announcements --runs 1000` makes one part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.street.announcing import announcements, with_older_rows
+from benchmarks.street.foreknowing import limits
+from benchmarks.street.held_out import held_out, real
+from benchmarks.street.playing import BLOCK, delays, first_arms, late_arms, own_tails, regret, ridges, tails, units
+from benchmarks.street.problems import announcing_problems
+
+PAGE = Path(__file__).parents[2] / "docs" / "street.md"
+
+
+@dataclass(frozen=True)
+class Part:
+    write: Callable[[int, ProcessPoolExecutor], Iterator[str]]
+    runs: int
+
+
+PARTS = {
+    "best": Part(partial(announcements, ("BestArmPair",)), 1000),
+    "announcements": Part(partial(announcements, ("ThompsonPair", "UniformPair")), 1000),
+    "regret": Part(regret, 128),
+    "units": Part(units, 64),
+    "ridges": Part(ridges, 2 * BLOCK),
+    "tails": Part(tails, 10 * BLOCK),
+    "own-tails": Part(own_tails, 10 * BLOCK),
+    "first": Part(first_arms, 1024),
+    "delays": Part(delays, 512),
+    "late": Part(late_arms, 128),
+    "held-out": Part(held_out, 40),
+    "limits": Part(limits, 100),
+    "real": Part(real, 40),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument(
+        "--problems", nargs="*", choices=list(announcing_problems()), help="of announcements; the rows of others stay"
+    )
+    given = parser.parse_args()
+    with ProcessPoolExecutor() as pool:
+        for name in given.parts or PARTS:
+            began, part = time.perf_counter(), PARTS[name]
+            write = part.write if given.problems is None else partial(part.write, problems=given.problems)
+            lines = []
+            for line in write(given.runs or part.runs, pool):
+                print(line, flush=True)
+                lines.append(line)
+            if given.problems is not None:
+                lines = with_older_rows(lines, sections_of(given.page).get(name, "").splitlines())
+            else:
+                lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
+            put(given.page, name, "\n".join(lines))
+
+
+MARK = "<!-- {} -->"
+
+
+def sections_of(page: Path) -> dict[str, str]:
+    """The parts that a page has."""
+    text = page.read_text() if page.exists() else ""
+    found = {}
+    for each in PARTS:
+        _, mark, rest = text.partition(MARK.format(each) + "\n")
+        if mark:
+            found[each] = rest.partition("\n<!-- ")[0].strip()
+    return found
+
+
+def put(page: Path, name: str, section: str) -> None:
+    """A section into the page, in the place of the older one; the others stay."""
+    sections = sections_of(page) | {name: section}
+    lines = ["# On features as people have them", "", "Made by `make street`, each part by itself; do not edit.", ""]
+    for each in PARTS:
+        if each in sections:
+            lines += [MARK.format(each), sections[each], ""]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
