@@ -123,6 +123,49 @@ def test_a_tolerance_ends_it(features):
     assert str(study.can_stop(tolerance=1e-4)).endswith("a larger tolerance ends it sooner")
 
 
+@pytest.mark.parametrize("within", [{}, {"tolerance": 0.4, "unit": "chance"}, {"tolerance": 50.0}])
+@pytest.mark.filterwarnings("ignore::duelist.errors.NotConnected")
+def test_no_tolerance_compares_arms_that_no_votes_connect(within):
+    study = create_study("islands", "memory", goal="best")
+    study.add_arms(["a", "b", "c", "d"])
+    told(study, [("a", "b"), ("c", "d")] * 30)
+    said = "no chain of votes connects a with c and d: only votes between their groups end it"
+    readings = (study.can_stop(**within), study.recommend(**within), study.progress(**within))
+    assert [str(each).endswith(said) for each in readings] == [True] * 3
+    order = study.can_stop(goal="rank", **within)
+    assert str(order).endswith("no chain of votes connects a with c: only votes between their groups end it")
+    told(study, [("a", "c"), ("b", "d")] * 30)
+    assert "chain of votes" not in str(study.can_stop(**within)), "now one does"
+
+
+def test_first_votes_need_not_connect_all_arms():
+    study = create_study("young", "memory", goal="best")
+    study.add_arms(["a", "b", "c"])
+    told(study, [("a", "b")] * 3)
+    assert str(study.can_stop()) == "go on: a leads, and 2 of 2 others are not ruled out"
+
+
+@pytest.mark.parametrize(
+    ("features", "pairs", "noted"),
+    [
+        (
+            [1, 2, 3],
+            [("b", "a"), ("b", "c"), ("c", "a")] * 12 + [("b", "a"), ("b", "c"), ("a", "c")] * 8,
+            "do not explain",
+        ),
+        ([1, 2, 3, 4], [("a", "b"), ("c", "d")] * 12 + [("b", "a"), ("d", "c")] * 8, "only their features compare"),
+    ],
+)
+def test_an_order_is_foreseen_whatever_there_is_to_beware_of(features, pairs, noted):
+    study = create_study("odd", "memory", own_terms=False)
+    study.add_arms(list("abcd"[: len(features)]), [[x] for x in features])
+    told(study, pairs)
+    assert noted in study.progress().note
+    order = study.can_stop(goal="rank")
+    assert order.votes_expected > 0
+    assert "tolerance" not in str(order)
+
+
 def test_what_is_learned_has_no_tolerance():
     with pytest.raises(InvalidInput, match=r"tolerance is 0\.1, but the goal 'learn' compares no arms"):
         filled(goal="learn").can_stop(tolerance=0.1)

@@ -122,7 +122,8 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     behind = order[1:]
     compared = _compared(fit, ahead, behind)
     alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
-    open_pairs = still_possible(*compared, _connected(fit, ahead, behind), delta, within)[:-1] & ~alike
+    connected = _connected(fit, ahead, behind)
+    open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
     to_within = f" to within {tolerance_said(within, (tolerance, unit))}" if within else ""
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
     shared = "; arms with the same features share their places" if alike.any() else ""
@@ -137,7 +138,7 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     said = f"{name} may still change: {still} {one} and {other}"
     if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
         said = f"{name} may still change: all arms are level, the votes so far favour none of them"
-    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if fit.note is None else None
+    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = way_out(fit, open_ones, foreseen, within)
     return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)
