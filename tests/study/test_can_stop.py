@@ -48,6 +48,9 @@ def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
     assert str(study.can_stop()).endswith(
         "all others are ruled out (1 of them by their features alone, without a vote)"
     )
+    assert str(study.can_stop(goal="serve")).endswith(
+        "; show it alone from now on (1 other is ruled out by features alone, without a vote)"
+    )
 
 
 def test_arms_alike_are_named_together():
@@ -164,6 +167,21 @@ def test_an_order_is_foreseen_whatever_there_is_to_beware_of(features, pairs, no
     order = study.can_stop(goal="rank")
     assert order.votes_expected > 0
     assert "tolerance" not in str(order)
+
+
+def test_arms_that_are_level_to_within_a_tolerance():
+    """Nothing is said of others where there are none, and nobody who is level is counted as ruled out."""
+    study = create_study("level", "memory", goal="best")
+    study.add_arms(["a", "b"])
+    told(study, [("a", "b"), ("b", "a")] * 30)
+    within = {"tolerance": 0.3, "unit": "chance"}
+    assert str(study.recommend(**within)) == (
+        "arms a and b are level: the votes so far favour none of them; no arm is better than arm a by more than 0.3 in the "
+        "chance to win, at error rate 0.05"
+    )
+    assert str(study.progress(**within)) == (
+        "all arms are level; no arm is better than a by more than the tolerance after 60 votes (done)"
+    )
 
 
 def test_what_is_learned_has_no_tolerance():

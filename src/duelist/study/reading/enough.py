@@ -91,17 +91,20 @@ def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
     named += " are alike in their features and" if found.alike else " is"
     given = found.tolerance_given if found.tolerance else None
     good = f"as good as the best to within {tolerance_said(found.tolerance, given)}" if given else "best"
-    gone = f"all others are ruled out{' as better by more' if given else ''}{_unseen(fit, found)}"
-    what = f"show {'them' if found.alike else 'it'} alone from now on{_unseen(fit, found)}" if goal == "serve" else gone
-    return f"{named} {good}, at error rate {found.delta:g}; {what}"
+    what = f"all others are ruled out{' as better by more' if given else ''}"
+    unseen = _unseen(fit, found)
+    alone = f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
+    if goal == "serve":
+        what = f"show {'them' if found.alike else 'it'} alone from now on"
+        alone = f" ({others_are(unseen)} ruled out by features alone, without a vote)" if unseen else ""
+    return f"{named} {good}, at error rate {found.delta:g}; {what}{alone}"
 
 
-def _unseen(fit: Fitted, found: Recommended) -> str:
-    """What to say of arms that were ruled out without having been shown."""
+def _unseen(fit: Fitted, found: Recommended) -> int:
+    """How many arms were ruled out without having been shown."""
     kept = set(found.candidates)
     gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
-    unseen = int((fit.tallies["votes"][gone] == 0).sum())
-    return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
+    return int((fit.tallies["votes"][gone] == 0).sum())
 
 
 def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:

@@ -75,6 +75,8 @@ class Progress(Shown):
         others = self.arms - 1 - self.alike
         if self.done and not others:
             return "there are no others (done)"
+        if self.done and self.level:  # that takes a tolerance
+            return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
         verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
         if self.alike:
