@@ -184,6 +184,20 @@ def test_arms_that_are_level_to_within_a_tolerance():
     )
 
 
+@pytest.mark.parametrize("goal", ["best", "rank", "serve", "learn"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"unit": "nonsense"}, "unit is 'nonsense'; choose one of utility, chance"),
+        ({"tolerance": -1}, "tolerance is -1; give a finite number of at least 0"),
+        ({"delta": 2}, "delta is 2; give an error rate between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_for_every_goal(goal, wrong, said):
+    with pytest.raises(InvalidInput, match=said):
+        filled().can_stop(goal=goal, **wrong)
+
+
 def test_what_is_learned_has_no_tolerance():
     with pytest.raises(InvalidInput, match=r"tolerance is 0\.1, but the goal 'learn' compares no arms"):
         filled(goal="learn").can_stop(tolerance=0.1)
