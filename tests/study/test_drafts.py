@@ -200,6 +200,32 @@ def test_equal_rows_are_two_arms_in_whatever_part_of_a_file_they_are(draft):
     assert [arm.payload for arm in study.arms()] == ["one", "two", "one"]
 
 
+SLOGANS = "colour,text\nred,the first slogan\nred,the second slogan\nblue,the third slogan\n"
+
+
+def test_a_column_does_not_name_arms_by_chance_where_they_are_numbered(draft):
+    study = draft("a.csv", SLOGANS).create("s", "memory")
+    later = draft("b.csv", "colour,text\nred,the first slogan\nblue,the fourth slogan\n")
+    assert later.plan["columns"]["id"] == "colour"
+    assert later.add_to(study) == 1
+    assert [arm.payload for arm in study.arms()] == [f"the {n} slogan" for n in ("first", "second", "third", "fourth")]
+    assert (
+        "The arms of this study are numbered, and so are these: 'colour' names them only where you say so."
+        in later.notes
+    )
+    assert later.plan["columns"]["id"] is None
+    assert [column.role for column in later.columns] == ["other", "payload"]
+
+
+@pytest.mark.parametrize(
+    ("head", "plan"), [("colour", {"columns": {"id": "colour"}}), ("name", None), ("Arm ID", None)]
+)
+def test_a_column_that_is_said_to_name_arms_does(draft, head, plan):
+    study = draft("a.csv", SLOGANS).create("s", "memory")
+    assert draft("b.csv", f"{head},text\nred,the first slogan\ngreen,the fourth slogan\n", plan).add_to(study) == 2
+    assert [arm.id for arm in study.arms()] == ["1", "2", "3", "red", "green"]
+
+
 @pytest.mark.parametrize(
     "texts", ["\n" * 16_000, " \n" * 8_000, "|" + " " * 16_000, "- " + "x" * 100_000, "-" * 16_000]
 )

@@ -16,10 +16,10 @@ from duelist.study._fold import new_policy
 from duelist.study.draft._arms import DraftArm, Media, arm_of, contexts_of, ids_of, look_like_markdown, media_kind
 from duelist.study.draft._far_off import far_off_in, far_off_notes
 from duelist.study.draft._files import read_sheet
-from duelist.study.draft._numbering import Shown, about_numbers, ids_by_content, says_nothing
+from duelist.study.draft._numbering import Shown, about_numbers, are_numbered, ids_by_content, says_nothing
 from duelist.study.draft._numbers import Numbers, given_features, numbers_in
 from duelist.study.draft._plan import checked_plan
-from duelist.study.draft._roles import Column, columns_of
+from duelist.study.draft._roles import Column, columns_of, is_named
 from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
 from duelist.study.formats.tables import is_table
 from duelist.study.opening import create_study, delete_study, takes_own_terms
@@ -48,6 +48,8 @@ class Draft:
     encoding: str | None = None
     notes: list[str] = field(default_factory=list)
     with_holes: dict[str, Numbers] = field(default_factory=dict)
+    id_by_chance: bool = False
+    """Whether a column names the arms for no other reason than that no two of its cells are the same."""
 
     def preview(self) -> dict[str, Any]:
         """What there is to see before anything is made; plain data."""
@@ -124,6 +126,16 @@ class Draft:
         alone = far_off_notes(columns, [arm.id for arm in self.arms])
         self.notes[:] = [note for note in self.notes if note not in alone]
 
+    def _number_as_in(self, study: Study) -> None:
+        """Where arms are numbered, a column does not name them because no two of its cells happen to be the same in this file."""
+        if self.id_by_chance and self._names_arms and are_numbered({arm.id for arm in study.arms()}):
+            name, self.plan["columns"]["id"] = self.plan["columns"]["id"], None
+            self.arms[:] = [replace(arm, id=str(k)) for k, arm in enumerate(self.arms, start=1)]
+            self.columns[:] = [replace(each, role="other") if each.name == name else each for each in self.columns]
+            self.notes.append(
+                f"The arms of this study are numbered, and so are these: {name!r} names them only where you say so."
+            )
+
     @property
     def _names_arms(self) -> bool:
         """Whether the files say what arms are called."""
@@ -131,10 +143,11 @@ class Draft:
 
     def ids_in(self, study: Study, vectors: Any) -> list[str]:
         """The ids of the arms in a study: the file's own; where it has none, those of the same arms there, and the next numbers."""
+        self._number_as_in(study)
+        if self._names_arms:
+            return [arm.id for arm in self.arms]
         with study._reading():
             there = study._reader.known.arms
-            if self._names_arms:
-                return [arm.id for arm in self.arms]
             shown = [(arm.payload, arm.context) for arm in self.arms]
             return self._numbered(there, study, shown, vectors, set())
 
@@ -202,6 +215,7 @@ class Draft:
         Ids that the file does not have are given in the step that adds the arms: of two files at once, neither gets those of the other.
         Whoever adds a file in parts gives them all one set, `taken`: it has the ids of the parts before.
         """
+        self._number_as_in(study)
         given = set() if taken is None else taken
         arms, features = self.arms[rows], None if vectors is None else vectors[rows]
         payloads, contexts = self._kept(study, arms), [arm.context for arm in arms]
@@ -345,6 +359,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
         sheet.encoding,
         notes + _advice(len(arms), kind) + far_off_notes(_feature_columns(features, numbers, given), ids),
         holes,
+        id_by_chance="id" in roles and "id" not in said and not is_named("id", roles["id"]),
     )
 
 

@@ -20,6 +20,11 @@ _Known = dict[Any, list[str]]
 """Ids by what arms are known by, the last of a list first."""
 
 
+def are_numbered(ids: AbstractSet[str]) -> bool:
+    """Whether all arms have numbers for names, as files without ids give them."""
+    return bool(ids) and all(name.isdecimal() for name in ids)
+
+
 def ids_by_content(there: KnownArms, arms: Sequence[Shown], vectors: Any, taken: set[str]) -> list[str]:
     """Ids of arms that are known by what they are alone: payload, context and features, of whatever version.
 
