@@ -94,6 +94,20 @@ def test_an_arm_far_from_those_that_are_there_is_named(draft):
     assert after.notes == [], "it was said when it came"
 
 
+@pytest.mark.parametrize("made_of_a_file", [True, False])
+def test_features_given_as_lists_are_looked_at_where_they_are_added(draft, made_of_a_file):
+    rows = [{"id": str(k), "features": [k, k % 3]} for k in range(8)]
+    if made_of_a_file:
+        study = draft("a.json", json.dumps(rows)).create("s", "memory")
+    else:
+        study = create_study("s", "memory")
+        study.add_arms([row["id"] for row in rows], [row["features"] for row in rows])
+    later = draft("b.json", json.dumps([{"id": "z", "features": [1e6, 1]}]))
+    assert later.add_to(study) == 1
+    (note,) = later.notes
+    assert note.startswith("Feature 0 is far from all others where it is 1000000 in arm z: ")
+
+
 # -- files without ids -------------------------------------------------------------------
 
 
