@@ -361,6 +361,20 @@ def test_a_pair_asked_very_often_is_known_better_than_either_term():
         policy._own.known.squares(table.numbers, table.features, 3)
 
 
+def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refused():
+    """With weights of 1e200 and large features sums were infinite, and the policy's own snapshot was refused."""
+    rng = np.random.default_rng(0)
+    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.FreeArms(6, 1e100 * rng.normal(size=(6, 2)))
+    for _ in range(30):
+        policy.tell(policy.ask(table), float(rng.random() < 0.5), 1e15)
+    duel = policy.ask(table)
+    before = policy.snapshot()
+    with pytest.raises(dl.InvalidInput, match=r"weight is 1e\+200; give at most 1e\+15"):
+        policy.tell(duel, 1.0, 1e200)
+    assert policy.snapshot() == before
+    assert dl.LocalPairUCB.restore(json.loads(json.dumps(before))).snapshot() == before
+
+
 def test_positions_that_are_not_on_the_table_are_refused():
     policy = dl.LocalPairUCB(estimator="online")
     policy.begin(dl.FreeArms(3))
