@@ -15,6 +15,9 @@
 namespace duelist {
 namespace {
 
+constexpr double MOST_WEIGHT = 1e15;  // of one vote; `duelist.domain` says it in words
+
+
 // -- arms and duels, by hand: a live round is so short that looking at its arguments counts --
 
 // A view of a C-contiguous (n, dim) array of doubles; `good` is false for anything else.
@@ -122,7 +125,7 @@ bool tell(Player& player, nb::handle duel, nb::handle outcome, nb::handle weight
     }
     double value, times;
     if (!number_of(outcome.ptr(), value) || !number_of(weight.ptr(), times)) return false;
-    if (!(value >= 0.0 && value <= 1.0) || !(times > 0.0 && times < INF)) return false;
+    if (!(value >= 0.0 && value <= 1.0) || !(times > 0.0 && times <= MOST_WEIGHT)) return false;
     auto found = player.pending.find(id);
     if (found == player.pending.end()) return false;
     const Decision& asked = found->second.duel;
@@ -166,7 +169,7 @@ Who who_are(const std::optional<TwoArms>& arms) { return arms ? Who{arms->data()
 void learn(Player& player, Vector difference, double outcome, double weight, i64 layer, double share, std::optional<TwoArms> who) {
     if (static_cast<i64>(difference.shape(0)) != known(player).dim || layer < -1 || layer >= player.most_layers())
         throw std::invalid_argument("the outcome does not fit the policy");
-    if (!(outcome >= 0.0 && outcome <= 1.0) || !(weight > 0.0 && weight < INF) || !(share >= 0.0 && share < INF))
+    if (!(outcome >= 0.0 && outcome <= 1.0) || !(weight > 0.0 && weight <= MOST_WEIGHT) || !(share >= 0.0 && share < INF))
         throw std::invalid_argument("outcome, weight or share is not what it may be");
     player.learn(difference.data(), outcome, weight, layer, share, who_are(who));
 }

@@ -39,6 +39,7 @@ public:
 
     // The number of a new duel, now pending; -1: no pair may be asked, and nothing has changed.
     i64 ask(const Table& table) {
+        if (table.distinct && table.n > 1 && table.open_pairs() == 0) return -1;
         Random before = state->random;
         Decision duel = awaits_answers() ? next_beside_pending(table) : next_duel(*rule, *state, scratch_, table);
         if (duel.first < 0 || duel.second < 0) {

@@ -16,6 +16,7 @@
 // arms of a round speak, and it is decided as if sizes were their variances: in a feature where that is more than FAR times its
 // size, and not for one arm's sake (half of the arms are farther than FACTOR sizes from the middle one, in squares); and where four
 // arms or more have a variance under 1 / FAR of the size in more than half of the features that they differ in, in all of those.
+// A feature without a size has, in any round, its variance among the arms.
 //
 // In the second case, and where most features shrink after the second stretch, the first arms were of another kind than those since. A vote on
 // them tells who is better and not by how much, so that a hundred times the distance does not tell ten thousand times as much. In the
@@ -119,9 +120,22 @@ struct Sizes {
     // Whether the second stretch is not over, so that the first arms may yet turn out to be of another kind.
     bool early() const { return follow && length <= 2.0 * FIRST_STRETCH; }
 
-    // What the arms of a round say: nothing, or other sizes to decide it by.
+    // What the arms of a round say: nothing, or other sizes to decide it by. Features in which nobody has differed yet have the size that they
+    // have among these arms: in raw units nobody would ask about an arm that is the first to differ in one.
     Seen see(const double* arms, i64 n, i64 dim) const {
-        if (!early()) return {};
+        Seen seen = early() ? see_kind(arms, n, dim) : Seen{};
+        if (!any_unknown()) return seen;
+        for (i64 k = 0; k < dim; k++) {
+            double variance = unknown[static_cast<std::size_t>(k)] ? variance_in(k, arms + k, n, dim) : 0.0;
+            if (!usable(variance)) continue;
+            if (!seen.unlike) seen = {true, false, squared};
+            seen.squared[k] = variance;
+        }
+        return seen;
+    }
+
+    // What they say as long as the first arms may turn out to be of another kind.
+    Seen see_kind(const double* arms, i64 n, i64 dim) const {
         bool wider = is_wider(arms, n, dim), smaller = are_smaller(arms, n, dim, ENOUGH) && are_smaller(arms, n, dim, n);
         if (!wider && !smaller) return {};
         Seen seen{true, smaller, squared};

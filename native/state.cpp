@@ -27,6 +27,16 @@ bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
     return true;
 }
 
+// Whether no vote has told of feature k, so that there is nothing but the ridge in its row and its column.
+bool is_untold(const Numbers& factor, i64 dim, i64 k, double ridge) {
+    for (i64 i = 0; i < k; i++)
+        if (factor[i * dim + k] != 0.0) return false;
+    for (i64 j = k + 1; j < dim; j++)
+        if (factor[k * dim + j] != 0.0) return false;
+    double square = factor[k * dim + k] * factor[k * dim + k];
+    return std::fabs(square - ridge) <= 1e-12 * ridge;
+}
+
 }  // namespace
 
 void State::meet(const double* arms, i64 n, SolverRoom& room) {
@@ -47,13 +57,42 @@ bool State::has_learned() const {
 void State::resize(const Numbers& squared, SolverRoom& room) {
     Numbers before = sizes.squared;
     sizes.squared = squared;
-    bool anew = std::exchange(sizes.found_kind, false) && online && has_first_votes;
-    for (i64 number = 0; number < n_layers(); number++) {
-        if (anew)
-            begin_anew(layer(number), room);
-        else
-            online ? resize_summary(layer(number), before, room) : resize_rows(number, room);
+    if (std::exchange(sizes.found_kind, false) && online && has_first_votes) {
+        for (Layer& at : layers) begin_anew(at, room);
+        return;
     }
+    std::vector<Layer> kept = online ? layers : std::vector<Layer>();
+    if (resize_layers(before, room)) return;
+    layers = std::move(kept);  // rounding leaves nothing of a ridge that becomes so much smaller: those stay as they were
+    for (i64 k = 0; k < dim; k++) sizes.squared[k] = std::max(squared[k], before[k]);
+    resize_layers(before, room);
+}
+
+bool State::resize_layers(const Numbers& before, SolverRoom& room) {
+    for (i64 number = 0; number < n_layers(); number++) {
+        if (!resize_untold(layer(number), before)) continue;
+        if (!online)
+            resize_rows(number, room);
+        else if (!resize_summary(layer(number), before, room))
+            return false;
+    }
+    return true;
+}
+
+// Ridge and prior of features of which no vote has told, in which nothing else is to be made anew; whether others are to be resized, too.
+bool State::resize_untold(Layer& at, const Numbers& before) const {
+    bool others = false;
+    for (i64 k = 0; k < dim; k++) {
+        if (sizes.squared[k] == before[k]) continue;
+        if (is_untold(at.factor, dim, k, at.prior * before[k]) && is_untold(at.curvature, dim, k, at.ridge * before[k])) {
+            at.factor[k * dim + k] = std::sqrt(at.prior * sizes.squared[k]);
+            at.curvature[k * dim + k] = std::sqrt(at.ridge * sizes.squared[k]);
+            at.stale = at.learned > 0.0;
+        } else {
+            others = true;
+        }
+    }
+    return others;
 }
 
 // The first few votes, which the one-pass estimator still has, once more, in other sizes.
@@ -86,22 +125,25 @@ void State::take(Layer& at, const Evidence& given, SolverRoom& room) const {
     at.residual += wins * (1.0 - p) * (1.0 - p) + (mass - wins) * p * p;
 }
 
-// The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes.
-void State::resize_summary(Layer& at, const Numbers& before, SolverRoom& room) {
+// The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes. False: rounding has left nothing of it.
+bool State::resize_summary(Layer& at, const Numbers& before, SolverRoom& room) {
     room.fit(dim, 0);
     Numbers added(dim);
     auto add = [&](Numbers& factor, double multiple) {
-        for (i64 k = 0; k < dim; k++) added[k] = multiple * (sizes.squared[k] - before[k]);
+        for (i64 k = 0; k < dim; k++) {
+            bool is_done = is_untold(factor, dim, k, multiple * sizes.squared[k]);
+            added[k] = is_done ? 0.0 : multiple * (sizes.squared[k] - before[k]);
+        }
         return add_to_diagonal(factor, dim, added);
     };
-    add(at.factor, at.prior);
+    if (!add(at.factor, at.prior)) return false;
     kernels->multiply(at.curvature.data(), dim, at.theta.data(), room.step.data());
-    if (add(at.curvature, at.ridge)) {
-        kernels->solve_lower(at.curvature.data(), dim, room.step.data());
-        kernels->solve_upper(at.curvature.data(), dim, room.step.data());
-        std::copy_n(room.step.data(), dim, at.theta.data());
-    }
+    if (!add(at.curvature, at.ridge)) return false;
+    kernels->solve_lower(at.curvature.data(), dim, room.step.data());
+    kernels->solve_upper(at.curvature.data(), dim, room.step.data());
+    std::copy_n(room.step.data(), dim, at.theta.data());
     at.stale = at.learned > 0.0;
+    return true;
 }
 
 void State::resize_rows(i64 number, SolverRoom& room) {

@@ -93,7 +93,9 @@ private:
     void take(Layer& at, const Evidence& given, SolverRoom& room) const;
     void keep(Layer& at, const Evidence& given);
     void forget_first_votes();
-    void resize_summary(Layer& at, const Numbers& before, SolverRoom& room);
+    bool resize_untold(Layer& at, const Numbers& before) const;
+    bool resize_layers(const Numbers& before, SolverRoom& room);
+    bool resize_summary(Layer& at, const Numbers& before, SolverRoom& room);
     void resize_rows(i64 layer, SolverRoom& room);
 };
 

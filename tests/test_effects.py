@@ -10,9 +10,9 @@ from scipy import optimize, special, stats
 import duelist as dl
 from duelist.effects import MOST_ARMS, Missing, Tally, misfit, votes_on_pairs, with_effects
 from duelist.engine.snapshots import checksum, decode, encode
-from duelist.far_off import far_off as far_off_in
 from duelist.identification import Known
-from duelist.native import MOST_TALLIED, arm_fingerprints
+from duelist.native import MOST_TALLIED, arm_fingerprints, tally_of
+from tests.voting import told
 
 N_ARMS, DIM, VOTES = 12, 3, 1500
 
@@ -114,14 +114,6 @@ def test_a_policy_says_that_features_do_not_explain_the_votes():
 
 
 # -- votes by pair of arms ---------------------------------------------------------------
-
-
-def told(policy, arms, utilities, votes, seed=0):
-    rng = np.random.default_rng(seed)
-    for _ in range(votes):
-        duel = policy.ask(arms)
-        policy.tell(duel, float(rng.random() < special.expit(utilities[duel.first] - utilities[duel.second])))
-    return policy
 
 
 def online(name="UniformPair", **settings):
@@ -340,168 +332,37 @@ def test_any_weight_comes_back_with_a_snapshot():
         assert copy.snapshot() == policy.snapshot()
 
 
-# -- an arm that stands far off -----------------------------------------------------------
+# -- going on with terms of their own -----------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ["exact", "online"])
-def test_an_arm_far_from_all_others_is_named_and_the_others_are_not_misjudged(estimator):
-    """A placeholder price is the unit of prices: their effect was shrunk away, and that of ratings had the wrong sign."""
-    covered, runs = 0, 40
-    for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        a = rng.normal(size=6)
-        arms = np.column_stack([500 + 100 * a, 3 + a + 0.3 * rng.normal(size=6), rng.integers(0, 2, 6)])
-        arms = np.vstack([arms, [99999.0, 3.0, 0.0]])
-        utilities = arms @ [-0.02, 1.5, 0.6]
-        policy = told(dl.UniformPair(random_state=seed, estimator=estimator), arms, utilities, 600, seed)
-        found = policy.recommend(arms, effects=False)
-        assert (
-            "feature 0 is far from all others where it is 99999 in arm 6; taken there for a number that stands for none"
-            in found.advice
-        )
-        leads = utilities[found.best] - np.delete(utilities, found.best)
-        covered += bool((found.interval[0] <= leads).any() and (leads <= found.interval[1]).any())
-    assert covered >= stats.binom.ppf(1e-6, runs, 0.95)
+def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_votes():
+    """Six easy arms: by chance features seem not to explain the votes, and the policy, which believes in them, asks about two pairs."""
+    arms = np.array([[1989, 1.8], [2003, 3.1], [2018, 1.8], [2007, 2.1], [2016, 4.0], [2001, 3.2]])
+    utilities, changed = arms @ [0.05, 0.6], 0
+    for seed in range(25):
+        policy = told(dl.BestArmPair(random_state=seed), arms, utilities, 100, seed)
+        found = policy.recommend(arms)
+        if found.decided:
+            continue
+        assert "policy.with_own_terms(arms) does" in found.advice
+        policy, table, changed = policy.with_own_terms(arms), dl.FreeArms(6, arms), changed + 1
+        policy = told(policy, table, utilities, 400, seed + 100)
+        assert policy.announced(table) == 4
+    assert changed > 0
 
 
-@pytest.mark.parametrize("n_arms", [3, 4, 5, 8])
-@pytest.mark.parametrize("estimator", ["exact", "online"])
-def test_a_number_that_stands_for_none_misleads_nobody(estimator, n_arms):
-    """Votes on that arm told that its feature has no effect, which spoiled the others: more than half of announcements were wrong."""
-    announced = wrong = 0
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        arms = rng.standard_normal((n_arms, 2))
-        utilities = arms @ [-2.0, 0.7]
-        arms[-1, 0], utilities[-1] = 99999.0, utilities[:-1].min() - 1.0
-        policy = dl.BestArmPair(random_state=seed, estimator=estimator)
-        for look in range(10):
-            best = told(policy, arms, utilities, 8, seed=[seed, look]).announced(arms, 0.1)
-            if best is not None:
-                announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))
-                break
-    assert n_arms <= 4 or announced > 0
-    assert wrong <= stats.binom.ppf(1.0 - 1e-6, announced, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("values", "far"),
-    [
-        ([0.1, -0.4, 0.9, 1e5], [3]),
-        ([0.1, -0.4, 1e5], [2]),
-        ([0.1, -0.4, 0.9, 1e5, 1e5], [3, 4]),
-        ([0.1, -0.4, 0.9, 0.5, -0.2, -9.2e18], [5]),  # the least whole number that a database has
-        ([1, 2, 3, 4, 1e38], [4]),
-        ([0.1, -0.4, 0.9, 0.5, -0.2, 3.0], []),
-        ([2003, 2004, 2005, 1999], []),
-        ([0.0, 0.0, 0.0, 1.0], []),
-        ([0.0, 1.0], []),
-        ([5.0], []),
-    ],
-)
-def test_who_stands_far_off(values, far):
-    assert np.flatnonzero(far_off_in(np.array(values, np.float64))).tolist() == far
-
-
-@pytest.mark.parametrize("estimator", ["exact", "online"])
-def test_two_or_three_arms_are_judged_though_they_lie_close_in_a_feature(estimator):
-    """That two arms of many are near each other in a feature does not make the others a kind of their own."""
-    rng = np.random.default_rng(0)
-    arms = rng.standard_normal((10, 4))
-    arms[1, 0] = arms[0, 0] + 0.05
-    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [0.0, 3.0, 0.0, 0.0], 2000)
-    assert policy.recommend(arms[:2]).decided
-    assert "other arms, far from these" not in policy.recommend(arms[:3]).advice
-
-
-def far_off(seed=0, votes=200, estimator="online", **settings):
-    """Six ordinary arms and one whose price stands for none, with votes on all."""
-    rng = np.random.default_rng(seed)
-    arms = np.vstack([rng.normal(size=(6, 2)), [1e4, 0.0]])
-    return told(
-        dl.UniformPair(random_state=seed, estimator=estimator, **settings), arms, arms @ [0.5, 1.0], votes
-    ), arms
-
-
-def test_one_pass_announces_nothing_in_a_size_that_it_cannot_take_back():
-    """Among the others alone, and where votes are nobody's; the exact estimator can."""
-    policy, arms = far_off()
-    found = policy.recommend(arms[:6], tolerance=50.0)
-    assert not found.decided
-    assert policy.announced(arms[:6], tolerance=50.0) is None
-    assert "the size of a feature comes from other arms, far from these; estimator='online' has learned" in found.advice
-    policy.learn(arms[0] - arms[1], 0.5)
-    found = policy.recommend(arms, tolerance=50.0)
-    assert not found.decided
-    assert "99999" not in found.advice
-    assert "where it is 10000 in arm 6" in found.advice
-    assert far_off(estimator="exact")[0].recommend(arms[:6], tolerance=50.0).decided
-    assert far_off(ridge=1.0)[0].recommend(arms[:6], tolerance=50.0).decided
-
-
-def test_everybody_who_stands_far_off_is_named():
-    rng = np.random.default_rng(0)
-    arms = np.vstack([rng.normal(size=(12, 2)), [1e3, 0.0], [2e3, 1e6], [3e3, 0.0], [4e3, 0.0]])
-    said = told(dl.UniformPair(random_state=0), arms, arms @ [1e-3, 1e-6], 50).recommend(arms).advice
-    assert (
-        "feature 0 is far from all others where it is 1000 in arm 12 and 2000 in arm 13 and 3000 in arm 14 and 1 more"
-        in said
-    )
-    assert "feature 1 is far from all others where it is 1000000 in arm 13" in said
-
-
-@pytest.mark.parametrize("n_arms", [5, 8, 20, 40])
-def test_ordinary_arms_are_rarely_said_to_stand_off(n_arms):
-    """Of few arms some may be alike by chance; a feature of 20 or more that are drawn alike is never named."""
-    warned = {"by default": 0, "with a given ridge": 0}
-    for seed, ridge in itertools.product(range(20), (None, 1.0)):
-        rng, shape = np.random.default_rng(seed), (n_arms, 3)
-        flags = (rng.random(shape) < 0.1).astype(float)
-        for arms in (rng.standard_normal(shape), rng.random(shape), flags):
-            policy = told(dl.UniformPair(random_state=0, ridge=ridge), arms, arms @ [1.0, 1.0, 0.5], 5)
-            warned["with a given ridge" if ridge else "by default"] += "far from" in policy.recommend(arms).advice
-    assert warned["by default"] <= (0 if n_arms >= 20 else stats.binom.ppf(1.0 - 1e-6, 20 * 3, 0.03))
-    assert warned["with a given ridge"] == 0
-
-
-def test_rounding_is_no_usual_distance():
-    arms = np.array([[0.3], [0.1 + 0.2], [0.3], [0.1 + 0.2], [0.3], [0.3 + 1e-16], [0.1 + 0.2], [1.0]])
-    policy = told(dl.UniformPair(random_state=0), arms, arms[:, 0], 40)
-    assert "far from" not in policy.recommend(arms).advice
-
-
-# -- the announcement alone --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"delta": 7.0}, {"tolerance": -1.0}, {"unit": "miles"}, {"effects": "yes"}], ids=lambda w: next(iter(w))
-)
-def test_the_announcement_refuses_what_the_recommendation_refuses_before_the_first_arms(wrong):
-    with pytest.raises(dl.InvalidInput, match=next(iter(wrong))):
-        dl.BestArmPair().announced(np.eye(3), **wrong)
-
-
-@pytest.mark.parametrize("estimator", ["exact", "online"])
-@pytest.mark.parametrize("effects", [None, False, True])
-def test_the_announcement_alone_is_that_of_the_recommendation(estimator, effects):
-    rng = np.random.default_rng(6)
-    arms = rng.standard_normal((6, 2))
-    policy, utilities, found = dl.BestArmPair(random_state=0, estimator=estimator), arms @ [3.0, 1.0], []
-    assert policy.announced(arms) is None
-    for _ in range(40):
-        told(policy, arms, utilities, 5, seed=int(rng.integers(1000)))
-        for tolerance in (0.0, 0.5):
-            verdict = policy.recommend(arms, 0.1, tolerance=tolerance, effects=effects)
-            found.append(policy.announced(arms, 0.1, tolerance=tolerance, effects=effects))
-            assert found[-1] == (verdict.best if verdict.decided else None)
-    assert {None, int(utilities.argmax())} == set(found) or effects
-
-
-def test_free_arms_are_announced_too():
-    policy, arms = dl.BestArmPair(random_state=0, estimator="online"), dl.FreeArms(4)
-    assert policy.announced(arms) is None
-    rng = np.random.default_rng(0)
-    while policy.announced(arms) is None:
-        duel = policy.ask(arms)
-        policy.tell(duel, float(rng.random() < special.expit(2.0 * (duel.second - duel.first))))
-    assert policy.announced(arms) == 0
+def test_with_own_terms_the_votes_are_those_that_were_told():
+    arms = np.random.default_rng(0).normal(size=(4, 2))
+    policy = told(dl.LocalPairUCB(random_state=0), arms, arms @ [2.0, 0.0], 40)
+    again, table = policy.with_own_terms(arms), dl.FreeArms(4, arms)
+    directly = dl.LocalPairUCB(random_state=0, estimator="online")
+    directly.begin(table)
+    votes = votes_on_pairs(arms, Tally(**tally_of(policy._player)))
+    for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
+        directly.learn(table[[first, second]], wins / mass, mass)
+    np.testing.assert_array_equal(again.look(table).utilities, directly.look(table).utilities)
+    assert votes.mass.sum() == 40.0
+    with pytest.raises(dl.InvalidInput, match="other arms, too"):
+        policy.with_own_terms(arms[:2])
+    with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
+        told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_own_terms(arms)

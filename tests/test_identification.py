@@ -107,8 +107,17 @@ def test_a_policy_that_knows_nothing_rules_nothing_out():
     found = policy.recommend(np.eye(3))
     assert len(found.candidates) == 3
     assert 0.2 < found.probability < 0.5
-    with pytest.raises(dl.InvalidInput, match="seen no arms"):
-        dl.MaxPairUCB().recommend(np.eye(3))
+
+
+def test_before_the_first_arms_everything_is_open_and_a_loop_can_begin():
+    policy, arms = dl.BestArmPair(), np.array([[1.0, 5.0], [2.0, 9.0], [0.0, 1.0]])
+    found = policy.recommend(arms)
+    assert found.candidates == (0, 1, 2)
+    assert policy.announced(arms) is None
+    assert policy.dim_ is None
+    assert policy.recommend(arms[:1]).decided
+    with pytest.raises(dl.InvalidInput, match="delta is 2"):
+        policy.announced(arms, 2)
 
 
 def test_stopping_is_wrong_no_more_often_than_it_says():
@@ -203,6 +212,19 @@ def test_a_policy_for_regret_says_what_would_decide():
     for _ in range(10):
         policy.tell(policy.ask(arms), 1.0)
     assert "take BestArmPair" in policy.recommend(arms).advice
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_a_tolerance_makes_nobody_surer_of_the_best(free):
+    """Who was ruled out as better by more than the tolerance was taken for worse: probability 1 for one of two equal arms."""
+    features = np.array([[100.0, 3.0, 0.0], [140.0, 4.0, 1.0]])
+    arms = dl.FreeArms(2, features) if free else features
+    policy = dl.policy_for("best", features=not free, random_state=0)
+    for vote in range(400):
+        policy.tell(policy.ask(arms), float(vote % 5 < 3))
+    strict, roughly = policy.recommend(arms), policy.recommend(arms, tolerance=0.2, unit="chance")
+    assert roughly.decided
+    assert roughly.probability == pytest.approx(strict.probability, abs=0.05)
 
 
 @pytest.mark.parametrize("free", [False, True])

@@ -88,15 +88,18 @@ private:
         auto row = [&](i64 a) { return covariances.data() + a * stride; };
         for (i64 a = 0; a < count; a++) view.covariances(listed[a], nullptr, n, row(a));
         FoundPair found = NO_PAIR;
-        for (i64 a = 0; a + 1 < count; a++)
+        Numbers squares(padded(count));
+        for (i64 a = 0; a + 1 < count; a++) {
+            view.squares(listed[a], listed.data() + a + 1, count - a - 1, squares.data());
             for (i64 b = a + 1; b < count; b++) {
                 i64 i = listed[a], j = listed[b];
                 if (!limits.allows(i, j)) continue;
-                double square = std::max(view.variance()[i] + view.variance()[j] - 2.0 * row(a)[j], 0.0);
+                double square = squares[b - a - 1];
                 double shared = average_ ? spread_of_difference(row(a), row(b), n) : 0.0;
                 double value = worth(L::slope(view.u()[i] - view.u()[j]), square, average_ ? &shared : nullptr, 0);
                 if (found.first < 0 || value > found.value) found = {i, j, value};
             }
+        }
         return found;
     }
 

@@ -21,12 +21,13 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from duelist import native
 from duelist.arrays import Floats, Ints
 from duelist.estimation import fit_mle
-from duelist.identification import Known
+from duelist.identification import Known, curvature_root
 from duelist.links import get_link
 
 MOST_ARMS: Final = 300
@@ -91,8 +92,8 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     weighed = _laplacian(
         votes, votes.mass * get_link(link).slope(margin), len(arms)
     )  # A'VA, and A'VZ = A'VA times the arms
-    across = beside.T @ weighed @ arms
-    spread = beside.T @ weighed @ beside - across @ np.linalg.solve(known.curvature, across.T)
+    across = known.half_solved(beside.T @ weighed @ arms)
+    spread = beside.T @ weighed @ beside - across @ across.T
     values, vectors = np.linalg.eigh(spread)
     free = values > _RANK * max(values.max(initial=0.0), 1e-300)
     if not free.any():
@@ -113,15 +114,15 @@ def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tup
         whole = np.concatenate([ridge, np.full(n, precision)])
         theta = fit_mle(z, np.clip(votes.wins / votes.mass, 0.0, 1.0), votes.mass, whole, link, start=theta).theta
         slope = votes.mass * get_link(link).slope(z @ theta)
-        curvature = np.diag(whole) + (z * slope[:, None]).T @ z
-        doubt = np.trace(np.linalg.inv(curvature)[dim:, dim:])
+        root = curvature_root(z, slope, whole)
+        doubt = np.square(solve_triangular(root, np.eye(dim + n))[dim:]).sum()
         before, precision = (
             precision,
             (n + _PRIOR_ARMS) / (float(theta[dim:] @ theta[dim:]) + float(doubt) + _PRIOR_ARMS),
         )
         if abs(np.log(precision / before)) < _SAME:
             break
-    return own, Known(theta, curvature, whole, known.votes)
+    return own, Known(theta, root.T @ root, whole, known.votes, root)
 
 
 def _beside(arms: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Arms that stand far from all others in a feature: a price of 99999 where the others cost some hundreds."""
+"""Arms that stand far from most others in a feature: a price of 99999 where the others cost some hundreds."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from duelist.arrays import Floats
 
 ROUNDING: Final = 2.0**-40
 """Parts of the largest number of a feature that are nothing but rounding."""
-FAR_OFF: Final = 64.0
+FAR_OFF: Final = 256.0
 """How far, in squared distances that half of the arms have from the middle one, an arm is that is not usual."""
 FEWEST_OFF: Final = 4
 """Arms off the middle one that show what is usual; of fewer, one has to be farther off."""
+_OF_THREE: Final = 2.0**12
+_OF_TWO: Final = 2.0**15
 UNUSUAL: Final = 8.0
 """How much larger the variance of a feature may be with the others than without."""
 _NAMED: Final = 3
@@ -32,7 +34,7 @@ def far_off(x: Floats) -> NDArray[np.bool_]:
     count = len(distances)
     if count < 2:
         return np.zeros(len(x), bool)
-    few = FAR_OFF ** (2.5 if count == 2 else 2.0)  # some of a few arms are near each other by chance
+    few = _OF_TWO if count == 2 else _OF_THREE  # some of a few arms are near each other by chance
     usual = min((FAR_OFF if count >= FEWEST_OFF else few) * distances[count // 2], few * distances[(count - 1) // 2])
     return np.asarray(off > usual)
 
@@ -56,9 +58,9 @@ def described(feature: str, x: Floats, far: NDArray[np.bool_], names: Sequence[o
     """Who stands far off, and where.
 
     >>> described("price", np.array([3.0, 999.0]), np.array([False, True]), ["pen", "car"])
-    'price is far from all others where it is 999 in arm car'
+    'price is far from that of most arms where it is 999 in arm car'
     """
     arms = np.flatnonzero(far).tolist()
     named = [f"{x[a]:.10g} in arm {a if names is None else names[a]}" for a in arms[:_NAMED]]
     more = [f"{len(arms) - _NAMED} more"] if len(arms) > _NAMED else []
-    return f"{feature} is far from all others where it is {' and '.join([*named, *more])}"
+    return f"{feature} is far from that of most arms where it is {' and '.join([*named, *more])}"

@@ -63,7 +63,7 @@ class Verdict(Generic[A]):
 
     best: A
     probability: float
-    """Posterior probability that it is the best among the candidates; arms that are alike count as one."""
+    """Posterior probability that it is the best among the candidates, with a tolerance among all; arms that are alike count as one."""
     interval: tuple[float, float]
     """95 % interval of its lead over the arm that comes closest to being better; (0, 0) for a single arm."""
     candidates: tuple[A, ...]
@@ -209,6 +209,22 @@ class Known:
     curvature: Floats
     ridge: float | Floats
     votes: float = 0.0
+    root: Floats | None = None
+    """The upper factor R of the curvature R'R, where it is known better than that has it; None: to be found from it."""
+
+    def half_solved(self, rows: Floats) -> Floats:
+        """R'^-1 x of every row x: their products are those of H^-1."""
+        root = _root(self.curvature) if self.root is None else self.root
+        return np.asarray(solve_triangular(root, rows.T, trans="T").T)
+
+
+def curvature_root(z: Floats, weights: Floats, ridge: Floats) -> Floats:
+    """The upper factor of diag(ridge) + z' diag(weights) z, which is never formed: its rounding would hide a feature beside another whose
+    differences are a hundred million times as large, and count as knowledge of it.
+    """
+    stacked = np.vstack([np.diag(np.sqrt(ridge)), z * np.sqrt(weights)[:, None]])
+    units = np.sqrt(np.square(stacked).sum(axis=0))
+    return np.asarray(np.linalg.qr(stacked / units, mode="r")) * units
 
 
 def recommend(
@@ -220,7 +236,10 @@ def recommend(
     if not rules_out:
         seen.kept[:] = True
     order = _in_order(seen.best, seen.gaps, seen.kept)
-    apart = [a for a in order if a == seen.best or not seen.alike[a]]
+    drawn = _in_order(
+        seen.best, seen.gaps, seen.kept | (tolerance > 0.0)
+    )  # who is ruled out with a tolerance may be better
+    apart = [a for a in drawn if a == seen.best or not seen.alike[a]]
     return Recommendation(
         best=seen.best,
         probability=_probability(seen.whitened[apart], -seen.gaps[apart]),
@@ -258,7 +277,7 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
     kept = not_ruled_out(gaps, known.squares, known.prior, delta, tolerance)
     kept[best] = True
     order = _in_order(best, gaps, kept)
-    drawn = np.array(order[:_MOST_DRAWN], np.int64)
+    drawn = np.array(_in_order(best, gaps, kept | (tolerance > 0.0))[:_MOST_DRAWN], np.int64)
     block = known.covariance(drawn)
     root = _root(block).T
     return Recommendation(
@@ -312,7 +331,7 @@ def _look(arms: Floats, known: Known, delta: float, tolerance: float) -> _Look:
     utilities = arms @ known.theta
     best = int(np.argmax(utilities))
     alike = (arms == arms[best]).all(axis=1)
-    whitened = solve_triangular(_root(known.curvature), arms.T, trans="T").T
+    whitened = known.half_solved(arms)
     squares = np.where(alike, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
     prior = (np.square(arms - arms[best]) / known.ridge).sum(axis=1)
     gaps = np.where(alike, 0.0, utilities[best] - utilities)

@@ -6,23 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from duelist import native
 from duelist.arrays import Floats
 from duelist.effects import UNLIKELY, Missing, PairVotes, Tally, misfit, votes_on_pairs, with_effects
 from duelist.engine.pooling import fitted, pooled, told_rows
+from duelist.engine.usual import Usual, differences_among_usual, usual_sizes, with_terms_for_those_far_off
 from duelist.errors import InvalidInput
-from duelist.far_off import FAR_OFF, FEWEST_OFF, ROUNDING, UNUSUAL, described, differing, far_off, is_spread_by, middle
-from duelist.identification import Known, Recommendation, announced, recommend, utility_tolerance
+from duelist.identification import Known, Recommendation, announced, check_delta, recommend, utility_tolerance
 
 if TYPE_CHECKING:
     from duelist.engine.knowledge import Knowledge
 
 _CLEAR: Final = 0.01
 """The chance of votes so odd that it is said without doubt."""
-_FOREIGN: Final = 64.0
-"""How much larger than its variance the size of a feature may be: beyond that it comes from other arms."""
 
 
 class Weighed(NamedTuple):
@@ -46,17 +43,16 @@ def announce(
     found = recommend(seen, known, delta, utility_tolerance(*tolerance, policy.link), rules_out=not is_open)
     if untold and effects is None and found.decided:
         oddity = "; ".join(filter(None, (oddity, _untested(arms, untold))))
-    return replace(found, tolerance_given=tolerance, advice=_advice(policy, found, oddity))
+    return replace(found, tolerance_given=tolerance, advice=advice(policy, found, oddity))
 
 
 def announced_arm(
     policy: Knowledge, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> int | None:
     """The arm that is announced, and nothing more."""
+    delta, within = check_delta(delta), utility_tolerance(*tolerance, policy.link)
     seen, known, _, _, is_open = _weighed(policy, arms, effects)
-    return (
-        None if is_open and len(arms) > 1 else announced(seen, known, delta, utility_tolerance(*tolerance, policy.link))
-    )
+    return None if is_open and len(arms) > 1 else announced(seen, known, delta, within)
 
 
 def check_effects(effects: object) -> None:
@@ -67,93 +63,59 @@ def check_effects(effects: object) -> None:
 
 def _weighed(policy: Knowledge, arms: Floats, effects: bool | None) -> Weighed:
     check_effects(effects)
-    votes, usual = _kept_votes(policy, arms), _usual(policy, arms)
+    if policy._player.dim == 0:  # before the first arms everything is open
+        return Weighed(arms, Known(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0), "", _NO_VOTES, open=True)
+    votes, usual = _kept_votes(policy, arms), usual_sizes(policy, arms)
     if isinstance(votes, Missing):
         if effects:
             raise InvalidInput(
                 f"effects is True, but {votes.why}; leave effects out, or ask with FreeArms(n, features), which have them"
             )
         return _without_votes(policy, arms, usual, votes.why)
-    shown, ridge = _with_terms_for_those_far_off(arms, usual)
+    shown, ridge = with_terms_for_those_far_off(arms, usual)
     exact = fitted(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
-    known = pooled(policy) if policy.online_ and not usual.differs else exact
+    known = _as_learned(policy, usual) if policy.online_ and not usual.differs else exact
     if effects is False:
         return Weighed(shown, known, usual.said, "")
-    oddity = "" if effects else _oddity(misfit(shown, votes, exact, policy.link))
+    oddity = "" if effects else _oddity(policy, misfit(shown, votes, exact, policy.link))
     if effects or oddity:
         shown, known = with_effects(shown, votes, exact, policy.link)
     return Weighed(shown, known, "; ".join(filter(None, (usual.said, oddity))), "")
 
 
 def _without_votes(policy: Knowledge, arms: Floats, usual: Usual, why: str) -> Weighed:
-    """From differences alone, without those of arms far off, or from what one pass has left of them."""
-    if not usual.differs:
-        return Weighed(arms, pooled(policy), "", why)
-    if policy.online_:
-        return Weighed(arms, pooled(policy), f"{usual.said or _OTHER_KIND}; {_NO_WAY_BACK}", why, open=True)
-    z, mass, wins = told_rows(policy._fitted().state.arrays())
-    near = (0.5 * np.square(z) <= FAR_OFF * usual.sizes).all(axis=1)
-    known = fitted(z[near], mass[near], wins[near], policy, usual.ridge)
-    return Weighed(arms, known, usual.said or _OTHER_KIND, why)
+    """From differences alone, without those of arms far off, or from what one pass has left of them.
 
-
-def _with_terms_for_those_far_off(arms: Floats, usual: Usual) -> tuple[Floats, Floats]:
-    """Arms with the middle value in the place of one far off, and a feature of their own for those who had it; the ridge of all features.
-
-    A number that stands for none (a price of 99999) says nothing of the arm, and votes on it say nothing of the price: taken at its
-    word, it would make the effect of the price vanish for all others.
+    An arm that stands far off has a feature of its own, of which nothing is known then: it stays open.
     """
-    off = np.flatnonzero(usual.far.any(axis=1))
-    if not len(off):
-        return arms, usual.ridge
-    tamed = np.where(usual.far, middle(arms), arms)
-    variance = float(
-        (np.square(tamed - tamed.mean(axis=0)) / usual.ridge).sum(axis=1).mean()
-    )  # of a utility, before any vote
-    own = np.zeros((len(arms), len(off)))
-    own[off, np.arange(len(off))] = 1.0
-    return np.hstack([tamed, own]), np.concatenate([usual.ridge, np.full(len(off), 1.0 / variance)])
+    if not usual.differs:
+        return Weighed(arms, _as_learned(policy, usual), "", why)
+    if policy.online_:
+        return Weighed(arms, _as_learned(policy, usual), f"{usual.said or _OTHER_KIND}; {_NO_WAY_BACK}", why, open=True)
+    z, mass, wins = told_rows(policy._fitted().state.arrays())
+    near = differences_among_usual(z, arms, usual)
+    shown, ridge = with_terms_for_those_far_off(arms, usual)
+    rows = np.hstack([z[near], np.zeros((near.sum(), shown.shape[1] - z.shape[1]))])
+    return Weighed(shown, fitted(rows, mass[near], wins[near], policy, ridge), usual.said or _OTHER_KIND, why)
 
 
+def _as_learned(policy: Knowledge, usual: Usual) -> Known:
+    """What a policy knows, in the sizes it has learned in; of features without one, in those among the arms."""
+    if not policy.online_:
+        return fitted(*told_rows(policy._fitted().state.arrays()), policy, usual.ridge)
+    known = pooled(policy)
+    curvature = known.curvature + np.diag(
+        usual.ridge - known.ridge
+    )  # where they differ, there is nothing but the ridge
+    return Known(known.theta, curvature, usual.ridge, known.votes)
+
+
+_NO_VOTES: Final = "there are no votes yet"
 _OTHER_KIND: Final = "the size of a feature comes from other arms, far from these"
 _NO_WAY_BACK: Final = (
     "estimator='online' has learned in that size, and nothing is announced: ask a new policy without such arms, or one with "
     "estimator='exact'"
 )
-
-
-class Usual(NamedTuple):
-    """What a verdict on arms takes for the ridge and the squared size of every feature, and which numbers stand far off (n_arms, dim)."""
-
-    ridge: Floats
-    sizes: Floats
-    far: NDArray[np.bool_]
-    said: str
-    """Who stands far off; empty: nobody."""
-    differs: bool
-    """Whether these are not the sizes that the policy has."""
-
-
-def _usual(policy: Knowledge, arms: Floats) -> Usual:
-    """The size of a feature is its variance over the first arms. Where that is the doing of one arm, or a few, it says nothing of the
-    others: their effects would be shrunk away, and credited to other features. Their own variance takes its place then.
-    """
-    arrays, ridge = policy._fitted().state.arrays(), policy.pooled_ridge_
-    sizes, far, said = arrays["sizes"].copy(), np.zeros(arms.shape, bool), []
-    follows = arrays["size_stretch"][2] != 0.0  # not a ridge that was given, nor a published one
-    for k, x in enumerate(arms.T if follows else ()):
-        off = far_off(x)
-        usual, odd = float(x[~off].var()), is_spread_by(x, off)
-        shows_what_is_usual = differing(x).sum() >= FEWEST_OFF  # two or three arms may be near each other by chance
-        least = sizes[k] / (UNUSUAL if odd else _FOREIGN)
-        if (ROUNDING * np.abs(x[~off]).max()) ** 2 < usual < least and (odd or shows_what_is_usual):
-            ridge[k] *= usual / sizes[k]
-            sizes[k] = usual
-            far[:, k] = off & odd
-            said += [described(f"feature {k}", x, off)] if odd else []
-    advice = "taken there for a number that stands for none; leave such arms out, or give the feature another scale, its logarithm, say"
-    differs = not np.array_equal(sizes, arrays["sizes"])
-    return Usual(ridge, sizes, far, "; ".join([*said, advice] if said else []), differs)
 
 
 def _kept_votes(policy: Knowledge, arms: Floats) -> PairVotes | Missing:
@@ -168,14 +130,24 @@ def _kept_votes(policy: Knowledge, arms: Floats) -> PairVotes | Missing:
     )
 
 
-def _oddity(p: float) -> str:
+def counted_votes(policy: Knowledge, arms: Floats) -> PairVotes:
+    """The votes on these arms, or an error that says why they are not there."""
+    votes = _kept_votes(policy, arms)
+    if isinstance(votes, Missing):
+        raise InvalidInput(
+            f"{votes.why}; start a new policy with FreeArms(n, features), and tell it the votes that you have kept"
+        )
+    return votes
+
+
+def _oddity(policy: Knowledge, p: float) -> str:
     if p >= UNLIKELY:
         return ""
     verb = "do not" if p < _CLEAR else "may not"
-    return (
-        f"the features {verb} explain the votes (p = {p:.2g}), so that arms are given effects of their own here; "
-        "a new policy that is asked with FreeArms(n, features) allows for them from the first vote"
-    )
+    allows = "a new policy that is asked with FreeArms(n, features) allows for them from the first vote"
+    if policy.has_own_terms:
+        allows = "this policy does not ask about them: policy.with_own_terms(arms) does, and keeps the votes; ask it with FreeArms(n, arms)"
+    return f"the features {verb} explain the votes (p = {p:.2g}), so that arms are given effects of their own here; {allows}"
 
 
 def _untested(arms: Floats, why: str) -> str:
@@ -188,7 +160,8 @@ def _untested(arms: Floats, why: str) -> str:
     )
 
 
-def _advice(policy: Knowledge, found: Recommendation, oddity: str) -> str:
+def advice(policy: Knowledge, found: Recommendation, oddity: str = "") -> str:
+    """What to beware of, and what would end the asking."""
     parts = [oddity] if oddity else []
     if not found.decided and not policy.seeks_the_best:
         parts.append(

@@ -90,6 +90,11 @@ class Knowledge(Policy):
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
     @property
+    @abstractmethod
+    def has_own_terms(self) -> bool:
+        """Whether its rule can decide among arms that have terms of their own."""
+
+    @property
     def pooled_ridge_(self) -> Floats:
         """The ridge of every feature under the votes of all layers together."""
         arrays = self._fitted().state.arrays()
@@ -137,6 +142,7 @@ class Knowledge(Policy):
         0
         """
         if self._by_who_they_are(arms):
+            from duelist.engine.announcing import advice
             from duelist.identification import utility_tolerance
 
             if effects is False:
@@ -145,7 +151,7 @@ class Knowledge(Policy):
                 )
             known = self._own_terms(arms, keep=False)
             found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
-            return replace(found, tolerance_given=(tolerance, unit))
+            return replace(found, tolerance_given=(tolerance, unit), advice=advice(self, found))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
         from duelist.engine.announcing import announce
 
@@ -175,16 +181,9 @@ class Knowledge(Policy):
         if self._by_who_they_are(arms):
             found = self.recommend(arms, delta, tolerance=tolerance, unit=unit, effects=effects)
             return found.best if found.decided else None
-        from duelist.engine.announcing import announced_arm, check_effects
-        from duelist.identification import check_delta, utility_tolerance
+        from duelist.engine.announcing import announced_arm
 
-        shown = check_arms(arms, self.dim_)
-        if self._player.dim == 0:  # before the first arms everything is open
-            check_delta(delta)
-            check_effects(effects)
-            utility_tolerance(tolerance, unit, self.link)
-            return None if len(shown) > 1 else 0
-        return announced_arm(self, shown, delta, (tolerance, unit), effects)
+        return announced_arm(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""

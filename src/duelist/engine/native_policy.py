@@ -366,13 +366,42 @@ class NativePolicy(Knowledge):
     @property
     def takes_free_arms(self) -> bool:
         """Whether it can be asked with `FreeArms`: one of the rules that can, learning in one pass."""
-        return bool(self.online_ and self.make_rule().takes_own_terms)
+        return self.online_ and self.has_own_terms
+
+    @property
+    def has_own_terms(self) -> bool:
+        """Whether its rule can decide among arms that have terms of their own."""
+        return bool(self.make_rule().takes_own_terms)
 
     def for_free_arms(self) -> Self:
         """The policy itself, which from now on takes `FreeArms` only: a table of features, given by mistake, is refused."""
         check_support(self)
         self._only_free = True
         return self
+
+    def with_own_terms(self, arms: Arms) -> Self:
+        """A policy of the same kind that knows these arms by terms of their own beside their features, and has heard the votes on them.
+
+        For going on where features turn out not to explain the votes: this one goes on to ask by features alone, and may never ask what
+        its verdict waits for. `arms` are all that were asked about (n_arms, dim); ask the new one with `FreeArms(len(arms), arms)`. Duels
+        that are out are not known to it.
+
+        >>> import duelist as dl, numpy as np
+        >>> arms, policy = np.eye(3), dl.BestArmPair(random_state=0)
+        >>> policy.tell(policy.ask(arms), 1)
+        >>> policy.with_own_terms(arms).look(dl.FreeArms(3, arms)).utilities.argmax()
+        np.int64(0)
+        """
+        from duelist.engine.announcing import counted_votes  # and SciPy with it
+
+        shown = check_arms(arms, self._fitted().dim)
+        votes = counted_votes(self, shown)
+        new = type(self)(**{**self.params, "estimator": "online"})
+        table = FreeArms(len(shown), shown)
+        new.begin(table)
+        for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
+            new.learn(table[[first, second]], wins / mass, mass)
+        return new
 
     def _by_who_they_are(self, arms: Any) -> bool:
         """Whether these arms, or those before them, have terms of their own."""

@@ -13,7 +13,7 @@ import numpy as np
 from duelist.arrays import Floats
 from duelist.errors import InvalidInput
 from duelist.estimation import fit_mle, fitted_scorer
-from duelist.identification import Known
+from duelist.identification import Known, curvature_root
 from duelist.links import get_link
 from duelist.scorer import Scorer
 
@@ -38,7 +38,8 @@ def fitted(z: Floats, mass: Floats, wins: Floats, policy: Knowledge, ridge: Floa
         return Known(np.zeros(z.shape[1]), np.diag(ridge), ridge)
     theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, policy.link).theta
     slopes = mass * get_link(policy.link).slope(z @ theta)
-    return Known(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, votes)
+    curvature = np.diag(ridge) + (z * slopes[:, None]).T @ z
+    return Known(theta, curvature, ridge, votes, curvature_root(z, slopes, ridge))
 
 
 def reward_theta(policy: Knowledge) -> Floats:

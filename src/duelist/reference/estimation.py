@@ -332,8 +332,8 @@ class Sizes:
     votes, where half the squared differences are, on average, the variance of the arms behind them: after a stretch, a
     feature takes their mean if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it, and not
     0. Where more than half of the features shrink, none shrinks to less than half of the part that the middle one of them does.
-    A feature in which no arms have differed has size 1; before the first vote the arms of a later round give it one, after it
-    half the square of its first difference does.
+    A feature in which no arms have differed has none; before the first vote the arms of a later round give it one, after it
+    half the square of its first difference does, and until then a round is decided with its variance among the arms.
 
     Before the end of the second stretch, a round is decided as if a feature had its variance among the arms for a size where that is more
     than FAR times as large, and the middle one of the arms' squared distances from the middle arm more than FACTOR times; and where at
@@ -369,9 +369,18 @@ class Sizes:
         return self.follow and self.length <= SECOND_STRETCH
 
     def as_seen(self, arms: Floats) -> Self | None:
-        """Sizes for a round with these arms, where they show that the present ones are not theirs."""
-        if not self.early:
-            return None
+        """Sizes for a round with these arms, where the present ones are not theirs; a feature without one has its variance."""
+        seen = self._as_kind_seen(arms) if self.early else None
+        new = self.unknown & (self._variances(arms) > 0.0) & self.follow
+        if not new.any():
+            return seen
+        if seen is None:
+            seen = copy.copy(self)
+            seen.found_kind = False
+        seen.squared = np.where(new, self._variances(arms), seen.squared)
+        return seen
+
+    def _as_kind_seen(self, arms: Floats) -> Self | None:
         variances = np.where(self.unknown, 0.0, self._variances(arms))
         middle = np.sort((arms - np.sort(arms, axis=0)[(len(arms) - 1) // 2]) ** 2, axis=0)[len(arms) // 2]
         wider = (variances > FAR * self.squared) & (middle > FACTOR * self.squared)
