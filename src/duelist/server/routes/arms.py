@@ -35,10 +35,10 @@ async def arms(
     search: Annotated[str | None, Query(max_length=200)] = None,
 ) -> shapes.Arms:
     """A page of arms, in the order they were added."""
-    opened = await desk.study(study)
+    async with desk.study(study) as opened:
+        show = desk.shower(opened.study)
     given = {"after": after, "limit": limit, "context": context, "search": search}
     found = await desk.errands.do("arms", study, {name: value for name, value in given.items() if value is not None})
-    show = desk.shower(opened.study)
     shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
     return shapes.Arms.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
 
@@ -63,15 +63,15 @@ async def arms(
 )
 async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Owner) -> shapes.Added:
     """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
-    opened = await desk.study(study)
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind == "application/json":
-        return await _add(opened, _read(shapes.NewArms, await request.body()))
-    if kind in ("application/x-ndjson", "application/jsonl"):
-        return await _add_stream(opened, request)
-    if kind == "text/csv":
-        async with uploaded(request, "arms.csv") as path:
-            return await _add_table(opened, *await opened.read(_read_table, str(path)))
+    async with desk.study(study) as opened:
+        if kind == "application/json":
+            return await _add(opened, _read(shapes.NewArms, await request.body()))
+        if kind in ("application/x-ndjson", "application/jsonl"):
+            return await _add_stream(opened, request)
+        if kind == "text/csv":
+            async with uploaded(request, "arms.csv") as path:
+                return await _add_table(opened, *await opened.read(_read_table, str(path)))
     raise Refused(
         415,
         "unsupported_type",
@@ -184,17 +184,17 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
 @router.post("/arms/retire")
 async def retire(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
     """Take arms out of the game: they are asked no more."""
-    opened = await desk.study(study)
-    await opened.write(Study.retire, given.ids)
-    return await _retired(opened)
+    async with desk.study(study) as opened:
+        await opened.write(Study.retire, given.ids)
+        return await _retired(opened)
 
 
 @router.post("/arms/restore")
 async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
     """Take retired arms back in."""
-    opened = await desk.study(study)
-    await opened.write(Study.restore, given.ids)
-    return await _retired(opened)
+    async with desk.study(study) as opened:
+        await opened.write(Study.restore, given.ids)
+        return await _retired(opened)
 
 
 async def _retired(opened: AsyncStudy) -> shapes.Retired:
