@@ -53,7 +53,7 @@ Scope = Annotated[dict[str, Any], Depends(_scope)]
 
 def _certainty(
     delta: Delta = 0.05,
-    tolerance: Annotated[float, Query(ge=0, lt=0.5, description="How much better another arm may be.")] = 0.0,
+    tolerance: Annotated[float, Query(ge=0, description="How much better another arm may be.")] = 0.0,
     unit: Annotated[Literal["utility", "chance"], Query(description="What the tolerance is in.")] = "utility",
 ) -> dict[str, Any]:
     return {"delta": delta, "tolerance": tolerance, "unit": unit}
