@@ -282,10 +282,11 @@ class NewArms(Asked):
 
 
 class Added(Said):
-    """How many arms are new, and how many were there already."""
+    """How many arms are new, and how many were there already; of a file, what its owner should know, a sentence each."""
 
     added: int
     there: int
+    notes: list[str] = Field(default_factory=list)
 
 
 class ArmIds(Asked):
