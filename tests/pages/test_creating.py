@@ -211,3 +211,16 @@ def test_more_arms_from_a_file(server: Server, opened: Opened) -> None:
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("1 new, 3 were there already.")).to_be_visible()
     assert [arm.id for arm in server.study("growing").arms()] == ["eins", "zwei", "drei", "vier"]
+
+
+def test_whoever_adds_a_file_reads_what_looks_wrong_in_it(server: Server, opened: Opened) -> None:
+    study = server.make("noted", [{"id": "a"}, {"id": "b"}])
+    page = opened.owner(f"/study/{study}")
+    page.get_by_role("link", name="Arms", exact=True).click()
+    page.get_by_text("Add arms from a file").click()
+    body = b"text,size\none,1\ntwo,\nthree,3\n"
+    page.get_by_label("File of arms").set_input_files({"name": "more.csv", "mimeType": "text/csv", "buffer": body})
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("3 new, 0 were there already.")).to_be_visible()
+    expect(page.locator(".note").filter(has_text="size")).to_be_visible()
+    expect(page.locator(".note").filter(has_text="numbered")).to_be_visible()

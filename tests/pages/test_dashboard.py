@@ -226,6 +226,30 @@ def test_news_that_come_during_a_reading_are_read_after_it(
     expect(page.locator("caption", has_text="2 votes on 8 arms")).to_be_visible()
 
 
+def test_a_reading_that_breaks_does_not_keep_news_from_being_read(opened: Opened, eight: tuple[str, int]) -> None:
+    """Whoever calls during it is given the next one, and so is whoever calls during that."""
+    page = opened.owner(f"/study/{eight[1]}")
+    drawn = page.evaluate(
+        """async () => {
+          const { Panel } = await import("/assets/panel.js");
+          let reads = 0, drawings = 0;
+          const path = () => {
+            reads += 1;
+            if (reads === 1) throw new Error("this one breaks");
+            return `/studies?put_away=${reads % 2 === 0}`;
+          };
+          const draw = () => {
+            drawings += 1;
+            return document.createElement("p");
+          };
+          const panel = new Panel({ title: "One", about: "Breaks once.", path, draw });
+          for (let round = 0; round < 2; round += 1) await Promise.allSettled([panel.refresh(), panel.refresh()]);
+          return [reads, drawings];
+        }"""
+    )
+    assert drawn == [4, 3]
+
+
 def test_what_was_opened_stays_open(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     name, study = eight
     beside = server.study(name)

@@ -11,7 +11,7 @@ import pytest
 import duelist as dl
 from duelist.errors import ConnectionLost, InvalidInput, NotAllowed, NothingLeft, UnknownArm, UnknownStudy, VoteRefused
 from duelist.study import RemoteStudy, Study, create_study
-from tests.server.conftest import token_of
+from tests.server.conftest import checked, opened, refused, token_of
 from tests.server.running import Running
 
 FEATURES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, -0.5]]
@@ -100,6 +100,23 @@ def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, adm
         assert remote[name] == value, name
     rows = [(tmp_path / side / "votes.csv").read_text().count("\n") for side in ("here", "there")]
     assert rows[0] == rows[1] > 5
+
+
+@pytest.mark.parametrize("own", [True, False, None])
+@pytest.mark.parametrize("goal", ["best", "serve"])
+def test_own_terms_are_chosen_when_a_study_is_created_and_stay(
+    admin: Any, storage: str, own: bool | None, goal: str
+) -> None:
+    name = f"{goal}, own terms {own}"
+    body = {"name": name, "goal": goal, "settings": {"own_terms": own}}
+    made = checked(admin.post("/studies", json=body), 201)
+    here = create_study("here", "memory", goal=goal, **({} if own is None else {"own_terms": own}))
+    assert (
+        made["settings"]["own_terms"] == here.settings.own_terms == opened(storage, f"/{made['id']}").settings.own_terms
+    )
+    error = refused(admin.patch(f"/studies/{made['id']}", json={"settings": {"own_terms": True}}), 422, "invalid_input")
+    assert "fixed when a study is created" in error["message"]
+    assert checked(admin.post("/studies", json={**body, "load_if_exists": True}), 201)["id"] == made["id"]
 
 
 def test_every_verb_of_a_study_is_there() -> None:

@@ -271,7 +271,7 @@ def test_a_study_from_a_file_over_http(admin: httpx.Client, storage: str) -> Non
     assert [arm.id for arm in study.arms()] == ["eins", "zwei", "drei"]
     assert study.features().shape == (3, 1)
     more = [("file", ("more.csv", b"name;text;length\nvier;neu;7\n"))]
-    assert checked(admin.post(f"/studies/{made['id']}/files", files=more)) == {"added": 1, "there": 0}
+    assert checked(admin.post(f"/studies/{made['id']}/files", files=more)) == {"added": 1, "there": 0, "notes": []}
 
 
 def test_a_folder_of_images_over_http(admin: httpx.Client, storage: str) -> None:
@@ -330,7 +330,9 @@ def test_a_table_that_is_sent_is_read_as_the_shell_reads_it(
     """A matrix without a header keeps its first row; a hole in a column of numbers is no payload."""
     matrix = make(0)
     sent = {"headers": {"content-type": "text/csv"}}
-    assert checked(admin.post(f"{matrix}/arms", content=b"1,2\n3,4\n5,7\n", **sent)) == {"added": 3, "there": 0}
+    answer = checked(admin.post(f"{matrix}/arms", content=b"1,2\n3,4\n5,7\n", **sent))
+    assert (answer["added"], answer["there"]) == (3, 0)
+    assert any("first line" in note for note in answer["notes"])
     assert opened(storage, matrix).features().tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]
     named = make(0)
     for table in (b"id,x,y\na,1,2\n", b"id,y,x\nb,4,3\n"):

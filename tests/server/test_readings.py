@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,12 @@ import httpx
 import numpy as np
 import pytest
 
-from duelist.errors import NotConnected
+from duelist.errors import InvalidInput, NotConnected
 from duelist.server.desk import MOST_OPEN
-from duelist.study import Study, restore_study
+from duelist.study import Study, load_study, restore_study
 from duelist.study.plain import plain
 from tests.server.conftest import checked, opened, refused
+from tests.server.running import Running
 
 OUTCOMES = ("first", "second", "tie", "first", "both_bad", "skip", "first")
 
@@ -105,6 +107,22 @@ def test_the_other_readings_say_the_same_shorter(admin: httpx.Client, voted: str
     stop = checked(admin.get(f"{voted}/can-stop"))
     assert (stop["done"], stop["reason"]) == (study.can_stop().done, study.can_stop().statement)
     assert checked(admin.get(f"{voted}/recommend"))["best"] == order[0]
+
+
+@pytest.mark.parametrize("name", ["can-stop", "recommend", "progress"])
+def test_tolerances_are_those_that_the_library_takes(
+    admin: httpx.Client, voted: str, storage: str, server: Running, name: str
+) -> None:
+    verb = name.replace("-", "_")
+    here = opened(storage, voted)
+    there = load_study(f"{server.address}{voted.replace('studies', 'study')}", token=server.token)
+    assert getattr(there, verb)(tolerance=1.0) == getattr(here, verb)(tolerance=1.0)
+    there.close()
+    for wrong in ({"tolerance": 0.5, "unit": "chance"}, {"tolerance": math.inf}):
+        said = refused(admin.get(f"{voted}/{name}", params=wrong), 422, "invalid_input")
+        with pytest.raises(InvalidInput) as library:
+            getattr(here, verb)(**wrong)
+        assert f"{said['message']}; {said['way_out']}" == str(library.value)
 
 
 def test_the_log_has_pages_and_filters(admin: httpx.Client, voted: str, storage: str) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from duelist.errors import DuelistError
@@ -21,9 +22,9 @@ MOST: Final = 200
 
 
 class Changes:
-    """Those who listen to one study; `study` opens it, or finds it open: who is not used for long is closed, and listening is use."""
+    """Those who listen to one study; `study` opens it, or finds it open, for as long as a look takes."""
 
-    def __init__(self, study: Callable[[], Awaitable[AsyncStudy]]) -> None:
+    def __init__(self, study: Callable[[], AbstractAsyncContextManager[AsyncStudy]]) -> None:
         self._study = study
         self._listeners: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
@@ -31,8 +32,15 @@ class Changes:
         self.number = ""
 
     async def look(self) -> None:
-        """See whether something has changed, and tell."""
-        study = await self._study()
+        """See whether something has changed, and tell. A look that fails is no reason to stop looking, nor to send a listener away."""
+        try:
+            with contextlib.suppress(DuelistError):  # the storage is away for a moment, or the study was deleted
+                async with self._study() as study:
+                    await self._look_at(study)
+        except Exception as error:  # noqa: BLE001  (who listens hears of nothing once nobody looks)
+            say("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+
+    async def _look_at(self, study: AsyncStudy) -> None:
         stamp = await study.read(Study.stamp)
         number = ".".join(map(str, stamp))
         if number == self.number:
@@ -45,20 +53,17 @@ class Changes:
 
     async def _watch(self) -> None:
         while self._listeners:
-            try:
-                with contextlib.suppress(DuelistError):  # the storage is away for a moment, or the study was deleted
-                    await self.look()
-            except Exception as error:  # noqa: BLE001  (who listens hears of nothing once nobody looks)
-                say("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+            await self.look()
             await asyncio.sleep(EVERY)
 
-    async def listen(self, stopping: asyncio.Event) -> AsyncIterator[str]:
+    async def listen(self, stopping: asyncio.Event) -> AsyncGenerator[str]:
         """The events from now on, the state as it is now first; ends when the server stops."""
         changed = asyncio.Event()
-        changed.set()
         self._listeners.add(changed)
         try:
             await self.look()
+            if self.number:  # else nothing is known yet, and the first look that succeeds tells
+                changed.set()
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._watch())
             while not stopping.is_set():

@@ -193,6 +193,10 @@ class Settings(Asked):
 
     policy_settings: dict[str, Any] | None = Field(None, description="Fixed once the study is there.")
     seed: int | None = Field(None, ge=0, le=LARGEST, description="Fixed once the study is there.")
+    own_terms: bool | None = Field(
+        None,
+        description="Whether arms with features have a term of their own, too; null: as the goal has it. Fixed once the study is there.",
+    )
     lease_seconds: float | None = None
     raters_per_duel: int | None = None
     random_share: float | None = None
@@ -278,10 +282,11 @@ class NewArms(Asked):
 
 
 class Added(Said):
-    """How many arms are new, and how many were there already."""
+    """How many arms are new, and how many were there already; of a file, what its owner should know, a sentence each."""
 
     added: int
     there: int
+    notes: list[str] = Field(default_factory=list)
 
 
 class ArmIds(Asked):

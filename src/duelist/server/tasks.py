@@ -75,7 +75,7 @@ def _create(storage: Storage, study: Study | None, given: Given) -> Any:
 def _add(storage: Storage, study: Study | None, given: Given) -> Any:
     draft = read_draft(given["paths"], given["plan"])
     added = draft.add_to(_of(study))
-    return {"added": added, "there": len(draft.arms) - added}
+    return {"added": added, "there": len(draft.arms) - added, "notes": draft.notes}
 
 
 TASKS: Final[dict[str, Task]] = {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
@@ -17,6 +16,7 @@ from duelist.server.files import uploaded
 from duelist.server.refusals import Refused, of_validation
 from duelist.study import AsyncStudy, Study
 from duelist.study.draft import Draft, read_draft
+from duelist.study.draft._far_off import far_off_in
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 AT_ONCE = 1000
@@ -35,10 +35,10 @@ async def arms(
     search: Annotated[str | None, Query(max_length=200)] = None,
 ) -> shapes.Arms:
     """A page of arms, in the order they were added."""
-    opened = await desk.study(study)
+    async with desk.study(study) as opened:
+        show = desk.shower(opened.study)
     given = {"after": after, "limit": limit, "context": context, "search": search}
     found = await desk.errands.do("arms", study, {name: value for name, value in given.items() if value is not None})
-    show = desk.shower(opened.study)
     shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
     return shapes.Arms.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
 
@@ -63,15 +63,15 @@ async def arms(
 )
 async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Owner) -> shapes.Added:
     """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
-    opened = await desk.study(study)
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind == "application/json":
-        return await _add(opened, _read(shapes.NewArms, await request.body()))
-    if kind in ("application/x-ndjson", "application/jsonl"):
-        return await _add_stream(opened, request)
-    if kind == "text/csv":
-        async with uploaded(request, "arms.csv") as path:
-            return await _add_table(opened, *await opened.read(_read_table, str(path)))
+    async with desk.study(study) as opened:
+        if kind == "application/json":
+            return await _add(opened, _read(shapes.NewArms, await request.body()))
+        if kind in ("application/x-ndjson", "application/jsonl"):
+            return await _add_stream(opened, request)
+        if kind == "text/csv":
+            async with uploaded(request, "arms.csv") as path:
+                return await _add_table(opened, await opened.read(_read_table, str(path)))
     raise Refused(
         415,
         "unsupported_type",
@@ -80,13 +80,21 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
     )
 
 
-def _read_table(study: Study, path: str) -> tuple[Draft, Any]:
-    """The arms of a table, and their features as the study has them."""
+class _Table(NamedTuple):
+    """A table, its arms' features as the study has them, what is to be said of it, and the ids that were there before."""
+
+    draft: Draft
+    vectors: Any
+    notes: list[str]
+    there: set[str]
+
+
+def _read_table(study: Study, path: str) -> _Table:
     draft = read_draft([path])
     vectors = draft.vectors_for(study)
-    ids = draft.ids_in(study, vectors)
-    arms = [replace(arm, id=name) for arm, name in zip(draft.arms, ids, strict=True)]
-    return replace(draft, arms=arms), vectors
+    draft._forget_who_is_far_off()  # among the rows of the table; it is said at the end, of all arms there are then
+    draft.ids_in(study, vectors)  # for its note: how arms are numbered is said of the whole table, not of each part
+    return _Table(draft, vectors, list(draft.notes), {arm.id for arm in study.arms()})
 
 
 def _read(model: Any, body: bytes) -> Any:
@@ -113,32 +121,28 @@ async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
     return shapes.Added(added=added, there=len(given.arms) - added)
 
 
-async def _add_table(opened: AsyncStudy, table: Draft, vectors: Any) -> shapes.Added:
-    total = shapes.Added(added=0, there=0)
-    for start in range(0, len(table.arms), AT_ONCE):
-        part = table.arms[start : start + AT_ONCE]
+async def _add_table(opened: AsyncStudy, table: _Table) -> shapes.Added:
+    added, count, taken = 0, len(table.draft.arms), set[str]()
+    for start in range(0, count, AT_ONCE):
         try:
-            added = await opened.write(
-                Study.add_arms,
-                [arm.id for arm in part],
-                None if vectors is None else vectors[start : start + AT_ONCE],
-                [arm.payload for arm in part],
-                [arm.context for arm in part],
-                table.prompts or None,
-            )
+            added += await opened.write(_add_rows, table, slice(start, start + AT_ONCE), taken)
         except InvalidInput as error:
             if not start:
                 raise
             raise InvalidInput(
                 f"{error}; the first {start} arms of the table are added: correct it, and send all of it again"
             ) from error
-        total = shapes.Added(added=total.added + added, there=total.there + len(part) - added)
-    await opened.write(_keep_columns, table, vectors)
-    return total
+    await opened.write(_keep_columns, table)
+    far_off = await opened.read(far_off_in, table.there)
+    return shapes.Added(added=added, there=count - added, notes=[*table.notes, *far_off])
 
 
-def _keep_columns(study: Study, table: Draft, vectors: Any) -> None:
-    table.keep_columns(study, vectors)
+def _add_rows(study: Study, table: _Table, rows: slice, taken: set[str]) -> int:
+    return table.draft.add_rows(study, table.vectors, rows, taken)
+
+
+def _keep_columns(study: Study, table: _Table) -> None:
+    table.draft.keep_columns(study, table.vectors)
 
 
 async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:
@@ -184,17 +188,17 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
 @router.post("/arms/retire")
 async def retire(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
     """Take arms out of the game: they are asked no more."""
-    opened = await desk.study(study)
-    await opened.write(Study.retire, given.ids)
-    return await _retired(opened)
+    async with desk.study(study) as opened:
+        await opened.write(Study.retire, given.ids)
+        return await _retired(opened)
 
 
 @router.post("/arms/restore")
 async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
     """Take retired arms back in."""
-    opened = await desk.study(study)
-    await opened.write(Study.restore, given.ids)
-    return await _retired(opened)
+    async with desk.study(study) as opened:
+        await opened.write(Study.restore, given.ids)
+        return await _retired(opened)
 
 
 async def _retired(opened: AsyncStudy) -> shapes.Retired:

@@ -66,7 +66,7 @@ async def create(request: Request, desk: DeskHere, caller: OwnerOfAll, file: Fil
 @router.post("/studies/{study}/files", responses=IN_STUDY | refusing(501))
 async def add(study: shapes.StudyId, desk: DeskHere, caller: Owner, file: Files, plan: Plan = "{}") -> shapes.Added:
     """Add the arms of files to a study, with features made as those of its first arms were."""
-    await desk.study(study)
+    await desk.check(study)
     chosen = _plan(plan)
     async with folder() as where:
         paths = [str(path) for path in await keep_parts(file, where)]

@@ -30,7 +30,7 @@ TokenId = Annotated[str, Path(max_length=100)]
 @_raters.post("/block")
 async def block(study: shapes.StudyId, given: shapes.Blocked, desk: DeskHere, caller: Owner) -> shapes.Rater:
     """Ask a rater no more, and leave their votes out, or in."""
-    await desk.study(study)
+    await desk.check(study)
     found = await desk.errands.do("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
     return shapes.Rater.model_validate(found)
 
@@ -38,19 +38,19 @@ async def block(study: shapes.StudyId, given: shapes.Blocked, desk: DeskHere, ca
 @_raters.post("/unblock")
 async def unblock(study: shapes.StudyId, given: shapes.RaterName, desk: DeskHere, caller: Owner) -> shapes.Rater:
     """Ask a rater again, and count their votes again, as if nothing had been."""
-    await desk.study(study)
+    await desk.check(study)
     return shapes.Rater.model_validate(await desk.errands.do("unblock", study, {"rater": given.rater}))
 
 
 @_raters.post("/describe")
 async def describe(study: shapes.StudyId, given: shapes.Described, desk: DeskHere, caller: Owner) -> shapes.Rater:
     """Keep attributes of a rater; null takes one away."""
-    opened = await desk.study(study)
 
     def say(known: Study) -> object:
         return known.describe_rater(given.rater, **given.attributes)
 
-    return shapes.Rater.model_validate(plain(await opened.write(say)))
+    async with desk.study(study) as opened:
+        return shapes.Rater.model_validate(plain(await opened.write(say)))
 
 
 @_raters.post("/erase")
@@ -60,8 +60,8 @@ async def erase(study: shapes.StudyId, given: shapes.Forgotten, desk: DeskHere, 
         raise Refused(
             409, "confirm", "erasing a rater cannot be taken back", "send their name as `confirm`, too", "confirm"
         )
-    opened = await desk.study(study)
-    found = await opened.write(Study.erase_rater, given.rater)
+    async with desk.study(study) as opened:
+        found = await opened.write(Study.erase_rater, given.rater)
     desk.forget_tokens()
     return shapes.ErasedRater(name=found.name, votes=found.votes)
 
@@ -70,8 +70,8 @@ async def erase(study: shapes.StudyId, given: shapes.Forgotten, desk: DeskHere, 
 
 
 async def _pairs(desk: Desk, study: int) -> shapes.GoldPairs:
-    opened = await desk.study(study)
-    return shapes.GoldPairs.model_validate({"gold": plain(await opened.read(Study.gold))})
+    async with desk.study(study) as opened:
+        return shapes.GoldPairs.model_validate({"gold": plain(await opened.read(Study.gold))})
 
 
 @_gold.get("")
@@ -83,16 +83,16 @@ async def gold(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> shapes.
 @_gold.post("")
 async def add_gold(study: shapes.StudyId, given: shapes.Gold, desk: DeskHere, caller: Owner) -> shapes.GoldPairs:
     """A pair whose answer is known: each rater is asked it once, slipped in among the others."""
-    opened = await desk.study(study)
-    await opened.write(Study.add_gold, given.first, given.second, given.outcome)
+    async with desk.study(study) as opened:
+        await opened.write(Study.add_gold, given.first, given.second, given.outcome)
     return await _pairs(desk, study)
 
 
 @_gold.post("/remove")
 async def remove_gold(study: shapes.StudyId, given: shapes.Pair, desk: DeskHere, caller: Owner) -> shapes.GoldPairs:
     """Ask a gold pair no more."""
-    opened = await desk.study(study)
-    await opened.write(Study.remove_gold, given.first, given.second)
+    async with desk.study(study) as opened:
+        await opened.write(Study.remove_gold, given.first, given.second)
     return await _pairs(desk, study)
 
 
@@ -142,7 +142,7 @@ async def revoke(token: TokenId, desk: DeskHere, caller: OwnerOfAll) -> None:
 @_tokens.get("/studies/{study}/tokens")
 async def tokens_of_study(study: shapes.StudyId, desk: DeskHere, caller: Owner) -> shapes.Tokens:
     """The tokens of a study, without their secrets."""
-    await desk.study(study)
+    await desk.check(study)
     return await _listed(desk, study)
 
 
@@ -151,14 +151,14 @@ async def make_token_of_study(
     study: shapes.StudyId, given: shapes.NewToken, desk: DeskHere, caller: Owner
 ) -> shapes.MadeToken:
     """A token of one study; its secret is shown this once."""
-    await desk.study(study)
+    await desk.check(study)
     return await _made(desk, study, given)
 
 
 @_tokens.delete("/studies/{study}/tokens/{token}", status_code=204)
 async def revoke_of_study(study: shapes.StudyId, token: TokenId, desk: DeskHere, caller: Owner) -> None:
     """Refuse a token of this study from now on."""
-    await desk.study(study)
+    await desk.check(study)
     await _revoke(desk, token, study)
 
 
@@ -167,7 +167,7 @@ async def links(
     study: shapes.StudyId, given: shapes.Links, request: Request, desk: DeskHere, caller: Owner
 ) -> shapes.MadeLinks:
     """A link for each of these raters, to be sent to them; it is shown this once."""
-    await desk.study(study)
+    await desk.check(study)
     made: list[shapes.Link] = []
     for rater in given.raters:
         new = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, rater, "link", given.days)

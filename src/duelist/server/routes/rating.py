@@ -31,15 +31,15 @@ async def me(
 ) -> shapes.Me:
     """How far a rater has come, and what they are asked."""
     who = caller.rater(rater)
-    opened = await desk.study(study)
-    own = await opened.read(Study.mine, who)
-    said = await opened.read(Study.rater, who)
-    state = (await opened.read(_state)).value
-    settings = opened.study.settings
+    async with desk.study(study) as opened:
+        own = await opened.read(Study.mine, who)
+        said = await opened.read(Study.rater, who)
+        state = (await opened.read(_state)).value
+        settings, name = opened.study.settings, opened.study.name
     return shapes.Me(
         rater=who,
         study=study,
-        study_name=opened.study.name,
+        study_name=name,
         state=state,
         question=settings.question,
         guidelines=settings.guidelines,
@@ -60,16 +60,15 @@ def _state(study: Study) -> Any:
 @router.post("/ask")
 async def ask(study: shapes.StudyId, given: shapes.AskFor, caller: Answerer, desk: DeskHere) -> shapes.Duel:
     """A duel: the same until it is answered, released, or its time is over."""
-    opened = await desk.study(study)
-    duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.besides)
-    return shapes.Duel.model_validate(_shown(duel, desk, opened.study, caller))
+    async with desk.study(study) as opened:
+        duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.besides)
+        return shapes.Duel.model_validate(_shown(duel, desk, opened.study, caller))
 
 
 @router.post("/votes")
 async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk: DeskHere) -> shapes.Votes:
     """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
     rater = caller.rater(given.rater)
-    opened = await desk.study(study)
     more: dict[str, Any] = {
         "revise": given.revise,
         "source": given.source,
@@ -84,25 +83,26 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
             "give one of the two",
             "outcome",
         )
-    if given.outcomes is not None:
-        votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)
-    else:
-        votes = [await opened.tell(given.duel, given.outcome or "", rater, criterion=given.criterion, **more)]
+    async with desk.study(study) as opened:
+        if given.outcomes is not None:
+            votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)
+        else:
+            votes = [await opened.tell(given.duel, given.outcome or "", rater, criterion=given.criterion, **more)]
     return _votes(votes, caller)
 
 
 @router.post("/undo")
 async def undo(study: shapes.StudyId, given: shapes.Undone, caller: Answerer, desk: DeskHere) -> shapes.Votes:
     """Take an answer back."""
-    opened = await desk.study(study)
-    return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
+    async with desk.study(study) as opened:
+        return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
 
 
 @router.post("/release", status_code=204)
 async def release(study: shapes.StudyId, given: shapes.Released, caller: Answerer, desk: DeskHere) -> None:
     """Give a duel back without an answer."""
-    opened = await desk.study(study)
-    await opened.write(Study.release, given.duel, caller.rater(given.rater))
+    async with desk.study(study) as opened:
+        await opened.write(Study.release, given.duel, caller.rater(given.rater))
 
 
 @router.get(
@@ -129,8 +129,8 @@ async def media(
     if found is not None:
         body = await asyncio.to_thread(found.read_bytes)
     else:
-        opened = await desk.study(study)
-        body = (await opened.read(Study.media, key)).body
+        async with desk.study(study) as opened:
+            body = (await opened.read(Study.media, key)).body
     return _part(body, kind, request.headers.get("range"))
 
 

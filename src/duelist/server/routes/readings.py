@@ -53,7 +53,7 @@ Scope = Annotated[dict[str, Any], Depends(_scope)]
 
 def _certainty(
     delta: Delta = 0.05,
-    tolerance: Annotated[float, Query(ge=0, lt=0.5, description="How much better another arm may be.")] = 0.0,
+    tolerance: Annotated[float, Query(ge=0, description="How much better another arm may be.")] = 0.0,
     unit: Annotated[Literal["utility", "chance"], Query(description="What the tolerance is in.")] = "utility",
 ) -> dict[str, Any]:
     return {"delta": delta, "tolerance": tolerance, "unit": unit}
@@ -71,7 +71,7 @@ def _documented(model: Any) -> dict[int | str, dict[str, Any]]:
 async def _answer(
     desk: Desk, study: int, reading: str, given: dict[str, Any], have: str | None = None, **more: Any
 ) -> Response:
-    await desk.study(study)
+    await desk.check(study)
     wanted = given | {name: value for name, value in more.items() if value is not None}
     seen = have.strip('W/"') if have else None
     found = await desk.errands.read(study, reading, wanted, seen)
@@ -239,14 +239,15 @@ async def export(
 ) -> FileResponse:
     """The votes, for other tools; the options of the format are parameters of the query."""
     get_format(form)
-    opened = await desk.study(study)
+    async with desk.study(study) as opened:
+        name = opened.study.name
     words = {"true": True, "false": False}
     options = {key: words.get(value, value) for key, value in request.query_params.items()}
     ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
     path = await lasting_folder() / f"votes.{ending}"
     written = await desk.errands.do("export", study, {"format": form, "path": str(path), "options": options})
     said = {"X-Duelist-Written": json.dumps(written)}
-    return sent(path, f"{opened.study.name} {form}.{ending}", "application/octet-stream", said)
+    return sent(path, f"{name} {form}.{ending}", "application/octet-stream", said)
 
 
 @router.post("/import", responses=IN_STUDY)
@@ -262,7 +263,7 @@ async def import_votes(
     again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
 ) -> shapes.Imported:
     """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""
-    await desk.study(study)
+    await desk.check(study)
     async with uploaded(request, safe_name(filename)) as path:
         found = await desk.errands.do("import", study, {"format": form, "path": str(path), "again": again})
     return shapes.Imported.model_validate(found)

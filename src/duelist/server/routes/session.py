@@ -75,12 +75,14 @@ async def register(
     study: shapes.StudyId, given: shapes.Register, request: Request, response: Response, desk: DeskHere
 ) -> shapes.Session:
     """Become a rater of a study whose owner lets anybody in."""
-    opened = await desk.study(study)
-    if not opened.study.settings.open_registration:
-        raise Refused(403, "not_allowed", "this study is not open to everybody", "ask its owner for a link of your own")
     name = given.name or f"rater {secrets.token_hex(4)}"
+    async with desk.study(study) as opened:
+        is_open = opened.study.settings.open_registration
+        known = is_open and await opened.read(Study.knows_rater, name)
+    if not is_open:
+        raise Refused(403, "not_allowed", "this study is not open to everybody", "ask its owner for a link of your own")
     taken = Refused(409, "name_taken", f"there is a rater {name!r} already", "choose another name", "name")
-    if await opened.read(Study.knows_rater, name) or await _has_token(desk, study, name):
+    if known or await _has_token(desk, study, name):
         raise taken
     made = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, name, "registered")
     # Whoever came at the same moment sees this token, or is seen here: never do two people have one name.
@@ -96,9 +98,14 @@ async def _has_token(desk: Desk, study: int, name: str, besides: str | None = No
     return any(token.rater == name and token.id != besides for token in tokens)
 
 
+async def _name(desk: Desk, study: int) -> str:
+    async with desk.study(study) as opened:
+        return opened.study.name
+
+
 async def _session(desk: Desk, caller: Caller) -> shapes.Session:
     token = caller.token
-    name = None if token.study is None else (await desk.study(token.study)).study.name
+    name = None if token.study is None else await _name(desk, token.study)
     return shapes.Session(
         scope=token.scope.value,
         study=token.study,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,8 +42,8 @@ async def summary(desk: Desk, study_id: int, request: Request) -> shapes.Study:
     """A study as it is shown."""
     rows = {row.id: row for row in await asyncio.to_thread(desk.storage.list_studies)}
     if study_id not in rows:
-        await desk.forget(study_id)
-        await desk.study(study_id)  # says that it is not there
+        desk.forget(study_id)
+        await desk.check(study_id)  # says that it is not there
     return _shown(rows[study_id], desk, request)
 
 
@@ -79,6 +80,8 @@ async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, calle
     """Make a study."""
     check_policy(given.policy)
     settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
+    if settings.get("own_terms") is None:
+        settings.pop("own_terms", None)  # the goal says it
     other_goal = settings.pop("goal", None)
     goal = given.goal or other_goal
 
@@ -99,15 +102,15 @@ async def change(
     study: shapes.StudyId, given: shapes.ChangedStudy, request: Request, desk: DeskHere, caller: Owner
 ) -> shapes.Study:
     """Change a study's settings, its name, its state: in this order."""
-    opened = await desk.study(study)
-    if given.settings is not None:
-        changes = given.settings.model_dump(exclude_unset=True)
-        await opened.write(lambda known: known.change(**changes))
-    if given.name is not None:
-        await opened.write(Study.rename, given.name)
-    if given.state is not None:
-        verb = {"open": Study.open, "paused": Study.pause, "closed": Study.end, "archived": Study.put_away}
-        await opened.write(verb[given.state])
+    async with desk.study(study) as opened:
+        if given.settings is not None:
+            changes = given.settings.model_dump(exclude_unset=True)
+            await opened.write(lambda known: known.change(**changes))
+        if given.name is not None:
+            await opened.write(Study.rename, given.name)
+        if given.state is not None:
+            verb = {"open": Study.open, "paused": Study.pause, "closed": Study.end, "archived": Study.put_away}
+            await opened.write(verb[given.state])
     return await summary(desk, study, request)
 
 
@@ -119,12 +122,12 @@ async def delete(
     confirm: Annotated[str, Query(description="The name of the study, since there is no way back.")] = "",
 ) -> None:
     """Delete a study with everything in it."""
-    opened = await desk.study(study)
-    name = opened.study.name
+    async with desk.study(study) as opened:
+        name = opened.study.name
     if confirm != name:
         raise Refused(409, "confirm", "this deletes the study and all its votes", f"send confirm={name!r}", "confirm")
     await asyncio.to_thread(delete_study, name, desk.storage)
-    await desk.forget(study)
+    desk.forget(study)
 
 
 @router.post("/studies/restore", status_code=201, responses=refusing(401, 403, 409, 422))
@@ -144,16 +147,17 @@ async def copy(
     study: shapes.StudyId, given: shapes.CopiedStudy, request: Request, desk: DeskHere, caller: OwnerOfAll
 ) -> shapes.Study:
     """Copy a study as it is at this moment."""
-    await desk.study(study)
+    await desk.check(study)
     return await summary(desk, await desk.errands.do("copy", study, {"name": given.name}), request)
 
 
 @router.get("/studies/{study}/archive", response_class=FileResponse, responses=IN_STUDY | _FILE)
 async def archive(study: shapes.StudyId, desk: DeskHere, caller: Owner) -> FileResponse:
     """Everything of a study in one file."""
-    opened = await desk.study(study)
+    async with desk.study(study) as opened:
+        name = opened.study.name
     where = await lasting_folder()
-    return await _written(desk, "archive", study, where / "study.duelist", f"{opened.study.name}.duelist")
+    return await _written(desk, "archive", study, where / "study.duelist", f"{name}.duelist")
 
 
 @router.get("/backup", response_class=FileResponse, responses=refusing(401, 403) | _FILE)
@@ -215,7 +219,8 @@ async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> Strea
 async def _told(desk: Desk, changes: Changes) -> AsyncIterator[str]:
     desk.counting.listening.inc()
     try:
-        async for event in changes.listen(desk.stopping):
-            yield event
+        async with aclosing(changes.listen(desk.stopping)) as told:
+            async for event in told:
+                yield event
     finally:
         desk.counting.listening.dec()

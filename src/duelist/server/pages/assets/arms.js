@@ -108,8 +108,12 @@ export function armsPart(here) {
     form.append("plan", "{}");
     replace(said, el("p", { class: "muted" }, "Reading the file…"));
     try {
-      const { added, there } = await call("POST", `${here.base}/files`, { form });
-      replace(said, el("p", { class: "note good" }, `${added} new, ${there} were there already.`));
+      const { added, there, notes } = await call("POST", `${here.base}/files`, { form });
+      replace(
+        said,
+        el("p", { class: "note good" }, `${added} new, ${there} were there already.`),
+        notes.map((note) => el("p", { class: "note" }, note)),
+      );
       await read();
     } catch (error) {
       replace(said, el("p", { class: "note bad" }, sentenceOf(error)));

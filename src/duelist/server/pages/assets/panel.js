@@ -40,10 +40,11 @@ export class Panel {
   /** Read once more, and draw if there is something new. A reading that is on its way may be older than what it is called for: one more follows, for all who call meanwhile. */
   refresh() {
     if (this.#reading) {
-      this.#next ??= this.#reading.then(() => {
+      const again = () => {
         this.#next = null;
         return this.refresh();
-      });
+      };
+      this.#next ??= this.#reading.then(again, again); // a reading that failed is no reason to read no more
       return this.#next;
     }
     this.#reading = this.#read().finally(() => {
