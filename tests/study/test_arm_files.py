@@ -77,13 +77,17 @@ def test_a_number_that_is_missing_never_makes_a_column_the_payload(tmp_path, not
     draft = read_draft([tmp_path / "arms.csv"])
     assert {column.name: column.role for column in draft.columns} == {"id": "id", "x": "other", "y": "feature"}
     assert [arm.payload for arm in draft.arms] == [None, None, None]
-    assert any("arms.csv, line 3: 'x' is empty" in note and "left out" in note for note in draft.notes)
+    (note,) = [note for note in draft.notes if "'x'" in note]
+    what = f"{nothing!r}, which is no number" if nothing.strip() else "empty"
+    assert note.startswith(f"arms.csv, line 3: 'x' is {what}. A feature needs a number for each arm")
+    assert note.endswith("left out; fill it in to have it.")
 
 
 def test_a_slip_in_a_column_of_numbers_is_named(tmp_path):
     (tmp_path / "arms.csv").write_text("id,x\na,1\nb,l2\nc,3\nd,\n")
     (note,) = [note for note in read_draft([tmp_path / "arms.csv"]).notes if "'x'" in note]
-    assert note.startswith("arms.csv, line 3: 'x' is 'l2', and 1 more of its cells has no number")
+    assert note.startswith("arms.csv, line 3: 'x' is 'l2', which is no number, and 1 more of its cells has none")
+    assert note.endswith("left out; correct it to have it.")
 
 
 def test_both_say_what_the_columns_were_taken_as(shell):

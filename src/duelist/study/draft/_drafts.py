@@ -288,6 +288,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
         notes.append("The texts look like Markdown, and are shown as that.")
     if kind == "columns" and not wanted.get("columns"):
         wanted["columns"] = list(numbers)
+        notes += [f"The column {name!r} {read[name].meaning}." for name in numbers if read[name].meaning]
     features = {**wanted, "kind": kind}
     columns = [
         Column(c.name, "feature", c.numeric, c.examples)

@@ -68,14 +68,15 @@ def read_table(
     With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
     """
     if suffix_of(path) == _SHEET:
-        yield from _records(path, _named(_sheet(path), True) if headless else _sheet(path), needed, columns, True)
+        yield from _records(path, _named(_sheet(path)) if headless else _sheet(path), needed, columns, True)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
         delimiter, skipped = _delimiter(file)
         comma = delimiter != ","
         lines = _csv_lines(path, file, delimiter, skipped)
-        yield from _records(path, _named(lines, comma) if headless else lines, needed, columns, comma)
+        # Between commas, too, numbers may have one, in quotes.
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, comma)
 
 
 def nameless(count: int) -> list[str]:
@@ -83,19 +84,19 @@ def nameless(count: int) -> list[str]:
     return [f"column {k}" for k in range(1, count + 1)]
 
 
-def _named(lines: Iterator[tuple[int, list[str]]], comma: bool) -> Iterator[tuple[int, list[str]]]:
+def _named(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """The lines with a header: the one that is there, or one made where the first line is all numbers."""
     number, first = next(lines, (0, None))
     if first is None:
         return
-    if _all_numbers(first, comma):
+    if _all_numbers(first):
         yield number, nameless(len(first))
     yield number, first
     yield from lines
 
 
-def _all_numbers(cells: Sequence[str], comma: bool) -> bool:
-    row = Row("", {}, comma)
+def _all_numbers(cells: Sequence[str]) -> bool:
+    row = Row("", {}, decimal_comma=True)
     return bool(cells) and all(as_number(row, cell) is not None for cell in cells)
 
 
@@ -173,7 +174,7 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
     for delimiter in _DELIMITERS:
         rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
         cells = next((row for row in rows if any(cell.strip(_DELIMITERS) for cell in row)), [])
-        if delimiter != "," and len(cells) > 1 and _all_numbers(cells, comma=True):
+        if delimiter != "," and len(cells) > 1 and _all_numbers(cells):
             return delimiter, 0  # commas within are those of numbers
         if len(cells) > most:
             most, best = len(cells), delimiter
