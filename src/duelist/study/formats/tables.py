@@ -11,13 +11,12 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from datetime import date, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.files import UNREADABLE
+from duelist.study.formats.books import sheet_lines
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
 
@@ -68,7 +67,8 @@ def read_table(
     With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
     """
     if suffix_of(path) == _SHEET:
-        yield from _records(path, _named(_sheet(path)) if headless else _sheet(path), needed, columns, True)
+        lines = sheet_lines(path)
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, True)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
@@ -192,57 +192,6 @@ def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Itera
             line = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInput(f"{path} cannot be read as CSV ({error}); save it as RFC 4180 has it") from error
-
-
-def _sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of the first sheet of an Excel file that have content, as the texts that CSV would have."""
-    try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError as error:
-        raise InvalidInput(
-            f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or save it as CSV UTF-8"
-        ) from error
-    if not path.is_file():
-        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
-    width = 0
-    try:
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-            first = book.worksheets[0]
-            first.reset_dimensions()  # what the file says of its size is wrong in those of some programs
-            for line, values in enumerate(first.iter_rows(values_only=True), start=1):
-                cells = _without_end([_as_csv(value) for value in values])
-                width = width or len(cells)
-                if cells:
-                    _check_width(path, line, cells, width)
-                    yield line, cells + [""] * (width - len(cells))
-    except InvalidInput:
-        raise
-    except (*UNREADABLE, IndexError, SyntaxError, InvalidFileException) as error:
-        raise InvalidInput(
-            f"{path} cannot be read as an Excel file ({error}); save it again, or as CSV UTF-8"
-        ) from error
-
-
-def _without_end(cells: list[str]) -> list[str]:
-    """The cells up to the last one that has content."""
-    last = max((k for k, cell in enumerate(cells, start=1) if cell), default=0)
-    return cells[:last]
-
-
-def _check_width(path: Path, line: int, cells: Sequence[str], width: int) -> None:
-    if len(cells) > width:
-        raise InvalidInput(f"{path}, line {line} has {shown(cells[-1])} in a column without a name; name that column")
-
-
-def _as_csv(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.isoformat() if isinstance(value, (datetime, date)) else str(value)
 
 
 def _unpacked(row: Row) -> Row:
