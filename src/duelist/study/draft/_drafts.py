@@ -114,7 +114,19 @@ class Draft:
         added = self._add(study, vectors)
         self.keep_columns(study, vectors)
         self._say_who_is_far_off_in(study, there)
+        self._take_back(set(self.unused_in(study)))
         return added
+
+    def unused_in(self, study: Study) -> list[str]:
+        """The columns that would be features, and are none of this study's."""
+        known = (study.settings.made_features or {}).get("columns") or ()
+        return [name for name in self.plan["features"].get("columns") or () if name not in known]
+
+    def _take_back(self, unused: set[str]) -> None:
+        """Say of columns that the study has no place for neither that they are features, nor what they are read as."""
+        self.columns[:] = [replace(c, role="other") if c.name in unused else c for c in self.columns]
+        said = tuple(f"The column {name!r} " for name in unused)
+        self.notes[:] = [note for note in self.notes if not note.startswith(said)]
 
     def _say_who_is_far_off_in(self, study: Study, there: set[str]) -> None:
         """Among all arms of the study, by the ids that they have there: not among those of the file, by their rows."""

@@ -53,7 +53,7 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
 
 
 def _table(path: Path, encoding: str | None) -> Sheet:
-    rows = list(read_table(path, (), None, encoding, headless=True))
+    rows = list(read_table(path, (), None, encoding, headless=True, each="arm"))
     sheet = _sheet(rows, encoding)
     if sheet.columns == nameless(len(sheet.columns)):
         note = (

@@ -61,14 +61,16 @@ def read_table(
     encoding: str | None = None,
     *,
     headless: bool = False,
+    each: str = "comparison",
 ) -> Iterator[Row]:
     """Records of a table with a header, each with the cells that have content or a name; a cell may hold line ends.
 
     With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
+    What `each` of them is, is for messages.
     """
     if suffix_of(path) == _SHEET:
         lines = sheet_lines(path)
-        yield from _records(path, _named(lines) if headless else lines, needed, columns, True)
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, True, each)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
@@ -76,7 +78,7 @@ def read_table(
         comma = delimiter != ","
         lines = _csv_lines(path, file, delimiter, skipped)
         # Between commas, too, numbers may have one, in quotes.
-        yield from _records(path, _named(lines) if headless else lines, needed, columns, comma)
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, comma, each)
 
 
 def nameless(count: int) -> list[str]:
@@ -101,11 +103,16 @@ def _all_numbers(cells: Sequence[str]) -> bool:
 
 
 def _records(
-    path: Path, lines: Iterator[tuple[int, list[str]]], needed: Sequence[str], columns: Columns | None, comma: bool
+    path: Path,
+    lines: Iterator[tuple[int, list[str]]],
+    needed: Sequence[str],
+    columns: Columns | None,
+    comma: bool,
+    each: str,
 ) -> Iterator[Row]:
     _, names = next(lines, (0, None))
     if names is None:
-        raise InvalidInput(f"{path} is empty; give a header and a row for each comparison")
+        raise InvalidInput(f"{path} is empty; give a header and a row for each {each}")
     names = _header(path, names, needed, columns or {})
     for line, cells in lines:
         if len(cells) != len(names):
