@@ -156,6 +156,11 @@ bonus: install
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
 
+# Votes until an announcement, beside an older checkout, its environment ready in .venv: `make street-before BEFORE=../older`.
+.PHONY: street-before
+street-before: install
+	$(BIN)/python -m benchmarks.street.before --checkout $(BEFORE)
+
 # Which policy names the best arm, after how many votes: an hour on two cores; public votes in the folder that DUELIST_PUBLIC names.
 jobs-best: install
 	$(BIN)/python -m benchmarks.jobs.best $(JOBS)

@@ -99,6 +99,17 @@ nb::tuple look(const OwnTerms& known, Whole numbers, Matrix features, Whole chos
     return nb::make_tuple(copied(utilities), copied(view.variance(), {table.n}), copied(rows.data(), {count, table.n}));
 }
 
+// Squared widths of the pairs of one arm with all.
+nb::ndarray<nb::numpy, double> squares(const OwnTerms& known, Whole numbers, Matrix features, i64 arm) {
+    PairSet none;
+    FreeTable table = table_of(known, numbers, features, false, none);
+    if (arm < 0 || arm >= table.n) throw std::invalid_argument("the arm is not on the table");
+    std::optional<OwnTerms> seen = known.seen_by(table.features, table.n);
+    std::vector<double> out(static_cast<std::size_t>(table.n));
+    OwnView(seen ? *seen : known, table).squares(arm, nullptr, table.n, out.data());
+    return copied(out);
+}
+
 // The variance of every entry of theta before the first vote, in a round of these arms.
 nb::ndarray<nb::numpy, double> prior_variances(const OwnTerms& known, Matrix features) {
     if (features.shape(0) == 0 || static_cast<i64>(features.shape(1)) != known.dim)
@@ -226,6 +237,7 @@ void bind_own_terms(nb::module_& m) {
         .def("decide", &decide, "rule"_a, "numbers"_a, "features"_a, "distinct"_a, "exclude"_a, "out"_a, "differences"_a,
              "masses"_a, "words"_a.none(), "t"_a)
         .def("look", &look, "numbers"_a, "features"_a, "chosen"_a)
+        .def("squares", &squares, "numbers"_a, "features"_a, "arm"_a)
         .def("arrays", &arrays_of);
     m.def("new_own_terms", &new_own_terms, "link"_a, "features"_a, "own_variance"_a, "block"_a, "words"_a);
     m.def("restore_own_terms", &restored, "link"_a, "arrays"_a);

@@ -256,31 +256,37 @@ OwnView::OwnView(const OwnTerms& known, const FreeTable& table) : known_(known),
     slot_.resize(static_cast<std::size_t>(table.n));
     utility_.fit(padded(table.n));
     variance_.fit(padded(table.n));
+    own_variance_.fit(padded(table.n));
     lifted_.fit(padded(known.size()));
+    lines_.fit(2 * table.n * dim);
+    apart_.fit(padded(dim));
+    pulled_apart_.fit(padded(dim));
     leave_the_middle();
     for (i64 a = 0; a < table.n; a++) {
-        i64 arm = table.numbers[a], slot = known.slot_of(arm);
-        const double* x = off(a);
-        slot_[a] = slot;
-        utility_[a] = known.mean_of(arm) + kernels->dot(x, known.theta.data(), dim);
-        double total = known.variance_of(arm);
-        for (i64 f = 0; f < dim; f++) total += x[f] * kernels->dot(x, known.line(f), dim);
-        if (slot >= 0) total += 2.0 * kernels->dot(x, known.line_of_slot(slot), dim);
-        variance_[a] = total;
+        i64 arm = table.numbers[a];
+        slot_[a] = known.slot_of(arm);
+        utility_[a] = known.mean_of(arm) + kernels->dot(off(a), known.theta.data(), dim);
+        own_variance_[a] = known.variance_of(arm);
+        pull(a);
+        variance_[a] = own_variance_[a] + kernels->dot(off(a), pulled(a), dim);
     }
+}
+
+void OwnView::pull(i64 a) {
+    const double* own = slot_[a] < 0 ? nullptr : known_.line_of_slot(slot_[a]);
+    for (i64 f = 0; f < known_.dim; f++) pulled(a)[f] = kernels->dot(off(a), known_.line(f), known_.dim) + (own ? 2.0 * own[f] : 0.0);
 }
 
 // The lower middle value of each feature, which does not depend on the order of the arms, and every arm's distance from it.
 void OwnView::leave_the_middle() {
     i64 dim = known_.dim, n = table_.n;
     middle_.fit(dim);
-    off_.fit(n * dim);
     std::vector<double> values(static_cast<std::size_t>(n));
     for (i64 k = 0; k < dim; k++) {
         for (i64 a = 0; a < n; a++) values[static_cast<std::size_t>(a)] = table_.features_of(a)[k];
         std::nth_element(values.begin(), values.begin() + (n - 1) / 2, values.end());
         middle_[k] = values[static_cast<std::size_t>((n - 1) / 2)];
-        for (i64 a = 0; a < n; a++) off_[a * dim + k] = table_.features_of(a)[k] - middle_[k];
+        for (i64 a = 0; a < n; a++) off(a)[k] = table_.features_of(a)[k] - middle_[k];
     }
 }
 
@@ -313,11 +319,24 @@ void OwnView::covariances(i64 arm, const i64* listed, i64 count, double* out) {
 }
 
 void OwnView::squares(i64 arm, const i64* listed, i64 count, double* out) {
-    covariances(arm, listed, count, out);
     for (i64 k = 0; k < count; k++) {
         i64 other = listed ? listed[k] : k;
-        out[k] = other == arm ? 0.0 : std::max(variance_[arm] + variance_[other] - 2.0 * out[k], 0.0);
+        out[k] = other == arm ? 0.0 : square(arm, other);
     }
+}
+
+// z'Cz + 2 z'(c_a - c_b), z = x_a - x_b, and the variance of the difference of the own terms. What the own terms of arms outside of the block have in
+// it is independent of the rest, and no rounding takes it away.
+double OwnView::square(i64 a, i64 b) {
+    i64 dim = known_.dim;
+    const double *x = table_.features_of(a), *y = table_.features_of(b), *p = pulled(a), *q = pulled(b);
+    double *z = apart_.data(), *pull = pulled_apart_.data();
+    for (i64 f = 0; f < dim; f++) z[f] = x[f] - y[f];
+    for (i64 f = 0; f < dim; f++) pull[f] = p[f] - q[f];
+    double own = own_variance_[a] + own_variance_[b];
+    if (slot_[a] >= 0 && slot_[b] >= 0) own -= 2.0 * known_.line_of_slot(slot_[a])[dim + slot_[b]];
+    double least = (slot_[a] < 0 ? own_variance_[a] : 0.0) + (slot_[b] < 0 ? own_variance_[b] : 0.0);
+    return std::max(own + kernels->dot(z, pull, dim), least);
 }
 
 std::vector<i64> OwnView::largest(const double* scores, i64 n, i64 count) {

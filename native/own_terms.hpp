@@ -136,7 +136,8 @@ public:
     const double* variance() const { return variance_.data(); }
     // Covariances of one arm with the listed ones (nullptr: with all), in their order.
     void covariances(i64 arm, const i64* listed, i64 count, double* out);
-    // Squared widths of the pairs of one arm with the listed ones.
+    // Squared widths of the pairs of one arm with the listed ones, from how their features differ: two arms far from the middle have large variances,
+    // of which nothing would be left when they are taken from each other.
     void squares(i64 arm, const i64* listed, i64 count, double* out);
 
     // The `count` arms with the largest scores, by position; of equal ones the first.
@@ -148,10 +149,16 @@ private:
     const OwnTerms& known_;
     const FreeTable& table_;
     std::vector<i64> slot_;
-    Numbers utility_, variance_, lifted_, middle_, off_;
+    Numbers utility_, variance_, own_variance_, lifted_, middle_, apart_, pulled_apart_;
+    // Of every arm the distance x from the middle, and after those of all, C x + 2 c: C is the covariance of theta, c that of theta with its own term.
+    // One piece of memory for both: two are given back to the system after every decision, and to get them again takes a third of its time.
+    Numbers lines_;
 
-    const double* off(i64 a) const { return off_.data() + a * known_.dim; }
+    double* off(i64 a) { return lines_.data() + a * known_.dim; }
+    double* pulled(i64 a) { return off(table_.n + a); }
     void leave_the_middle();
+    void pull(i64 a);
+    double square(i64 a, i64 b);
 };
 
 }  // namespace duelist

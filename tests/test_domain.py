@@ -74,7 +74,7 @@ def test_bad_outcomes(outcome):
     assert f"outcome is {outcome!r}; give a number from 0 to 1" in str(caught.value)
 
 
-@pytest.mark.parametrize("weight", [1, 2.5, 1e-300, 1e300, True, np.float32(0.5), np.int64(3)])
+@pytest.mark.parametrize("weight", [1, 2.5, 1e-300, 1e15, True, np.float32(0.5), np.int64(3)])
 def test_weights(weight):
     value = check_weight(weight)
     assert type(value) is float
@@ -86,6 +86,13 @@ def test_bad_weights(weight):
     with pytest.raises(dl.InvalidInput) as caught:
         check_weight(weight)
     assert f"weight is {weight!r}; give a positive finite number" in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", [1.01e15, 1e200, 10**16])
+def test_weights_beyond_what_sums_hold(weight):
+    with pytest.raises(dl.InvalidInput) as caught:
+        check_weight(weight)
+    assert str(caught.value) == f"weight is {weight!r}; give at most 1e+15"
 
 
 def test_errors_are_what_python_programmers_catch():

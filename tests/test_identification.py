@@ -228,6 +228,10 @@ def test_a_policy_says_that_arms_are_level(free):
     assert str(found).startswith(
         "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none of them is ruled out at"
     )
+    within = policy.recommend(arms, tolerance=9.0)
+    assert within.decided
+    assert within.level
+    assert f"; no arm is better than arm {within.best} by more than 9 in utility, at error rate 0.05" in str(within)
     for _ in range(30):
         duel = policy.ask(arms)
         policy.tell(

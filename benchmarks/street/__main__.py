@@ -16,10 +16,9 @@ from pathlib import Path
 from benchmarks.street.announcing import announcements, with_older_rows
 from benchmarks.street.foreknowing import limits
 from benchmarks.street.held_out import held_out, real
+from benchmarks.street.page import PAGE, put, sections_of
 from benchmarks.street.playing import BLOCK, delays, first_arms, late_arms, own_tails, regret, ridges, tails, units
 from benchmarks.street.problems import announcing_problems
-
-PAGE = Path(__file__).parents[2] / "docs" / "street.md"
 
 
 @dataclass(frozen=True)
@@ -67,31 +66,6 @@ def main() -> None:
             else:
                 lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
             put(given.page, name, "\n".join(lines))
-
-
-MARK = "<!-- {} -->"
-
-
-def sections_of(page: Path) -> dict[str, str]:
-    """The parts that a page has."""
-    text = page.read_text() if page.exists() else ""
-    found = {}
-    for each in PARTS:
-        _, mark, rest = text.partition(MARK.format(each) + "\n")
-        if mark:
-            found[each] = rest.partition("\n<!-- ")[0].strip()
-    return found
-
-
-def put(page: Path, name: str, section: str) -> None:
-    """A section into the page, in the place of the older one; the others stay."""
-    sections = sections_of(page) | {name: section}
-    lines = ["# On features as people have them", "", "Made by `make street`, each part by itself; do not edit.", ""]
-    for each in PARTS:
-        if each in sections:
-            lines += [MARK.format(each), sections[each], ""]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from duelist.errors import InvalidInput
 FIRST_WON: Final = 1.0
 SECOND_WON: Final = 0.0
 TIE: Final = 0.5
+LARGEST_WEIGHT: Final = 1e15
+"""Of one vote: the sum of 2^53 such votes, times squared features in any unit people use, is far from overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def check_outcome(outcome: float) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """Return `weight` as a positive finite float."""
+    """Return `weight` as a positive float of at most `LARGEST_WEIGHT`."""
     try:
         value = float(weight)
     except (TypeError, ValueError, OverflowError):
@@ -75,4 +77,6 @@ def check_weight(weight: float) -> float:
             f"weight is {weight!r}; give a positive finite number, or leave the duel untold "
             "(`forget` it) if its outcome should not count"
         )
+    if value > LARGEST_WEIGHT:
+        raise InvalidInput(f"weight is {weight!r}; give at most {LARGEST_WEIGHT:g}")
     return value

@@ -98,6 +98,8 @@ class Verdict(Generic[A]):
                 if others == len(self.level)
                 else f"{others} besides {self.best} are not ruled out"
             )
+        if self.level and self.decided:  # that takes a tolerance
+            left = f"no arm is better than arm {self.best}"
         parts = [self._level() if self.level else self._leads()]
         parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))
         if not self.decided:
@@ -123,7 +125,8 @@ class Verdict(Generic[A]):
 
     def _as_good(self) -> str:
         allowed = tolerance_said(self.tolerance, self.tolerance_given)
-        return f" as better by more than {allowed}, at error rate {self.delta:g}"
+        better = "" if self.level and self.decided else " as better"
+        return f"{better} by more than {allowed}, at error rate {self.delta:g}"
 
 
 class Recommendation(Verdict[int]):

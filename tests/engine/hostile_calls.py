@@ -288,6 +288,7 @@ METHODS = {
     ("OwnTerms", "look"): lambda g: (
         _own_terms(g).look, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
     ),
+    ("OwnTerms", "squares"): lambda g: (_own_terms(g).squares, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
     ("OwnTerms", "arrays"): lambda g: (_own_terms(g).arrays, []),
     ("State", "arrays"): lambda g: (g.state().arrays, []),
     ("Truth", "__init__"): lambda g: (native.Truth, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),

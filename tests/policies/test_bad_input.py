@@ -147,6 +147,12 @@ def test_weight(asked, weight):
     policy.tell(duel, 1)
 
 
+@pytest.mark.parametrize("weight", [1.01e15, 1e200, 10**16])
+def test_a_weight_too_large_to_learn(asked, weight):
+    policy, _ = asked
+    refuses(policy, [f"weight is {weight!r}; give at most 1e+15"], policy.learn, ARMS[:2], 1.0, weight)
+
+
 @pytest.mark.parametrize("unknown", UNKNOWN_DUELS, ids=short)
 @pytest.mark.parametrize("verb", ["tell", "forget"])
 def test_unknown_duel(policy, verb, unknown):

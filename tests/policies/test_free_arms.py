@@ -329,6 +329,52 @@ def test_features_that_become_a_billion_times_larger_leave_variances():
         assert dl.BestArmPair.restore(policy.snapshot()).snapshot() == policy.snapshot()
 
 
+@pytest.mark.parametrize("far", [1e7, 1e8, 1e9, 1e12])
+def test_late_arms_far_from_the_others_are_not_ruled_out_without_a_vote(far):
+    """Each has a term of its own, and whatever features say of both, one may be better than the other; widths between them were 0."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        features = rng.random((6, 2))
+        utilities = features @ [2.0, 1.0]
+        policy, table = dl.BestArmPair(estimator="online", random_state=seed), dl.FreeArms(6, features)
+        for _ in range(60):
+            duel = policy.ask(table)
+            policy.tell(
+                duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first])))
+            )
+        late = dl.FreeArms(8, np.vstack([features, np.array([far, 0.0]) + rng.random((2, 2))]))
+        assert len({6, 7} & set(policy.recommend(late).candidates)) in {0, 2}
+        assert (policy._own.known.squares(late.numbers, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
+
+
+def test_a_pair_asked_very_often_is_known_better_than_either_term():
+    """The difference of two utilities has less variance than that of their own terms, which features could explain as well."""
+    policy, table = dl.BestArmPair(estimator="online", random_state=0), dl.FreeArms(3, [[0.0], [1.0], [2.0]])
+    policy.begin(table)
+    for k in range(2000):
+        policy.learn(table[[0, 1]], float(k % 2))
+    squares = policy._own.known.squares(table.numbers, table.features, 0)
+    assert squares[0] == 0.0
+    assert squares[1] == pytest.approx(4.0 / 2000, rel=0.01)
+    assert squares[2] > 1.0
+    with pytest.raises(ValueError, match="not on the table"):
+        policy._own.known.squares(table.numbers, table.features, 3)
+
+
+def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refused():
+    """With weights of 1e200 and large features sums were infinite, and the policy's own snapshot was refused."""
+    rng = np.random.default_rng(0)
+    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.FreeArms(6, 1e100 * rng.normal(size=(6, 2)))
+    for _ in range(30):
+        policy.tell(policy.ask(table), float(rng.random() < 0.5), 1e15)
+    duel = policy.ask(table)
+    before = policy.snapshot()
+    with pytest.raises(dl.InvalidInput, match=r"weight is 1e\+200; give at most 1e\+15"):
+        policy.tell(duel, 1.0, 1e200)
+    assert policy.snapshot() == before
+    assert dl.LocalPairUCB.restore(json.loads(json.dumps(before))).snapshot() == before
+
+
 def test_positions_that_are_not_on_the_table_are_refused():
     policy = dl.LocalPairUCB(estimator="online")
     policy.begin(dl.FreeArms(3))

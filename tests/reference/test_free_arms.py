@@ -80,6 +80,14 @@ def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.FreeA
     np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
     np.testing.assert_allclose(mine.variances, same.variance, atol=1e-10)
     np.testing.assert_allclose(mine.covariances, same.covariance, atol=1e-10)
+    assert_same_squares(policy, reference, table, 1e-10)
+
+
+def assert_same_squares(policy: Any, reference: FreeReference, table: dl.FreeArms, relative: float) -> None:
+    assert reference.known is not None
+    squares = [policy._own.known.squares(table.numbers, table.features, arm) for arm in range(len(table))]
+    width = reference.known.seen_by(table.features).look(table).width
+    np.testing.assert_allclose(squares, width**2, rtol=relative, atol=1e-10)
 
 
 def twins(name: str, **settings: Any) -> tuple[Any, FreeReference]:
@@ -212,6 +220,26 @@ def test_what_is_out_counts_as_answered() -> None:
     across = half[0, 1] + half[2, 3]
     widest = max([*shrunk, (0, 2)], key=lambda pair: shrunk.get(pair, across))
     assert policy.consider(table, out)[:2] == widest
+
+
+@pytest.mark.parametrize("far", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("name", ["LocalPairUCB", "RewardDesign"])
+def test_late_arms_far_from_the_others(name: str, far: float) -> None:
+    """Their widths to each other are those of arms near by, and are compared as such."""
+    for seed in range(10):
+        policy, reference = twins(name, random_state=seed)
+        world = World(seed, 8, 3, "logistic")
+        world.features[6:, 0] += far
+        for t in range(21):  # the far ones are there in the last round
+            table = world.table(t) if t == 20 else dl.FreeArms(world.numbers[:6], world.features[:6])
+            duel, choice = policy.ask(table), reference.decide(table)
+            pair = duel.first, duel.second
+            assert pair == choice.pair or choice.shortfall(*pair) <= 1e-15 * far, (t, choice.shortfall(*pair))
+            outcome, weight = world.vote(pair)
+            if t == 20:
+                assert_same_squares(policy, reference, table, 1e-15 * far)
+            policy.tell(duel, outcome, weight)
+            reference.tell(reference.follow(table, choice, pair), outcome, weight)
 
 
 # -- first arms of another kind ----------------------------------------------------------

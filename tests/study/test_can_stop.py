@@ -48,6 +48,9 @@ def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
     assert str(study.can_stop()).endswith(
         "all others are ruled out (1 of them by their features alone, without a vote)"
     )
+    assert str(study.can_stop(goal="serve")).endswith(
+        "; show it alone from now on (1 other is ruled out by features alone, without a vote)"
+    )
 
 
 def test_arms_alike_are_named_together():
@@ -121,6 +124,78 @@ def test_a_tolerance_ends_it(features):
     assert study.can_stop(goal="serve", tolerance=0.41)
     assert not study.can_stop(tolerance=1e-4)
     assert str(study.can_stop(tolerance=1e-4)).endswith("a larger tolerance ends it sooner")
+
+
+@pytest.mark.parametrize("within", [{}, {"tolerance": 0.4, "unit": "chance"}, {"tolerance": 50.0}])
+@pytest.mark.filterwarnings("ignore::duelist.errors.NotConnected")
+def test_no_tolerance_compares_arms_that_no_votes_connect(within):
+    study = create_study("islands", "memory", goal="best")
+    study.add_arms(["a", "b", "c", "d"])
+    told(study, [("a", "b"), ("c", "d")] * 30)
+    said = "no chain of votes connects a with c and d: only votes between their groups end it"
+    readings = (study.can_stop(**within), study.recommend(**within), study.progress(**within))
+    assert [str(each).endswith(said) for each in readings] == [True] * 3
+    order = study.can_stop(goal="rank", **within)
+    assert str(order).endswith("no chain of votes connects a with c: only votes between their groups end it")
+    told(study, [("a", "c"), ("b", "d")] * 30)
+    assert "chain of votes" not in str(study.can_stop(**within)), "now one does"
+
+
+def test_first_votes_need_not_connect_all_arms():
+    study = create_study("young", "memory", goal="best")
+    study.add_arms(["a", "b", "c"])
+    told(study, [("a", "b")] * 3)
+    assert str(study.can_stop()) == "go on: a leads, and 2 of 2 others are not ruled out"
+
+
+@pytest.mark.parametrize(
+    ("features", "pairs", "noted"),
+    [
+        (
+            [1, 2, 3],
+            [("b", "a"), ("b", "c"), ("c", "a")] * 12 + [("b", "a"), ("b", "c"), ("a", "c")] * 8,
+            "do not explain",
+        ),
+        ([1, 2, 3, 4], [("a", "b"), ("c", "d")] * 12 + [("b", "a"), ("d", "c")] * 8, "only their features compare"),
+    ],
+)
+def test_an_order_is_foreseen_whatever_there_is_to_beware_of(features, pairs, noted):
+    study = create_study("odd", "memory", own_terms=False)
+    study.add_arms(list("abcd"[: len(features)]), [[x] for x in features])
+    told(study, pairs)
+    assert noted in study.progress().note
+    order = study.can_stop(goal="rank")
+    assert order.votes_expected > 0
+    assert "tolerance" not in str(order)
+
+
+def test_arms_that_are_level_to_within_a_tolerance():
+    """Nothing is said of others where there are none, and nobody who is level is counted as ruled out."""
+    study = create_study("level", "memory", goal="best")
+    study.add_arms(["a", "b"])
+    told(study, [("a", "b"), ("b", "a")] * 30)
+    within = {"tolerance": 0.3, "unit": "chance"}
+    assert str(study.recommend(**within)) == (
+        "arms a and b are level: the votes so far favour none of them; no arm is better than arm a by more than 0.3 in the "
+        "chance to win, at error rate 0.05"
+    )
+    assert str(study.progress(**within)) == (
+        "all arms are level; no arm is better than a by more than the tolerance after 60 votes (done)"
+    )
+
+
+@pytest.mark.parametrize("goal", ["best", "rank", "serve", "learn"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"unit": "nonsense"}, "unit is 'nonsense'; choose one of utility, chance"),
+        ({"tolerance": -1}, "tolerance is -1; give a finite number of at least 0"),
+        ({"delta": 2}, "delta is 2; give an error rate between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_for_every_goal(goal, wrong, said):
+    with pytest.raises(InvalidInput, match=said):
+        filled().can_stop(goal=goal, **wrong)
 
 
 def test_what_is_learned_has_no_tolerance():

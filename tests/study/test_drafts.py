@@ -2,11 +2,12 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from duelist.errors import InvalidInput
-from duelist.study import create_study
+from duelist.study import create_study, load_study
 from duelist.study.draft import read_draft
 
 
@@ -93,6 +94,20 @@ def test_an_arm_far_from_those_that_are_there_is_named(draft):
     assert after.notes == [], "it was said when it came"
 
 
+@pytest.mark.parametrize("made_of_a_file", [True, False])
+def test_features_given_as_lists_are_looked_at_where_they_are_added(draft, made_of_a_file):
+    rows = [{"id": str(k), "features": [k, k % 3]} for k in range(8)]
+    if made_of_a_file:
+        study = draft("a.json", json.dumps(rows)).create("s", "memory")
+    else:
+        study = create_study("s", "memory")
+        study.add_arms([row["id"] for row in rows], [row["features"] for row in rows])
+    later = draft("b.json", json.dumps([{"id": "z", "features": [1e6, 1]}]))
+    assert later.add_to(study) == 1
+    (note,) = later.notes
+    assert note.startswith("Feature 0 is far from all others where it is 1000000 in arm z: ")
+
+
 # -- files without ids -------------------------------------------------------------------
 
 
@@ -118,6 +133,111 @@ def test_a_file_without_ids_beside_arms_with_names(draft):
     later = draft("b.csv", '"text"\none\nthree\n')
     assert later.add_to(study) == 2
     assert [arm.id for arm in study.arms()] == ["x", "y", "1", "2"]
+
+
+@pytest.mark.parametrize(("prompt", "text"), [("", ""), ("prompt,", "Why?,")])
+def test_arms_with_nothing_in_them_are_new(draft, prompt, text):
+    """Their numbers are no features of this study, and they show nothing: nobody can say that they are there."""
+    own = {"features": {"kind": "own"}}
+    study = draft("a.csv", f"{prompt}price,size\n{text}5,1\n{text}7,2\n{text}9,4\n", own).create("s", "memory")
+    later = draft("b.csv", f"{prompt}price,size\n{text}100,50\n{text}200,60\n")
+    assert later.add_to(study) == 2
+    assert later.notes[-1] == (
+        "Nothing in these arms says whether the study has them already; they are numbered from 4."
+    )
+    assert [arm.id for arm in study.arms()] == ["1", "2", "3", "4", "5"]
+
+
+PRICED = "price,text\n5,one\n6,two\n7,three\n"
+
+
+def test_an_arm_is_known_by_the_features_that_it_had(draft):
+    study = draft("a.csv", PRICED).create("s", "memory")
+    study.update_features(["2"], [[9.0]])
+    assert draft("a.csv", PRICED).add_to(study) == 0
+    assert study.features(["2"]).tolist() == [[9.0]], "they stay as they were corrected"
+    study.add_arms(["4"], study.features(["2"], version=1), payloads=["two"])
+    assert draft("a.csv", PRICED + "6,two\n").add_to(study) == 0, "one is it now, the other was it"
+
+
+def test_a_corrected_price_makes_no_other_arm(draft):
+    study = draft("a.csv", PRICED).create("s", "memory")
+    with pytest.raises(
+        InvalidInput,
+        match=r"^arm '2' is in this study already, with the same content and other features; name the arms in",
+    ):
+        draft("a.csv", PRICED.replace("6", "8") + "1,four\n").add_to(study)
+    assert len(study.arms()) == 3
+    assert draft("b.csv", PRICED + "8,two\n").add_to(study) == 1, "the file has both"
+    assert draft("b.csv", "price,text\n8,\n").add_to(study) == 1, "nothing is nobody's content"
+
+
+def test_a_text_is_known_whatever_its_features(draft):
+    """Features that are made of a text say nothing that it does not; an update of them makes no other text of it."""
+    texts = "text,z\nred car,q\nblue car,q\n"
+    study = draft("a.csv", texts, {"features": {"kind": "hashed", "size": 8}}).create("s", "memory")
+    study.update_features(["1"], [[1.0] * 8])
+    assert draft("a.csv", texts + "green car,q\n").add_to(study) == 1
+
+
+def test_a_number_too_large_is_called_so_and_nothing_else(draft, recwarn):
+    study = draft("a.csv", PRICED).create("s", "memory")
+    with pytest.raises(InvalidInput, match=r"features\[0, 0\] is .*e\+300; replace missing and very large features"):
+        draft("b.csv", "price,text\n1e300,one\n").add_to(study)
+    assert not recwarn.list
+
+
+def test_files_without_ids_that_come_at_once_are_numbered_one_after_the_other(tmp_path, draft):
+    study = draft("a.csv", "text,x\nzero,q\nnone,q\n").create("s", f"sqlite:///{tmp_path / 's.db'}")
+    drafts = [draft(f"{n}.csv", "text,x\n" + "".join(f"file {n} row {k},q\n" for k in range(50))) for n in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda each: each.add_to(load_study("s", study._storage)), drafts)) == [50] * 4
+    assert {int(arm.id) for arm in study.arms()} == set(range(1, 203))
+
+
+def test_numbers_that_are_given_meanwhile_are_given_once(draft):
+    """Between the look at the study and the write another file is added."""
+    study = draft("a.csv", "text,x\nzero,q\nnone,q\n").create("s", "memory")
+    one, other = (draft(f"{n}.csv", f"text,x\n{n} first,q\n{n} second,q\n") for n in "ab")
+    vectors = one.vectors_for(study)
+    assert other.add_to(study) == 2
+    assert one.add_rows(study, vectors) == 2
+    assert [arm.id for arm in study.arms()] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_equal_rows_are_two_arms_in_whatever_part_of_a_file_they_are(draft):
+    study, found = create_study("s", "memory"), draft("a.csv", "text,x\none,q\ntwo,q\none,q\n")
+    for expected in ([1, 1, 1], [0, 0, 0]):
+        taken: set[str] = set()
+        vectors = found.vectors_for(study)
+        assert [found.add_rows(study, vectors, slice(k, k + 1), taken) for k in range(3)] == expected
+    assert [arm.payload for arm in study.arms()] == ["one", "two", "one"]
+
+
+SLOGANS = "colour,text\nred,the first slogan\nred,the second slogan\nblue,the third slogan\n"
+
+
+def test_a_column_does_not_name_arms_by_chance_where_they_are_numbered(draft):
+    study = draft("a.csv", SLOGANS).create("s", "memory")
+    later = draft("b.csv", "colour,text\nred,the first slogan\nblue,the fourth slogan\n")
+    assert later.plan["columns"]["id"] == "colour"
+    assert later.add_to(study) == 1
+    assert [arm.payload for arm in study.arms()] == [f"the {n} slogan" for n in ("first", "second", "third", "fourth")]
+    assert (
+        "The arms of this study are numbered, and so are these: 'colour' names them only where you say so."
+        in later.notes
+    )
+    assert later.plan["columns"]["id"] is None
+    assert [column.role for column in later.columns] == ["other", "payload"]
+
+
+@pytest.mark.parametrize(
+    ("head", "plan"), [("colour", {"columns": {"id": "colour"}}), ("name", None), ("Arm ID", None)]
+)
+def test_a_column_that_is_said_to_name_arms_does(draft, head, plan):
+    study = draft("a.csv", SLOGANS).create("s", "memory")
+    assert draft("b.csv", f"{head},text\nred,the first slogan\ngreen,the fourth slogan\n", plan).add_to(study) == 2
+    assert [arm.id for arm in study.arms()] == ["1", "2", "3", "red", "green"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from duelist.policy import Arms, Choice, Policy
 
 LAYERS: Final = 2
 """Votes that a rule learns from in different ways: 0, and 1 for those of a pass or of an arm that it has committed to."""
-LARGEST_WEIGHT: Final = 1e15
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -104,7 +103,7 @@ class CountingPolicy(Policy):
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; 0.5 is half a win for each, `weight` counts it so often, up to 1e15."""
-        value, times = check_outcome(outcome), _checked_weight(weight)
+        value, times = check_outcome(outcome), check_weight(weight)
         self._player.tell(asked_number(self._player, duel), value, times)
 
     def forget(self, duel: Duel | int) -> None:
@@ -154,7 +153,7 @@ class CountingPolicy(Policy):
         self, seen: Arms, outcome: float, weight: float = 1.0, *, layer: int | None = None, share: float = 1.0
     ) -> None:
         """One outcome of a duel, asked by whomever; `seen` says who the two arms are, as `FreeArms` or two numbers."""
-        value, times = check_outcome(outcome), _checked_weight(weight)
+        value, times = check_outcome(outcome), check_weight(weight)
         if not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(f"share is {share!r}; give that of the `Choice`, or none")
         where = self.layer_of_others if layer is None else self._checked_layer(layer)
@@ -259,10 +258,3 @@ def _axes(arms: Any) -> int:
         return int(np.ndim(arms))
     except (TypeError, ValueError):
         return -1
-
-
-def _checked_weight(weight: Any) -> float:
-    value = check_weight(weight)
-    if value > LARGEST_WEIGHT:
-        raise InvalidInput(f"weight is {weight!r}; give at most {LARGEST_WEIGHT:g}")
-    return value

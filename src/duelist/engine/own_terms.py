@@ -167,10 +167,9 @@ class OwnTerms:
         from duelist.identification import KnownArms, recommend_known
 
         table = self._fitting(arms)
-        best = int(np.argmax(self.look(table).utilities))
-        u, variances, (row,) = self.look(table, [best])
-        squares = np.maximum(variances + variances[best] - 2.0 * row, 0.0)
-        squares[best] = 0.0
+        u = self.look(table).utilities
+        best = int(np.argmax(u))
+        squares = self.known.squares(table.numbers, table.features, best)
         apart = table.features - table.features[best]
         prior = 2.0 * self.known.arrays()["own_variance"][0] + np.square(apart) @ self.known.prior_variances(
             table.features

@@ -175,14 +175,19 @@ class Posterior:
         Variances are relative to an arm with the middle value of every feature: duels tell nothing of the level.
         """
         rows = self._rows(arms)
-        u = rows @ self.mean
-        rows[:, : self.dim] -= np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
         own = np.array([0.0 if arm in self.place else self.own_variance for arm in arms.numbers.tolist()])
+        u, width = rows @ self.mean, np.sqrt(self._squares(rows, own))
+        rows[:, : self.dim] -= np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
         covariance = rows @ self.covariance @ rows.T + np.diag(own)
-        variance = np.diagonal(covariance)
-        squares = variance[:, None] + variance - 2.0 * covariance
+        return Seen(u, np.diagonal(covariance), covariance, width, arms.numbers)
+
+    def _squares(self, rows: Floats, own: Floats) -> Floats:
+        """z' C z of all pairs, by their difference z, and what both have of their own that nothing is known of."""
+        apart = [rows - row for row in rows]
+        squares = np.array([((z @ self.covariance) * z).sum(axis=1) for z in apart])
+        squares = np.maximum(squares, 0.0) + own[:, None] + own
         np.fill_diagonal(squares, 0.0)
-        return Seen(u, variance, covariance, np.sqrt(np.maximum(squares, 0.0)), arms.numbers)
+        return squares
 
     def _rows(self, arms: FreeArms) -> Floats:
         rows = np.zeros((len(arms), len(self.mean)))

@@ -258,6 +258,11 @@ class KnownArms:
         """The rows of the newest features of arms."""
         return self._newest[numbers]
 
+    def rows_of(self, numbers: Ints) -> Ints:
+        """The rows of all versions of arms: the newest of each, then those from before."""
+        newest, rows = self._newest[numbers], np.flatnonzero(np.isin(self._owner, numbers))
+        return np.concatenate([newest, np.setdiff1d(rows, newest)])
+
     def vectors(self, rows: Ints) -> Floats:
         """Features by row, in double precision."""
         return self._features[rows].astype(np.float64, copy=False)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from duelist.errors import InvalidInput
 from duelist.goals import find_goal
+from duelist.identification import check_delta, utility_tolerance
 from duelist.study._readings import Readings, split
 from duelist.study.reading.enough import CanStop, best_found, learned_enough, order_settled
 
@@ -55,6 +56,8 @@ class Deciding(Readings):
         stray = options.keys() - _OPTIONS
         if stray:
             raise InvalidInput(f"can_stop has no option {min(stray)!r}; it has {', '.join(sorted(_OPTIONS))}")
+        check_delta(delta)
+        utility_tolerance(tolerance, unit)
         wanted = find_goal(goal or self.settings.goal or "best").name
         if wanted == "learn" and tolerance:
             raise InvalidInput(f"tolerance is {tolerance!r}, but the goal 'learn' compares no arms; leave it out")

@@ -127,6 +127,33 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
                 self._set_contexts(context_payloads, tx)
             return len(new)
 
+    def _add_unnamed(
+        self,
+        named: Callable[[KnownArms], Sequence[str]],
+        features: Vectors | None,
+        payloads: Sequence[Any],
+        contexts: Sequence[str | None],
+        context_payloads: Mapping[str, Any] | None,
+    ) -> int:
+        """As `add_arms`, with ids by the arms that are there, in the same transaction: nobody else gives away the same ones.
+
+        An id that is there means that very arm, whatever became of its features.
+        """
+        count = len(payloads)
+        described = list(zip(checked_payloads(payloads, count), checked_contexts(contexts, count), strict=True))
+        with self._changing() as tx:
+            there = self._writer.known.arms
+            if features is not None:
+                checked_vectors(features, count, tx.counters.dim)  # what cannot be kept is not compared either
+            ids = checked_ids(named(there))
+            new = [k for k, arm in enumerate(ids) if arm not in there]
+            if new:
+                vectors = self._vectors(tx, [ids[k] for k in new], None if features is None else features[new])
+                self._put_arms(tx, [(ids[k], *described[k]) for k in new], vectors)
+            if context_payloads:
+                self._set_contexts(context_payloads, tx)
+            return len(new)
+
     def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
         """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
         known = self._writer.known

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.errors import DuelistError, InvalidInput
+from duelist.study._arms import KnownArms
 from duelist.study._fold import new_policy
 from duelist.study.draft._arms import DraftArm, Media, arm_of, contexts_of, ids_of, look_like_markdown, media_kind
 from duelist.study.draft._far_off import far_off_in, far_off_notes
 from duelist.study.draft._files import read_sheet
-from duelist.study.draft._numbering import about_numbers, ids_by_content
+from duelist.study.draft._numbering import Shown, about_numbers, are_numbered, ids_by_content, says_nothing
 from duelist.study.draft._numbers import Numbers, given_features, numbers_in
 from duelist.study.draft._plan import checked_plan
-from duelist.study.draft._roles import Column, columns_of
+from duelist.study.draft._roles import Column, columns_of, is_named
 from duelist.study.draft.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
 from duelist.study.formats.tables import is_table
 from duelist.study.opening import create_study, delete_study, takes_own_terms
@@ -47,6 +48,8 @@ class Draft:
     encoding: str | None = None
     notes: list[str] = field(default_factory=list)
     with_holes: dict[str, Numbers] = field(default_factory=dict)
+    id_by_chance: bool = False
+    """Whether a column names the arms for no other reason than that no two of its cells are the same."""
 
     def preview(self) -> dict[str, Any]:
         """What there is to see before anything is made; plain data."""
@@ -94,7 +97,7 @@ class Draft:
         settings = {**self._settings(recipe["kind"]), "made_features": recipe}
         study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
         try:
-            self._add(study, self._vectors(recipe))
+            self.add_rows(study, self._vectors(recipe))
         except BaseException:
             delete_study(study.name, study._storage)
             raise
@@ -111,9 +114,10 @@ class Draft:
         """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
         vectors = self.vectors_for(study)
         there = {arm.id for arm in study.arms()}
-        added = self._add(study, vectors)
+        self._forget_who_is_far_off()
+        added = self.add_rows(study, vectors)
         self.keep_columns(study, vectors)
-        self._say_who_is_far_off_in(study, there)
+        self.notes.extend(far_off_in(study, there))
         self._take_back(set(self.unused_in(study)))
         return added
 
@@ -128,23 +132,47 @@ class Draft:
         said = tuple(f"The column {name!r} " for name in unused)
         self.notes[:] = [note for note in self.notes if not note.startswith(said)]
 
-    def _say_who_is_far_off_in(self, study: Study, there: set[str]) -> None:
-        """Among all arms of the study, by the ids that they have there: not among those of the file, by their rows."""
+    def _forget_who_is_far_off(self) -> None:
+        """Among those of the file, by their rows: what counts are all arms of the study, by the ids that they have there."""
         columns = _feature_columns(self.plan["features"], self.numbers, self.given) if self.kind == "table" else {}
         alone = far_off_notes(columns, [arm.id for arm in self.arms])
-        self.notes[:] = [note for note in self.notes if note not in alone] + far_off_in(study, there)
+        self.notes[:] = [note for note in self.notes if note not in alone]
 
-    def ids_in(self, study: Study, vectors: Any, payloads: Sequence[Any] | None = None) -> list[str]:
+    def _number_as_in(self, study: Study) -> None:
+        """Where arms are numbered, a column does not name them because no two of its cells happen to be the same in this file."""
+        if self.id_by_chance and self._names_arms and are_numbered({arm.id for arm in study.arms()}):
+            name, self.plan["columns"]["id"] = self.plan["columns"]["id"], None
+            self.arms[:] = [replace(arm, id=str(k)) for k, arm in enumerate(self.arms, start=1)]
+            self.columns[:] = [replace(each, role="other") if each.name == name else each for each in self.columns]
+            self.notes.append(
+                f"The arms of this study are numbered, and so are these: {name!r} names them only where you say so."
+            )
+
+    @property
+    def _names_arms(self) -> bool:
+        """Whether the files say what arms are called."""
+        return self.kind != "table" or self.plan["columns"].get("id") is not None
+
+    def ids_in(self, study: Study, vectors: Any) -> list[str]:
         """The ids of the arms in a study: the file's own; where it has none, those of the same arms there, and the next numbers."""
-        ids = [arm.id for arm in self.arms]
-        if self.kind != "table" or self.plan["columns"].get("id") is not None or not study.arms():
-            return ids
-        shown = [arm.payload for arm in self.arms] if payloads is None else payloads
+        self._number_as_in(study)
+        if self._names_arms:
+            return [arm.id for arm in self.arms]
         with study._reading():
             there = study._reader.known.arms
-            known = there.ids()
-            ids = ids_by_content(there, [(p, arm.context) for p, arm in zip(shown, self.arms, strict=True)], vectors)
-        self.notes.extend(about_numbers(ids, known))
+            shown = [(arm.payload, arm.context) for arm in self.arms]
+            return self._numbered(there, study, shown, vectors, set())
+
+    def _numbered(
+        self, there: KnownArms, study: Study, arms: Sequence[Shown], vectors: Any, taken: set[str]
+    ) -> list[str]:
+        """Ids for arms without; features tell them apart unless they are made of what arms show."""
+        kind = (study.settings.made_features or {}).get("kind")
+        features = vectors if kind in (None, "columns", "given") else None
+        known = there.ids()
+        ids = ids_by_content(there, arms, features, taken)
+        tellable = features is not None or not all(says_nothing(payload) for payload, _ in arms)
+        self.notes.extend(about_numbers(ids, known, tellable))
         return ids
 
     def vectors_for(self, study: Study) -> Any:
@@ -193,14 +221,33 @@ class Draft:
             "features as those that are there"
         )
 
-    def _add(self, study: Study, vectors: Any) -> int:
-        payloads = [arm.payload for arm in self.arms]
-        files = [(k, arm.media) for k, arm in enumerate(self.arms) if arm.media is not None]
-        for k, path in files:
+    def add_rows(self, study: Study, vectors: Any, rows: slice = slice(None), taken: set[str] | None = None) -> int:
+        """Add the arms, or those of some rows, with `vectors` for features (of all rows, as `vectors_for` gives them); how many are new.
+
+        Ids that the file does not have are given in the step that adds the arms: of two files at once, neither gets those of the other.
+        Whoever adds a file in parts gives them all one set, `taken`: it has the ids of the parts before.
+        """
+        self._number_as_in(study)
+        given = set() if taken is None else taken
+        arms, features = self.arms[rows], None if vectors is None else vectors[rows]
+        payloads, contexts = self._kept(study, arms), [arm.context for arm in arms]
+        if self._names_arms:
+            return study.add_arms([arm.id for arm in arms], features, payloads, contexts, self.prompts or None)
+        shown = list(zip(payloads, contexts, strict=True))
+
+        def named(there: KnownArms) -> list[str]:
+            return self._numbered(there, study, shown, features, given)
+
+        return study._add_unnamed(named, features, payloads, contexts, self.prompts or None)
+
+    @staticmethod
+    def _kept(study: Study, arms: Sequence[DraftArm]) -> list[Any]:
+        """What arms show; the files among them are kept with the study."""
+        payloads = [arm.payload for arm in arms]
+        for k, path in ((k, arm.media) for k, arm in enumerate(arms) if arm.media is not None):
             (key,) = study.put_media([(path.name, "", path.read_bytes())])
             payloads[k] = {**payloads[k], media_kind(path.name) or "image": key}
-        ids = self.ids_in(study, vectors, payloads)
-        return study.add_arms(ids, vectors, payloads, [arm.context for arm in self.arms], self.prompts or None)
+        return payloads
 
     def _texts(self) -> list[str]:
         return [arm.text for arm in self.arms]
@@ -325,6 +372,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
         sheet.encoding,
         notes + _advice(len(arms), kind) + far_off_notes(_feature_columns(features, numbers, given), ids),
         holes,
+        id_by_chance="id" in roles and "id" not in said and not is_named("id", roles["id"]),
     )
 
 

@@ -31,10 +31,13 @@ def far_off_notes(
 
 
 def far_off_in(study: Study, but: AbstractSet[str]) -> list[str]:
-    """The same of a study whose features are columns of a file, other than of those arms that it had before."""
-    recipe: dict[str, Any] = study.settings.made_features or {}
-    if recipe.get("kind") != "columns":
+    """The same of a study whose features are numbers of a file, other than of those arms that it had before."""
+    recipe: dict[str, Any] = study.settings.made_features or {"kind": "given"}
+    if recipe["kind"] not in ("columns", "given"):
         return []
-    numbers = study.features() * np.array(recipe["scale"]) + np.array(recipe["mean"])
-    named = {f"The column {name!r}": x for name, x in zip(recipe["columns"], numbers.T, strict=True)}
-    return far_off_notes(named, [arm.id for arm in study.arms()], but)
+    numbers = study.features()
+    names = [f"Feature {k}" for k in range(numbers.shape[1])]
+    if recipe["kind"] == "columns":
+        numbers = numbers * np.array(recipe["scale"]) + np.array(recipe["mean"])
+        names = [f"The column {name!r}" for name in recipe["columns"]]
+    return far_off_notes(dict(zip(names, numbers.T, strict=True)), [arm.id for arm in study.arms()], but)

@@ -77,7 +77,7 @@ def _roles(
     roles = {role: name for role, name in said.items() if name is not None}
     _check_no_hole(sheet, [roles["id"]] if "id" in roles else [])
     free = [name for name in sheet.columns if name not in (GIVEN, *features, *roles.values())]
-    by_name = {name: name.strip().casefold().replace(" ", "_").replace("-", "_") for name in free}
+    by_name = {name: _word(name) for name in free}
     for role in ("id", "payload", "prompt", "context"):
         if role in said:
             continue
@@ -111,6 +111,15 @@ def _roles(
         if unique is not None:
             roles["id"] = unique
     return roles
+
+
+def is_named(role: str, column: str) -> bool:
+    """Whether a column has a role by its name, and not by what is in it."""
+    return _word(column) in _NAMES[role]
+
+
+def _word(name: str) -> str:
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def _may_be(role: str, sheet: Sheet, name: str) -> bool:

@@ -91,17 +91,20 @@ def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
     named += " are alike in their features and" if found.alike else " is"
     given = found.tolerance_given if found.tolerance else None
     good = f"as good as the best to within {tolerance_said(found.tolerance, given)}" if given else "best"
-    gone = f"all others are ruled out{' as better by more' if given else ''}{_unseen(fit, found)}"
-    what = f"show {'them' if found.alike else 'it'} alone from now on{_unseen(fit, found)}" if goal == "serve" else gone
-    return f"{named} {good}, at error rate {found.delta:g}; {what}"
+    what = f"all others are ruled out{' as better by more' if given else ''}"
+    unseen = _unseen(fit, found)
+    alone = f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
+    if goal == "serve":
+        what = f"show {'them' if found.alike else 'it'} alone from now on"
+        alone = f" ({others_are(unseen)} ruled out by features alone, without a vote)" if unseen else ""
+    return f"{named} {good}, at error rate {found.delta:g}; {what}{alone}"
 
 
-def _unseen(fit: Fitted, found: Recommended) -> str:
-    """What to say of arms that were ruled out without having been shown."""
+def _unseen(fit: Fitted, found: Recommended) -> int:
+    """How many arms were ruled out without having been shown."""
     kept = set(found.candidates)
     gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
-    unseen = int((fit.tallies["votes"][gone] == 0).sum())
-    return f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
+    return int((fit.tallies["votes"][gone] == 0).sum())
 
 
 def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
@@ -122,7 +125,8 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     behind = order[1:]
     compared = _compared(fit, ahead, behind)
     alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
-    open_pairs = still_possible(*compared, _connected(fit, ahead, behind), delta, within)[:-1] & ~alike
+    connected = _connected(fit, ahead, behind)
+    open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
     to_within = f" to within {tolerance_said(within, (tolerance, unit))}" if within else ""
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
     shared = "; arms with the same features share their places" if alike.any() else ""
@@ -137,7 +141,7 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     said = f"{name} may still change: {still} {one} and {other}"
     if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
         said = f"{name} may still change: all arms are level, the votes so far favour none of them"
-    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if fit.note is None else None
+    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = way_out(fit, open_ones, foreseen, within)
     return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)

@@ -75,6 +75,8 @@ class Progress(Shown):
         others = self.arms - 1 - self.alike
         if self.done and not others:
             return "there are no others (done)"
+        if self.done and self.level:  # that takes a tolerance
+            return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
         verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
         if self.alike:
@@ -166,16 +168,30 @@ def verdict_of(
 
 
 def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
-    """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will."""
-    far = fit.votes >= FORESEEN_FROM and foreseen is None
+    """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will.
+
+    `foreseen` is None where there are too few votes for a forecast, where it is too far off, or where no votes connect arms.
+    """
+    place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
+    many = fit.votes >= FORESEEN_FROM
+    apart = [(a, b) for a, b in open_pairs if not fit.connected(place[a])[place[b]]]
+    if apart:  # no tolerance closes these
+        first, others = _with_the_first(apart)
+        said = f"no chain of votes connects {first} with {listed(others)}: only votes between their groups end it"
+        return said if many else ""
+    far = many and foreseen is None
     if tolerance:
         return "a larger tolerance ends it sooner" if far else ""
-    place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
     same = [] if x is None else [(a, b) for a, b in open_pairs if np.array_equal(x[place[a]], x[place[b]])]
     ends = 'only a tolerance ends it, such as tolerance=0.05, unit="chance"'
     if not same:
         return f"where arms are nearly equal, {ends}" if far else ""
-    first = same[0][0]
-    twins = [b for a, b in same if a == first]
+    first, twins = _with_the_first(same)
     have = f"{listed(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
     return f"{have}, so that votes alone tell them apart: if they are equally good, {ends}"
+
+
+def _with_the_first(pairs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """The first arm of the first pair, and all that are paired with it."""
+    first = pairs[0][0]
+    return first, [other for one, other in pairs if one == first]

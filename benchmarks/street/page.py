@@ -1,0 +1,48 @@
+"""docs/street.md, whose sections are made one at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "street.md"
+SECTIONS: Final = (
+    "best",
+    "announcements",
+    "votes-before",
+    "regret",
+    "units",
+    "ridges",
+    "tails",
+    "own-tails",
+    "first",
+    "delays",
+    "late",
+    "held-out",
+    "limits",
+    "real",
+)
+"""As they stand on the page."""
+_MARK: Final = "<!-- {} -->"
+
+
+def sections_of(page: Path) -> dict[str, str]:
+    """The sections that a page has."""
+    text = page.read_text() if page.exists() else ""
+    found = {}
+    for each in SECTIONS:
+        _, mark, rest = text.partition(_MARK.format(each) + "\n")
+        if mark:
+            found[each] = rest.partition("\n<!-- ")[0].strip()
+    return found
+
+
+def put(page: Path, name: str, section: str) -> None:
+    """A section into the page, in the place of the older one; the others stay."""
+    sections = sections_of(page) | {name: section}
+    lines = ["# On features as people have them", "", "Made by `make street`, each part by itself; do not edit.", ""]
+    for each in SECTIONS:
+        if each in sections:
+            lines += [_MARK.format(each), sections[each], ""]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(lines))
