@@ -42,6 +42,12 @@ def test_scores_are_linear_and_preferences_follow_from_them():
     assert scorer.score(np.array([1.0, 2.0, 3.0])) == 0.0
 
 
+def test_features_as_they_were_before_they_were_scaled_score_alike():
+    rng = np.random.default_rng(4)
+    mean, scale, x = rng.normal(size=3), rng.uniform(0.1, 100.0, 3), rng.normal(size=(5, 3)) * 50.0
+    np.testing.assert_allclose(some().before(mean, scale).score(x), some().score((x - mean) / scale))
+
+
 @pytest.mark.parametrize("link", MEANS)
 def test_chances_are_those_of_the_link(link):
     v = np.concatenate([np.linspace(-30.0, 30.0, 61), [-1e4, 1e4, 0.0]])
@@ -59,12 +65,15 @@ def test_chances_are_those_of_the_link(link):
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_a_file_brings_it_back_to_the_bit(tmp_path, suffix):
-    scorer = some(theta=THETA / 3.0, sizes=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit")
+    named = {"columns": ("price", "stars", "größe"), "takes": "columns"}
+    scorer = some(theta=THETA / 3.0, sizes=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit", **named)
     path = scorer.save(tmp_path / f"scorer{suffix}")
     again = load_scorer(path)
     for name in ("theta", "centre", "sizes", "ridge"):
         np.testing.assert_array_equal(getattr(again, name), getattr(scorer, name))
     assert (again.link, again.votes, again.source) == ("probit", 12.0, "here")
+    assert {"columns": again.columns, "takes": again.takes} == named
+    assert load_scorer(some().save(path)).columns == ()
     assert path.stat().st_size < 2500
 
 
@@ -73,6 +82,13 @@ def test_a_json_file_is_plain(tmp_path):
     assert plain["format"] == "duelist.scorer"
     assert plain["version"] == 1
     assert plain["theta"] == THETA.tolist()
+
+
+def test_files_from_before_columns_had_names_are_read(tmp_path):
+    plain = json.loads(some().save(tmp_path / "scorer.json").read_text())
+    (tmp_path / "scorer.json").write_text(json.dumps({k: v for k, v in plain.items() if k not in ("columns", "takes")}))
+    again = load_scorer(tmp_path / "scorer.json")
+    assert (again.columns, again.takes, again.theta.tolist()) == ((), "", THETA.tolist())
 
 
 @pytest.mark.parametrize(
@@ -107,6 +123,7 @@ def test_objects_in_an_npz_are_not_loaded(tmp_path):
         ({"theta": np.zeros((2, 2))}, r"theta has shape \(2, 2\)"),
         ({"theta": [np.nan]}, "theta"),
         ({"link": "cauchy"}, "link is 'cauchy'; a scorer knows logistic, probit, exponential"),
+        ({"columns": ("a", "b")}, "columns are a, b; give 3 names"),
         ({"centre": np.zeros(2)}, r"centre has shape \(2,\); give 3 numbers"),
     ],
 )

@@ -5,6 +5,7 @@
     scorer = load_scorer("scorer.json")           # elsewhere
     scorer.score(features)                        # one number an arm
     scorer.prefer(one, other)                     # the chance that people prefer the first
+    scorer.columns                                # of a study made from a table: its columns, in their order
 
 It needs NumPy alone: neither the engine nor SciPy is loaded for it.
 """
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from duelist.files import UNREADABLE, replacing
 FORMAT: Final = "duelist.scorer"
 VERSION: Final = 1
 _SUFFIXES: Final = (".json", ".npz")
+_ADDED_LATER: Final = frozenset(["columns", "takes"])
+"""Fields that older files do not have; older programs pass over them."""
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
@@ -77,6 +80,10 @@ class Scorer:
     """How many it was learned from."""
     source: str = ""
     """Who learned it: a policy, or a study."""
+    columns: tuple[str, ...] = ()
+    """The columns of a table that its features are, in their order and in the table's own units; none where they have no names."""
+    takes: str = ""
+    """What its features are, in words, where they are neither columns nor what the arms were given."""
 
     def __post_init__(self) -> None:
         theta = finite_floats("theta", self.theta, "finite numbers, one a feature")
@@ -94,6 +101,13 @@ class Scorer:
                     f"{name} has shape {value.shape}; give {len(theta)} numbers, one for each of theta's"
                 )
             object.__setattr__(self, name, value)
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        columns = tuple(map(str, self.columns))
+        if columns and len(columns) != self.dim:
+            raise InvalidInput(f"columns are {', '.join(columns)}; give {self.dim} names, one for each of theta's")
+        object.__setattr__(self, "columns", columns)
 
     @property
     def dim(self) -> int:
@@ -104,14 +118,32 @@ class Scorer:
         """(..., dim) -> (...): the larger the better. Only differences between scores mean anything."""
         x = finite_floats("features", features, f"finite numbers (..., {self.dim})")
         if x.ndim == 0 or x.shape[-1] != self.dim:
+            named = f" ({', '.join(self.columns)})" if self.columns else ""
             raise InvalidInput(
-                f"features have shape {x.shape}; this scorer has learned with {self.dim}: give (..., {self.dim})"
+                f"features have shape {x.shape}; this scorer has learned with {self.dim}{named}: give (..., {self.dim})"
             )
         return np.asarray((x - self.centre) @ self.theta)
 
     def prefer(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """The chance that people prefer the first; both (..., dim)."""
         return MEANS[self.link](self.score(first) - self.score(second))
+
+    def before(self, mean: ArrayLike, scale: ArrayLike, columns: Sequence[str] = ()) -> Scorer:
+        """The same model of features as they were before they became (x - mean) / scale.
+
+        >>> scorer = Scorer(theta=np.array([2.0])).before(mean=[10.0], scale=[4.0])
+        >>> scorer.score([[10.0], [14.0]])
+        array([0., 2.])
+        """
+        size = np.asarray(scale, np.float64)
+        return replace(
+            self,
+            theta=self.theta / size,
+            centre=np.asarray(mean, np.float64) + size * self.centre,
+            sizes=self.sizes * size,
+            ridge=self.ridge * size**2,
+            columns=tuple(columns),
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write it to a .json or .npz file, all or nothing."""
@@ -144,11 +176,11 @@ def load_scorer(path: str | Path) -> Scorer:
             f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}; update it, or save again"
         )
     known = {each.name for each in fields(Scorer)}
-    missing = sorted(known - set(plain))
+    missing = sorted(known - _ADDED_LATER - set(plain))
     if missing:
         raise InvalidInput(f"{path} has no {missing[0]!r}; give a file that `Scorer.save` wrote")
     try:
-        return Scorer(**{name: plain[name] for name in known})
+        return Scorer(**{name: plain[name] for name in known if name in plain})
     except (InvalidInput, TypeError) as error:
         raise InvalidInput(f"{path} is not a scorer that makes sense: {error}") from error
 

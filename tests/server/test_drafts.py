@@ -44,12 +44,8 @@ def test_tables_of_any_tool_are_the_same_arms(tmp_path: Path, delimiter: str, en
     draft = read_draft([path])
     assert [(arm.id, arm.payload) for arm in draft.arms] == [row[:2] for row in ROWS]
     roles = {column.name: (column.role, column.numeric) for column in draft.columns}
-    length = (
-        ("feature", True) if delimiter != "," else ("other", False)
-    )  # "3,5" is a number where commas do not separate
-    assert roles == {"name": ("id", False), "text": ("payload", False), "length": length}
-    if delimiter != ",":
-        assert draft.numbers["length"] == [3.5, 4.0, -1.25]
+    assert roles == {"name": ("id", False), "text": ("payload", False), "length": ("feature", True)}
+    assert draft.numbers["length"] == [3.5, 4.0, -1.25]
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,17 @@ def test_a_number_that_is_missing_never_makes_a_column_the_payload(tmp_path, not
     draft = read_draft([tmp_path / "arms.csv"])
     assert {column.name: column.role for column in draft.columns} == {"id": "id", "x": "other", "y": "feature"}
     assert [arm.payload for arm in draft.arms] == [None, None, None]
-    assert any("arms.csv, line 3: 'x' is empty" in note and "left out" in note for note in draft.notes)
+    (note,) = [note for note in draft.notes if "'x'" in note]
+    what = f"{nothing!r}, which is no number" if nothing.strip() else "empty"
+    assert note.startswith(f"arms.csv, line 3: 'x' is {what}. A feature needs a number for each arm")
+    assert note.endswith("left out; fill it in to have it.")
 
 
 def test_a_slip_in_a_column_of_numbers_is_named(tmp_path):
     (tmp_path / "arms.csv").write_text("id,x\na,1\nb,l2\nc,3\nd,\n")
     (note,) = [note for note in read_draft([tmp_path / "arms.csv"]).notes if "'x'" in note]
-    assert note.startswith("arms.csv, line 3: 'x' is 'l2', and 1 more of its cells has no number")
+    assert note.startswith("arms.csv, line 3: 'x' is 'l2', which is no number, and 1 more of its cells has none")
+    assert note.endswith("left out; correct it to have it.")
 
 
 def test_both_say_what_the_columns_were_taken_as(shell):
@@ -133,6 +137,27 @@ def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
     )
     shell("create", "empty")
     assert "left out" not in shell("add-arms", "empty", "arms.csv")
+
+
+def test_a_column_that_a_study_has_no_place_for_is_not_called_a_feature(shell, tmp_path):
+    both_ways(shell, tmp_path, "id,x\na,1\nb,3\n")
+    Path("wide.csv").write_text("id,x,wifi\nc,7,yes\nd,8,no\n")
+    for name in ("made", "given"):
+        said = shell("add-arms", name, "wide.csv")
+        assert "│ x │ feature │" in said
+        assert "│ wifi │ other │" in said
+        assert "read as 1 and 0" not in said
+        assert "not among the features of this study, and left out: wifi" in said
+    assert "│ wifi │ feature │" in shell("create", "wide", "wide.csv")
+
+
+def test_an_arm_with_other_features_is_refused_in_words_of_the_shell(shell):
+    Path("one.csv").write_text("id,x\nAstor,1\nRitz,3\n")
+    shell("create", "hotels", "one.csv")
+    Path("two.csv").write_text("id,x\nAstor,2\n")
+    said = shell("add-arms", "hotels", "two.csv", code=2)
+    assert "arm 'Astor' is in this study already, with other features; give this one another id, or change" in said
+    assert "those there in Python: `study.update_features(...)`" in said
 
 
 def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
@@ -216,7 +241,7 @@ def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
         ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
         ("a.json", '["a", ' + "[" * 100_000, "a.json is not JSON"),
-        ("a.csv", ",,\n,,\n", "a.csv is empty"),
+        ("a.csv", ",,\n,,\n", "a.csv is empty; give a header and a row for each arm"),
         ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
         ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
         ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),

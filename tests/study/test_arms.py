@@ -156,9 +156,19 @@ def test_candidates_outside_the_context_are_refused() -> None:
     ("ids", "values", "extra", "match"),
     [
         (["x", "x"], [[1], [2]], {}, "'x' is named twice"),
-        (["a0"], [[1, 2, 3]], {}, "'a0' is in this study already, with features of its own"),
-        (["a0"], features(1), {"payloads": ["other"]}, "with a payload of its own"),
-        (["x", "a0"], features(2)[::-1], {"contexts": [None, "p"]}, "with a context of its own"),
+        (
+            ["a0"],
+            [[1, 2, 3]],
+            {},
+            "'a0' is in this study already, with other features; give this one another id, or change those there with `update_features`",
+        ),
+        (
+            ["a0"],
+            features(1),
+            {"payloads": ["other"]},
+            "with another payload; give this one another id, or the payload that is there",
+        ),
+        (["x", "a0"], features(2)[::-1], {"contexts": [None, "p"]}, "with another context"),
         (["x"], [[1, 2]], {}, "have 2 entries"),
         (["x"], [[1, np.nan, 2]], {}, r"features\[0, 1\] is nan"),
         (["x"], [[1, 2, 1e39]], {}, r"features\[0, 2\] is 1e\+39"),

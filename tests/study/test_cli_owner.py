@@ -119,6 +119,7 @@ def test_goals_and_criteria(shell):  # noqa: F811
         ("tell it with revise=True (`--revise`) to change the vote", "tell it with --revise to change the vote"),
         ("there is no arm; add it with `add_arms`", "there is no arm; add it with `duelist study add-arms`"),
         ("or raise `limit(per_pair=...)`", "or raise `duelist study limit NAME --per-pair ...`"),
+        ("change those there with `update_features`", "change those there in Python: `study.update_features(...)`"),
     ],
 )
 def test_words(python: str, spoken: str) -> None:

@@ -61,6 +61,31 @@ def test_a_point_is_not_guessed_at_where_other_columns_have_commas(tmp_path):
     assert any("line 2: 'length' is '1.234', and nothing says" in note for note in found.notes)
 
 
+def test_between_commas_numbers_in_quotes_are_read_as_between_semicolons(tmp_path):
+    """1.200 sold was read as 1.2 beside ratings of 4,5, which were shown to raters."""
+    (tmp_path / "arms.csv").write_text('id,rating,sold\na,"4,5","1.200"\nb,"3,9","900"\nc,"4,8","80"\n')
+    found = read_draft([tmp_path / "arms.csv"])
+    assert found.numbers == {"rating": [4.5, 3.9, 4.8]}
+    assert [each.role for each in found.columns] == ["id", "feature", "other"]
+    assert any("line 2: 'sold' is '1.200', and nothing says" in note for note in found.notes)
+    (tmp_path / "arms.csv").write_text('id,sold,price\na,"1,024","1,299.50"\nb,512,899.00\n')
+    found = read_draft([tmp_path / "arms.csv"])
+    assert found.numbers == {"price": [1299.5, 899.0]}
+    assert any("line 2: 'sold' is '1,024', and nothing says" in note for note in found.notes)
+
+
+def test_a_first_line_of_numbers_in_quotes_is_an_arm(tmp_path):
+    (tmp_path / "arms.csv").write_text('"4,5","1,5"\n"3,9","2,25"\n')
+    assert read_draft([tmp_path / "arms.csv"]).numbers == {"column 1": [4.5, 3.9], "column 2": [1.5, 2.25]}
+
+
+def test_texts_of_json_are_numbers_only_where_they_say_which(tmp_path):
+    (tmp_path / "arms.json").write_text('[{"id": "a", "x": 1.5}, {"id": "b", "x": 2}, {"id": "c", "x": "1,234"}]')
+    found = read_draft([tmp_path / "arms.json"])
+    assert found.numbers == {}
+    assert any("'x' is '1,234', and nothing says" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("cells", [["1_2", "3_4"], ["12.05.2024", "13.05.2024"], ["1,2,3", "4,5"], ["1.2.3", "1.2.4"]])
 def test_what_is_no_number_stays_a_text(tmp_path, cells):
     assert "x" not in column(tmp_path, cells).numbers

@@ -68,7 +68,7 @@ def test_other_features_are_noticed(url: str, there: float) -> None:
     study = with_arms([[there], [5.0]], url)
     for each in (study, load_study("s", url)):
         assert each.add_arms(["a0"], [[there]]) == 0
-        with pytest.raises(InvalidInput, match="'a0' is in this study already, with features of its own"):
+        with pytest.raises(InvalidInput, match="'a0' is in this study already, with other features"):
             each.add_arms(["a0"], [[there + 40.0]])
 
 
@@ -81,7 +81,7 @@ def test_features_of_old_are_known_again(url: str) -> None:
     assert study.add_arms(["a0", "a1", "new"], [[0.1, 1700000003.0], [0.2, 5.0], [0.3, 7.0]]) == 1
     assert study.add_arms(["a0", "new"], [[0.1, 1700000003.0], [0.3, 7.0]]) == 0
     assert study.features(["new"]).tolist() == [[0.3, 7.0]]
-    with pytest.raises(InvalidInput, match="with features of its own"):
+    with pytest.raises(InvalidInput, match="with other features"):
         study.add_arms(["a1"], [[0.2001, 5.0]])
 
 

@@ -203,6 +203,57 @@ def test_a_cell_beyond_the_header_of_a_sheet_is_refused(tmp_path):
         list(read("csv", tmp_path / "v.xlsx"))
 
 
+def save_book(path, sheets):
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_sheets_that_are_not_read_are_named(tmp_path):
+    path, arms = tmp_path / "arms.xlsx", [["id", "x"], ["a", 1], ["b", 2]]
+    save_book(path, {"hotels": arms, "more": [["id", "x"], ["c", 3]], "blank": []})
+    draft = read_draft([path])
+    assert [arm.id for arm in draft.arms] == ["a", "b"]
+    (note,) = [note for note in draft.notes if "sheet" in note]
+    assert note.startswith("Only the first sheet, 'hotels', is read; left out: 'more'. If they have arms")
+    save_book(path, {"hotels": arms, **{f"s{k}": arms for k in range(5)}})
+    assert any("left out: 's0', 's1', 's2' and 2 more." in note for note in read_draft([path]).notes)
+    save_book(path, {"hotels": arms, "blank": []})
+    assert read_draft([path]).notes == []
+    save_book(path, {"cover": [], "hotels": arms})
+    with pytest.raises(InvalidInput, match=r"nothing in its first sheet, .*; move 'hotels' to the front"):
+        read_draft([path])
+
+
+def test_formulas_that_nobody_has_computed_are_named(tmp_path):
+    """A program writes the formula alone, and the column seemed empty."""
+    path = tmp_path / "arms.xlsx"
+    save_book(path, {"s": [["id", "price", "qty", "total"], ["a", 1, 2, "=B2*C2"], ["b", 3, 5, "=B3*C3"]]})
+    draft = read_draft([path])
+    assert list(draft.numbers) == ["price", "qty"]
+    (note,) = [note for note in draft.notes if "formulas" in note]
+    assert note.startswith("The file has formulas whose values are not stored (column D, the first in D2), so")
+    assert note.endswith("Open it in Excel or LibreOffice, save it, and give it again.")
+
+
+def test_formulas_that_were_computed_are_numbers_and_may_come_to_nothing(tmp_path):
+    path, stored = tmp_path / "arms.xlsx", tmp_path / "stored.xlsx"
+    save_book(path, {"s": [["id", "price", "total", "note"], ["a", 1, "=B2*2", '=""'], ["b", 3, "=B3*2", '=""']]})
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(stored, "w") as changed:
+        for entry in whole.namelist():
+            body = whole.read(entry)
+            if entry.startswith("xl/worksheets/sheet"):
+                body = re.sub(rb"<f>B(\d)\*2</f><v ?/>", rb"<f>B\1*2</f><v>\1</v>", body)
+            changed.writestr(entry, body)
+    draft = read_draft([stored])
+    assert draft.numbers == {"price": [1, 3], "total": [2, 3]}
+    assert draft.notes == []
+
+
 def test_a_damaged_sheet_is_named(tmp_path):
     path = tmp_path / "v.xlsx"
     save_sheet(path, [["id", "x"], *[[f"arm {k}", k] for k in range(200)]])

@@ -68,8 +68,7 @@ def add_from_file(name: str, file: Path, columns: dict[str, str], encoding: str 
     arms = "1 arm" if added == 1 else f"{added} arms"
     dim = study.features().shape[1]
     features = "1 feature" if dim == 1 else f"{dim or 'no'} features"
-    known = (study.settings.made_features or {}).get("columns") or ()
-    unused = [column for column in draft.plan["features"].get("columns") or () if column not in known]
+    unused = draft.unused_in(study)
     left_out = f"; not among the features of this study, and left out: {', '.join(unused)}" if unused else ""
     say(f"{arms} with {features} added to {name!r}{there}{left_out}")
 

@@ -71,6 +71,10 @@ def scorer(
     with kind_errors():
         found = _study(name, storage).scorer(context, **_left_out(without))
         say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
+        if found.columns:
+            say(f"it takes these columns, in the units of the file: {', '.join(found.columns)}")
+        elif found.takes:
+            say(f"it takes {found.takes}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -23,6 +23,10 @@ _SPOKEN: Final = (
     (r"`add_arms\(\.\.\., contexts=\.\.\.\)`", lambda _: "`duelist study add-arms`"),
     (r"`add_arms` or `duelist study add-arms`", lambda _: "`duelist study add-arms`"),
     (r"`add_arms`", lambda _: "`duelist study add-arms`"),
+    (
+        r"change those there with `update_features`",
+        lambda _: "change those there in Python: `study.update_features(...)`",
+    ),
     (r"`(raters_per_duel|lease_seconds|random_share)`", lambda m: f"`duelist study change NAME {m[1]}=...`"),
     (r"`to_storage` or `to_name`", lambda _: "--to-storage or --to-name"),
     (r"with `criterion`, or answer about all of them with `tell_all`", lambda _: "with --criterion"),

@@ -110,7 +110,7 @@ _SPOKEN: Final[tuple[tuple[str, _Said], ...]] = (
      "say which the answer is about with `criterion`, or answer about all of them with `outcomes`"),
     (r"`ask\(rater\)` returned", "`ask` gave to them"),
     (r"`put_media` keeps one", "an owner can upload it"),
-    (r"`update_features`", "a new id"),
+    (r", or change those there with `update_features`", ", or the features that are there"),
     (r"`list_studies` names those there are", "`GET /api/v1/studies` names those there are"),
     (r"`list_tokens` names those there are", "`GET /api/v1/tokens` names those there are"),
     (r"a dict with", "an object with"),

@@ -120,15 +120,19 @@ class KnownArms:
         if number is None:
             return False
         there = self._rows[number]
-        for what, same in (
-            ("features", self._is_row(int(self._newest[number]), vector)),
-            ("a payload", there.payload == json.loads(json.dumps(payload))),
-            ("a context", there.context == context),
+        for what, same, way_out in (
+            (
+                "features",
+                self._is_row(int(self._newest[number]), vector),
+                ", or change those there with `update_features`",
+            ),
+            ("payload", there.payload == json.loads(json.dumps(payload)), ", or the payload that is there"),
+            ("context", there.context == context, ", or the context that is there"),
         ):
             if not same:
+                other = f"other {what}" if what == "features" else f"another {what}"
                 raise InvalidInput(
-                    f"arm {arm!r} is in this study already, with {what} of its own; give it another id, or change its features "
-                    "with `update_features`"
+                    f"arm {arm!r} is in this study already, with {other}; give this one another id{way_out}"
                 )
         return True
 

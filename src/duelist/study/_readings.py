@@ -31,6 +31,7 @@ from duelist.errors import InvalidInput
 from duelist.policies import Policy
 from duelist.scorer import Scorer
 from duelist.study import reading
+from duelist.study._as_given import as_given
 from duelist.study._vote_log import VoteLog
 from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.stopping import Recommended
@@ -143,11 +144,15 @@ class Readings(ABC):
             return reading.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     def scorer(self, context: str | None = None, **options: Any) -> Scorer:
-        """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`."""
+        """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`.
+
+        Of a study made from a table it takes the columns of that table as they are there; `columns` of the scorer names them.
+        """
         scope, options = split(context, options)
         _check_options("scorer", reading.scorer_of, options)
         seen = self._seen(scope)
-        return reading.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
+        found = reading.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
+        return as_given(found, self.settings.made_features)
 
     # -- whom to trust -------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 _OTHER: Final = {",": ".", ".": ","}
 _NUMBERS: Final = {
@@ -34,9 +34,8 @@ class Signs(NamedTuple):
         return "."
 
 
-def signs_of(cells: Sequence[Any]) -> Signs:
+def signs_of(texts: Iterable[str]) -> Signs:
     """The signs of a column. 12,5 and 1.234,5 have a decimal comma; 1,234 may have one, or be a thousand and more."""
-    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
     read = [(text, [sign for sign, form in _NUMBERS.items() if form.fullmatch(text)]) for text in texts]
     sure = {ways[0] for text, ways in read if len(ways) == 1 and _has_sign(text)}
     either = {sign for text, ways in read if len(ways) == 2 for sign in _OTHER if sign in text}
@@ -49,8 +48,7 @@ def _has_sign(text: str) -> bool:
 
 def decimal_number(text: str, sign: str) -> float | None:
     """The number that a text is where this is the decimal sign; None of anything else."""
-    plain = text.strip()
-    if not _NUMBERS[sign].fullmatch(plain):
+    if not _NUMBERS[sign].fullmatch(text):
         return None
-    number = float(plain.replace(_OTHER[sign], "").replace(sign, "."))
+    number = float(text.replace(_OTHER[sign], "").replace(sign, "."))
     return number if math.isfinite(number) else None

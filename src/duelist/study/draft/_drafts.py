@@ -118,7 +118,19 @@ class Draft:
         added = self.add_rows(study, vectors)
         self.keep_columns(study, vectors)
         self.notes.extend(far_off_in(study, there))
+        self._take_back(set(self.unused_in(study)))
         return added
+
+    def unused_in(self, study: Study) -> list[str]:
+        """The columns that would be features, and are none of this study's."""
+        known = (study.settings.made_features or {}).get("columns") or ()
+        return [name for name in self.plan["features"].get("columns") or () if name not in known]
+
+    def _take_back(self, unused: set[str]) -> None:
+        """Say of columns that the study has no place for neither that they are features, nor what they are read as."""
+        self.columns[:] = [replace(c, role="other") if c.name in unused else c for c in self.columns]
+        said = tuple(f"The column {name!r} " for name in unused)
+        self.notes[:] = [note for note in self.notes if not note.startswith(said)]
 
     def _forget_who_is_far_off(self) -> None:
         """Among those of the file, by their rows: what counts are all arms of the study, by the ids that they have there."""
@@ -335,6 +347,7 @@ def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
         notes.append("The texts look like Markdown, and are shown as that.")
     if kind == "columns" and not wanted.get("columns"):
         wanted["columns"] = list(numbers)
+        notes += [f"The column {name!r} {read[name].meaning}." for name in numbers if read[name].meaning]
     features = {**wanted, "kind": kind}
     columns = [
         Column(c.name, "feature", c.numeric, c.examples)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from duelist.errors import InvalidInput
+from duelist.study.formats.books import formulas_without_values, sheets_left_out
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, opened, read_json, suffix_of
 from duelist.study.formats.tables import is_table, nameless, read_table
@@ -37,7 +38,8 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
     """The rows of a file."""
     suffix = suffix_of(path)
     if suffix == ".xlsx":
-        return _table(path, None)
+        sheet = _table(path, None)
+        return sheet._replace(notes=[*sheet.notes, *_about_book(path, sheet.rows)])
     chosen = encoding or guessed_encoding(path)
     if is_table(path):
         return _table(path, chosen)
@@ -51,7 +53,7 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
 
 
 def _table(path: Path, encoding: str | None) -> Sheet:
-    rows = list(read_table(path, (), None, encoding, headless=True))
+    rows = list(read_table(path, (), None, encoding, headless=True, each="arm"))
     sheet = _sheet(rows, encoding)
     if sheet.columns == nameless(len(sheet.columns)):
         note = (
@@ -66,6 +68,12 @@ def _table(path: Path, encoding: str | None) -> Sheet:
         note = f"The first line ({first}) is taken as the names of the columns; if it is an arm, put a line of names above it."
         return sheet._replace(notes=[note])
     return sheet
+
+
+def _about_book(path: Path, rows: list[Row]) -> list[str]:
+    """What an Excel file has that is not among the rows."""
+    holes = any(cell == "" for row in rows for cell in row.fields.values())
+    return [*sheets_left_out(path), *(formulas_without_values(path) if holes else ())]
 
 
 def _lines(path: Path, encoding: str) -> Sheet:

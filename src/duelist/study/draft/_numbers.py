@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from duelist.errors import InvalidInput
 from duelist.study.draft._decimals import Signs, decimal_number, signs_of
+from duelist.study.draft._written import FLAGS, PERCENT, Written, core, written
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, shown
 
@@ -21,13 +22,31 @@ _NOTHING: Final = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "ni
 _MOST: Final = 0.5
 
 
+class Unread(NamedTuple):
+    """Why a column of numbers is not read, and what to do about it."""
+
+    why: str
+    way_out: str
+
+
+_NO_DECIMAL: Final = Unread(
+    "and nothing says whether comma or point is the decimal sign of this column",
+    "write its numbers with one decimal sign and nothing between thousands",
+)
+_LOOKS_LIKE_ONE: Final = Unread(
+    "which looks like a number and is none that is sure to be read right", "write its numbers as digits alone"
+)
+
+
 class Numbers(NamedTuple):
     """A column of numbers; None where a cell has none, and the first row and cell of those."""
 
     values: list[float | None]
     hole: tuple[Row, Any] | None
-    unclear: bool = False
-    """Whether there are numbers, and it is their decimal sign that is not clear."""
+    unread: Unread | None = None
+    """Why none of it is read, although it has numbers or what looks like some."""
+    meaning: str = ""
+    """What its cells stand for, where they are not just these numbers."""
 
     @property
     def whole(self) -> bool:
@@ -39,17 +58,24 @@ class Numbers(NamedTuple):
         if self.hole is None:
             return f"the column {name!r} has a number in every row"
         row, cell = self.hole
-        if self.unclear:
-            return f"{row.where}: {name!r} is {shown(cell)}, and nothing says whether comma or point is the decimal sign of this column"
-        what = "is empty" if is_nothing(cell) else f"is {shown(cell)}"
+        if self.unread is not None:
+            return f"{row.where}: {name!r} is {shown(cell)}, {self.unread.why}"
+        what, none = ("is empty", "no number") if is_empty(cell) else (f"is {shown(cell)}, which is no number", "none")
         more = sum(value is None for value in self.values) - 1
-        others = "" if not more else f", and {more} more of its cells {'has' if more == 1 else 'have'} no number"
+        others = "" if not more else f", and {more} more of its cells {'has' if more == 1 else 'have'} {none}"
         return f"{row.where}: {name!r} {what}{others}"
 
     @property
     def way_out(self) -> str:
         """What to do with a column that is not whole."""
-        return "write its numbers with one decimal sign and nothing between thousands" if self.unclear else "fill it in"
+        if self.unread is not None:
+            return self.unread.way_out
+        return "fill it in" if self.hole is None or is_nothing(self.hole[1]) else "correct it"
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether nothing is written in a cell."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def is_nothing(cell: Any) -> bool:
@@ -57,44 +83,107 @@ def is_nothing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().casefold() in _NOTHING)
 
 
+class _Cells(NamedTuple):
+    """A column as it is in the file, its texts as plain as they can be, and what these say of the decimal sign."""
+
+    rows: Sequence[Row]
+    cells: list[Any]
+    written: list[Written | None]
+    signs: Signs
+
+    def are_most(self, found: int) -> bool:
+        """Whether so many are most of what is written."""
+        return found > 0 and found >= _MOST * sum(not is_nothing(cell) for cell in self.cells)
+
+    def unread(self, at: int, why: Unread) -> Numbers:
+        """The column as one of numbers that are not read, for what one of its cells is."""
+        return Numbers([None] * len(self.rows), (self.rows[at], self.cells[at]), why)
+
+    def read(self, values: list[float | None], meaning: str = "") -> Numbers:
+        """The column as these numbers, with the first of its holes."""
+        at = next((k for k, value in enumerate(values) if value is None), None)
+        return Numbers(values, None if at is None else (self.rows[at], self.cells[at]), meaning=meaning)
+
+
 def numbers_in(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Numbers]:
-    """The columns of numbers: those where most of what is written are numbers."""
-    cells = {name: [row.fields.get(name) for row in rows] for name in names}
-    if not any(row.decimal_comma for row in rows):
-        return {name: found for name in names if (found := _numbers(rows, cells[name], None)) is not None}
-    signs = {name: signs_of(column) for name, column in cells.items()}
-    comma = any(each.sure == {","} and _are_most(each.numbers, cells[name]) for name, each in signs.items())
-    read = {name: _numbers(rows, cells[name], signs[name], comma) for name in names}
+    """The columns of numbers: those where most of what is written are numbers, or look like some."""
+    columns = {name: _cells(rows, name) for name in names}
+    comma = any(each.signs.sure == {","} and each.are_most(each.signs.numbers) for each in columns.values())
+    read = {name: _numbers(column, comma) for name, column in columns.items()}
     return {name: numbers for name, numbers in read.items() if numbers is not None}
 
 
-def _numbers(rows: Sequence[Row], cells: Sequence[Any], signs: Signs | None, comma: bool = False) -> Numbers | None:
-    sign = signs.decimal(comma) if signs is not None else None
-    if signs is not None and sign is None:
-        return _unclear(rows, cells) if _are_most(signs.numbers, cells) else None
-    values = [_number(row, cell, sign) for row, cell in zip(rows, cells, strict=True)]
-    if not _are_most(sum(value is not None for value in values), cells):
-        return None
-    at = next((k for k, value in enumerate(values) if value is None), None)
-    return Numbers(values, None if at is None else (rows[at], cells[at]))
+def _cells(rows: Sequence[Row], name: str) -> _Cells:
+    cells = [row.fields.get(name) for row in rows]
+    texts = [written(cell) if isinstance(cell, str) else None for cell in cells]
+    return _Cells(rows, cells, texts, signs_of(each.text for each in texts if each is not None))
 
 
-def _unclear(rows: Sequence[Row], cells: Sequence[Any]) -> Numbers:
-    marked = [
-        k
-        for k, cell in enumerate(cells)
-        if isinstance(cell, str) and signs_of([cell]).numbers and set(cell) & {",", "."}
+def _numbers(column: _Cells, comma: bool) -> Numbers | None:
+    sign = column.signs.decimal(comma)
+    if sign is None:
+        others = sum(_number(column, k, ".") is not None for k, text in enumerate(column.written) if text is None)
+        found = column.signs.numbers + others
+        return column.unread(_unclear_cell(column), _NO_DECIMAL) if column.are_most(found) else _look_alike(column)
+    values = [_number(column, k, sign) for k in range(len(column.cells))]
+    if not column.are_most(sum(value is not None for value in values)):
+        return _flags(column) or _look_alike(column)
+    return _in_one_unit(column, values)
+
+
+def _unclear_cell(column: _Cells) -> int:
+    """A cell that shows the trouble: one with a comma, if there is one."""
+    texts = ["" if each is None or not signs_of([each.text]).numbers else each.text for each in column.written]
+    marked = [k for k, text in enumerate(texts) if set(text) & {",", "."}]
+    return next((k for k in marked if "," in texts[k]), marked[0])
+
+
+def _number(column: _Cells, k: int, sign: str) -> float | None:
+    text = column.written[k]
+    return as_number(column.rows[k], column.cells[k]) if text is None else decimal_number(text.text, sign)
+
+
+def _in_one_unit(column: _Cells, values: list[float | None]) -> Numbers:
+    """The numbers of a column that has one unit at most; per cent are hundredths, as in spreadsheets."""
+    units = [
+        None if value is None else each.unit if each else "" for value, each in zip(values, column.written, strict=True)
     ]
-    at = next((k for k in marked if "," in cells[k]), marked[0])
-    return Numbers([None] * len(rows), (rows[at], cells[at]), unclear=True)
+    unit = next(filter(None, units), "")
+    # A price needs no sign, and zero no unit; but 0.3 among per cent may be 30 of them.
+    other = next(
+        (k for k, each in enumerate(units) if each not in (None, unit) and (each or (unit == PERCENT and values[k]))),
+        None,
+    )
+    if other is not None:
+        return column.unread(
+            other, Unread(f"and other cells of this column have {unit!r}", "write its numbers in one unit")
+        )
+    if unit != PERCENT:
+        return column.read(values)
+    first = units.index(unit)
+    hundredths = [None if value is None else value / 100.0 for value in values]
+    return column.read(hundredths, f"is in per cent: {shown(column.cells[first])} is read as {hundredths[first]}")
 
 
-def _number(row: Row, cell: Any, sign: str | None) -> float | None:
-    return decimal_number(cell, sign) if sign is not None and isinstance(cell, str) else as_number(row, cell)
+def _flags(column: _Cells) -> Numbers | None:
+    """A column of nothing but TRUE and FALSE, or yes and no."""
+    words = [None if is_nothing(cell) else str(cell).strip().casefold() for cell in column.cells]
+    said = set(words) - {None}
+    pair = next((pair for pair in FLAGS if said and said <= set(pair)), None)
+    if pair is None:
+        return None
+    values = [None if word is None else float(word == pair[0]) for word in words]
+    return column.read(values, f"says {pair[0]} or {pair[1]}, which are read as 1 and 0")
 
 
-def _are_most(found: int, cells: Sequence[Any]) -> bool:
-    return found > 0 and found >= _MOST * sum(not is_nothing(cell) for cell in cells)
+def _look_alike(column: _Cells) -> Numbers | None:
+    """A column that mostly looks like numbers, as (3) does, which may be 3 and may be -3."""
+    looks = [isinstance(cell, str) and bool(signs_of([core(cell).text]).numbers) for cell in column.cells]
+    if not column.are_most(sum(looks)):
+        return None
+    plain = [each is not None and bool(signs_of([each.text]).numbers) for each in column.written]
+    at = next((k for k, look in enumerate(looks) if look and not plain[k]), looks.index(True))
+    return column.unread(at, _LOOKS_LIKE_ONE)
 
 
 def given_features(rows: Sequence[Row]) -> NDArray[np.float64] | None:

@@ -11,13 +11,12 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from datetime import date, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.errors import InvalidInput
-from duelist.files import UNREADABLE
+from duelist.study.formats.books import sheet_lines
 from duelist.study.formats.fields import as_number
 from duelist.study.formats.files import Row, RowWriter, opened, packed, read_json, shown, suffix_of
 
@@ -62,20 +61,24 @@ def read_table(
     encoding: str | None = None,
     *,
     headless: bool = False,
+    each: str = "comparison",
 ) -> Iterator[Row]:
     """Records of a table with a header, each with the cells that have content or a name; a cell may hold line ends.
 
     With `headless` a table whose first line is all numbers has no header, and its columns are called as `nameless` has it.
+    What `each` of them is, is for messages.
     """
     if suffix_of(path) == _SHEET:
-        yield from _records(path, _named(_sheet(path), True) if headless else _sheet(path), needed, columns, True)
+        lines = sheet_lines(path)
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, True, each)
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # of the whole process: only ever raised
     with opened(path, encoding) as file:
         delimiter, skipped = _delimiter(file)
         comma = delimiter != ","
         lines = _csv_lines(path, file, delimiter, skipped)
-        yield from _records(path, _named(lines, comma) if headless else lines, needed, columns, comma)
+        # Between commas, too, numbers may have one, in quotes.
+        yield from _records(path, _named(lines) if headless else lines, needed, columns, comma, each)
 
 
 def nameless(count: int) -> list[str]:
@@ -83,28 +86,33 @@ def nameless(count: int) -> list[str]:
     return [f"column {k}" for k in range(1, count + 1)]
 
 
-def _named(lines: Iterator[tuple[int, list[str]]], comma: bool) -> Iterator[tuple[int, list[str]]]:
+def _named(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """The lines with a header: the one that is there, or one made where the first line is all numbers."""
     number, first = next(lines, (0, None))
     if first is None:
         return
-    if _all_numbers(first, comma):
+    if _all_numbers(first):
         yield number, nameless(len(first))
     yield number, first
     yield from lines
 
 
-def _all_numbers(cells: Sequence[str], comma: bool) -> bool:
-    row = Row("", {}, comma)
+def _all_numbers(cells: Sequence[str]) -> bool:
+    row = Row("", {}, decimal_comma=True)
     return bool(cells) and all(as_number(row, cell) is not None for cell in cells)
 
 
 def _records(
-    path: Path, lines: Iterator[tuple[int, list[str]]], needed: Sequence[str], columns: Columns | None, comma: bool
+    path: Path,
+    lines: Iterator[tuple[int, list[str]]],
+    needed: Sequence[str],
+    columns: Columns | None,
+    comma: bool,
+    each: str,
 ) -> Iterator[Row]:
     _, names = next(lines, (0, None))
     if names is None:
-        raise InvalidInput(f"{path} is empty; give a header and a row for each comparison")
+        raise InvalidInput(f"{path} is empty; give a header and a row for each {each}")
     names = _header(path, names, needed, columns or {})
     for line, cells in lines:
         if len(cells) != len(names):
@@ -173,7 +181,7 @@ def _delimiter(file: IO[str]) -> tuple[str, int]:
     for delimiter in _DELIMITERS:
         rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
         cells = next((row for row in rows if any(cell.strip(_DELIMITERS) for cell in row)), [])
-        if delimiter != "," and len(cells) > 1 and _all_numbers(cells, comma=True):
+        if delimiter != "," and len(cells) > 1 and _all_numbers(cells):
             return delimiter, 0  # commas within are those of numbers
         if len(cells) > most:
             most, best = len(cells), delimiter
@@ -191,57 +199,6 @@ def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Itera
             line = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInput(f"{path} cannot be read as CSV ({error}); save it as RFC 4180 has it") from error
-
-
-def _sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of the first sheet of an Excel file that have content, as the texts that CSV would have."""
-    try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError as error:
-        raise InvalidInput(
-            f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or save it as CSV UTF-8"
-        ) from error
-    if not path.is_file():
-        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
-    width = 0
-    try:
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-            first = book.worksheets[0]
-            first.reset_dimensions()  # what the file says of its size is wrong in those of some programs
-            for line, values in enumerate(first.iter_rows(values_only=True), start=1):
-                cells = _without_end([_as_csv(value) for value in values])
-                width = width or len(cells)
-                if cells:
-                    _check_width(path, line, cells, width)
-                    yield line, cells + [""] * (width - len(cells))
-    except InvalidInput:
-        raise
-    except (*UNREADABLE, IndexError, SyntaxError, InvalidFileException) as error:
-        raise InvalidInput(
-            f"{path} cannot be read as an Excel file ({error}); save it again, or as CSV UTF-8"
-        ) from error
-
-
-def _without_end(cells: list[str]) -> list[str]:
-    """The cells up to the last one that has content."""
-    last = max((k for k, cell in enumerate(cells, start=1) if cell), default=0)
-    return cells[:last]
-
-
-def _check_width(path: Path, line: int, cells: Sequence[str], width: int) -> None:
-    if len(cells) > width:
-        raise InvalidInput(f"{path}, line {line} has {shown(cells[-1])} in a column without a name; name that column")
-
-
-def _as_csv(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.isoformat() if isinstance(value, (datetime, date)) else str(value)
 
 
 def _unpacked(row: Row) -> Row:
