@@ -15,8 +15,7 @@ from duelist.server.documented import IN_STUDY, refusing
 from duelist.server.files import uploaded
 from duelist.server.refusals import Refused, of_validation
 from duelist.study import AsyncStudy, Study
-from duelist.study.draft import Draft, read_draft
-from duelist.study.draft._far_off import far_off_in
+from duelist.study.draft import Draft, far_off_in, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 AT_ONCE = 1000
@@ -92,7 +91,7 @@ class _Table(NamedTuple):
 def _read_table(study: Study, path: str) -> _Table:
     draft = read_draft([path])
     vectors = draft.vectors_for(study)
-    draft._forget_who_is_far_off()  # among the rows of the table; it is said at the end, of all arms there are then
+    draft.forget_who_is_far_off()  # among the rows of the table; it is said at the end, of all arms there are then
     draft.ids_in(study, vectors)  # for its note: how arms are numbered is said of the whole table, not of each part
     return _Table(draft, vectors, list(draft.notes), {arm.id for arm in study.arms()})
 

@@ -9,6 +9,7 @@ A plan says what is not to be guessed: `columns` (which column is `id`, `payload
 """
 
 from duelist.study.draft._drafts import Draft, read_draft
+from duelist.study.draft._far_off import far_off_in
 from duelist.study.draft.features import KINDS_OF_FEATURES, KindOfFeatures
 
-__all__ = ["KINDS_OF_FEATURES", "Draft", "KindOfFeatures", "read_draft"]
+__all__ = ["KINDS_OF_FEATURES", "Draft", "KindOfFeatures", "far_off_in", "read_draft"]

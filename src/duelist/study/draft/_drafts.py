@@ -114,7 +114,7 @@ class Draft:
         """Add the arms to a study that is there, with features made as those of its first arms were; how many are new."""
         vectors = self.vectors_for(study)
         there = {arm.id for arm in study.arms()}
-        self._forget_who_is_far_off()
+        self.forget_who_is_far_off()
         added = self.add_rows(study, vectors)
         self.keep_columns(study, vectors)
         self.notes.extend(far_off_in(study, there))
@@ -132,7 +132,7 @@ class Draft:
         said = tuple(f"The column {name!r} " for name in unused)
         self.notes[:] = [note for note in self.notes if not note.startswith(said)]
 
-    def _forget_who_is_far_off(self) -> None:
+    def forget_who_is_far_off(self) -> None:
         """Among those of the file, by their rows: what counts are all arms of the study, by the ids that they have there."""
         columns = _feature_columns(self.plan["features"], self.numbers, self.given) if self.kind == "table" else {}
         alone = far_off_notes(columns, [arm.id for arm in self.arms])
