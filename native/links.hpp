@@ -80,6 +80,12 @@ inline double mean(Link link, double v) {
 inline double slope(Link link, double v) {
     return with_link(link, [v](auto l) { return l.slope(v); });
 }
+// A gap of utilities as far as it says how certain an outcome is: what is known only to within more than 8, as of an arm that joins with a
+// feature far larger than any before, counts in parts of that doubt. At its word, nobody would ever ask about such an arm.
+inline double doubted(double gap, double square) {
+    constexpr double MOST = 64.0;
+    return square > MOST ? gap * std::sqrt(MOST / square) : gap;
+}
 inline double potential(Link link, double v) {
     return with_link(link, [v](auto l) { return l.potential(v); });
 }

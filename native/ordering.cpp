@@ -64,7 +64,7 @@ public:
     // `settled` is what a vote on the pair would settle, times (1 + slope square) / slope.
     void meet(i64 i, i64 j, double gap, double square, double settled) {
         if (found_.first >= 0 && worth(steepest_, square, settled) < found_.value) return;
-        double value = worth(slope(link_, gap), square, settled);
+        double value = worth(slope(link_, doubted(gap, square)), square, settled);
         bool better = found_.first < 0 || value > found_.value ||
                       (value == found_.value && drawn(i, j) < drawn(found_.first, found_.second));
         if (better && limits_.allows(i, j)) found_ = {std::min(i, j), std::max(i, j), value};

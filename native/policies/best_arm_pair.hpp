@@ -44,7 +44,7 @@ private:
         const double* along;  // nullptr: nobody leads
 
         double operator()(i64 i, i64 j, double square) const {
-            return along ? lesson(slope(link, u[i] - u[j]), along[i] - along[j], square) : square;
+            return along ? lesson(slope(link, doubted(u[i] - u[j], square)), along[i] - along[j], square) : square;
         }
     };
 
@@ -183,7 +183,7 @@ private:
                     double apart = along[i] - along[j], square = line[j - i - 1];
                     // The lesson is at most that of the largest slope; most pairs need no exponential.
                     if (found.first >= 0 && lesson(l.max_slope, apart, square) < found.value) continue;
-                    double value = lesson(l.slope(view.u[i] - view.u[j]), apart, square);
+                    double value = lesson(l.slope(doubted(view.u[i] - view.u[j], square)), apart, square);
                     if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
                 }
             }
@@ -200,7 +200,8 @@ private:
         for (i64 low = 0; low < ENDS; low++)
             for (i64 high = view.n - ENDS; high < view.n; high++) {
                 i64 i = order[low], j = order[high];
-                double value = lesson(slope(link, view.u[i] - view.u[j]), along[i] - along[j], view.square(i, j));
+                double square = view.square(i, j), gap = doubted(view.u[i] - view.u[j], square);
+                double value = lesson(slope(link, gap), along[i] - along[j], square);
                 if ((found.first < 0 || value > found.value) && limits.allows(i, j))
                     found = {std::min(i, j), std::max(i, j), value};
             }

@@ -59,7 +59,10 @@ def leaders_and_rivals(arms, theta, squares):
 def shrinkage(link, arms, theta, h, x, y, squares):
     """By how much each pair shrinks |x - y|^2: the formula of the docstring, for all pairs at once."""
     u, along = arms @ theta, arms @ np.linalg.solve(h, arms[x] - arms[y])
-    slopes = link_slope(link, u[:, None] - u[None])
+    doubt = np.maximum(
+        np.sqrt(np.maximum(squares, 0.0)) / 8.0, 1.0
+    )  # a gap that is known to within more than 8 says less
+    slopes = link_slope(link, (u[:, None] - u[None]) / doubt)
     return slopes * (along[:, None] - along[None]) ** 2 / (1.0 + slopes * squares)
 
 

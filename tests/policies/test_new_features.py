@@ -79,3 +79,18 @@ def test_a_weight_too_large_to_learn_is_refused_by_tell():
     with pytest.raises(dl.InvalidInput, match="weight is 1e"):
         policy.tell(duel, 1, 1e200)
     policy.tell(duel, 1, 1e15)
+
+
+@pytest.mark.parametrize("name", ["BestArmPair", "RankingPair"])
+@pytest.mark.parametrize("price", [1000.0, 5000.0, 99999.0])
+def test_an_arm_that_joins_far_from_all_others_is_asked_about(name, price):
+    """Its utility seemed to be in the hundreds, and every outcome certain: nobody asked about it, and it stayed open for ever."""
+    arms = np.array([[120, 3.0, 0], [180, 4, 1], [140, 5, 0], [90, 2, 1], [price, 4, 0]])
+    utilities, rng = np.array([0.0, 1.0, 2.0, -1.0, 0.5]), np.random.default_rng(0)
+    policy, asked = getattr(dl, name)(estimator="online", random_state=0), 0
+    for vote in range(400):
+        duel = policy.ask(dl.FreeArms(4, arms[:4]) if vote < 50 else dl.FreeArms(5, arms))
+        policy.tell(duel, float(rng.random() < expit(utilities[duel.first] - utilities[duel.second])))
+        asked += 4 in (duel.first, duel.second)
+    assert asked > 20
+    assert 4 not in policy.recommend(dl.FreeArms(5, arms)).candidates

@@ -36,6 +36,8 @@ class BestArmPair(LocalCurvature):
     - EB-TCI counts how often an arm was drawn; arms with features are known through one another, so 1 / w^2 is in the place
       of the count. Its logarithm counts one and a half times here, a compromise that was measured (decision 39).
     - EB-TCI asks about leader or rival by the toss of a coin; here both are in the pair's worth.
+    - Where a pair's width is more than 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: a gap that nobody knows does not make an outcome
+      certain. At its word, an arm that joins with a feature far larger than any before would never be asked about.
     - Where `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that an arm's utility is as
       uncertain before the first vote as with five features, however many there are.
     - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out the estimate is

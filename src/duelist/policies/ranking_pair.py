@@ -48,6 +48,8 @@ class RankingPair(LocalCurvature):
       are tried, and pairs of the 64 arms that lie farthest out in the directions in which the order is open.
     - Of more than 128 `FreeArms`, pairs of such neighbours are tried, each for what it tells about its own order, and none tires.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
+    - Where a pair's width is more than 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: a gap that nobody knows does not make an outcome
+      certain. At its word, an arm that joins with a feature far larger than any before would never be asked about.
     - Arms that never differ have no order; where there are no others, any pair.
     - Of pairs that settle exactly as much, as before the first vote, the first by lots that arms draw once and for all by their numbers
       (positions, where arms come with features alone). In the order of the list, whoever lists arms from the best to the worst

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from duelist.reference.choosing import Allowed, Choice, best_pair, only
-from duelist.reference.estimation import Floats, link_slope
+from duelist.reference.estimation import Floats, slope_in_doubt
 from duelist.reference.policy import Reference
 
 
@@ -22,7 +22,8 @@ class BestArmPair(Reference):
 
     argmax mu'(z . theta) ((x - y)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}),
 
-    z being its difference: by so much its outcome shrinks w^2. The two need not meet to be told apart.
+    z being its difference: by so much its outcome shrinks w^2. The two need not meet to be told apart. Where |z|_{H^-1} > 8, mu' is that of
+    z . theta in parts of it, 8 z . theta / |z|_{H^-1}.
     """
 
     as_with_features: ClassVar[float] = 5.0
@@ -37,7 +38,7 @@ class BestArmPair(Reference):
         u, width = self.look_locally(arms)
         gap, inverse = u[:, None] - u, np.linalg.inv(self.layer(1).curvature)
         cost = costs(gap, width)
-        slope = link_slope(self.link, gap)
+        slope = slope_in_doubt(self.link, gap, width)
 
         def lessons(x: int, y: int) -> Floats:
             along = arms @ inverse @ (arms[x] - arms[y])

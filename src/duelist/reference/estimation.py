@@ -45,6 +45,11 @@ def link_slope(link: str, v: Any) -> Any:
     return 0.5 * np.exp(-np.abs(v))
 
 
+def slope_in_doubt(link: str, gap: Floats, width: Floats) -> Floats:
+    """mu' of a gap; one that is known only to within more than 8 counts in parts of that doubt."""
+    return np.asarray(link_slope(link, gap * 8.0 / np.maximum(width, 8.0)))
+
+
 def link_potential(link: str, v: Any) -> Any:
     """M(v) with M' = mu"""
     if link == "logistic":

@@ -33,7 +33,16 @@ from duelist.free_arms import FreeArms
 from duelist.policy import Policy
 from duelist.reference.best_arm_pair import costs
 from duelist.reference.choosing import Allowed, Choice, Draws, Pair, Values, best_pair, only
-from duelist.reference.estimation import MOST_FIRST, Floats, Sizes, horizon_in, link_mean, link_slope, root_between
+from duelist.reference.estimation import (
+    MOST_FIRST,
+    Floats,
+    Sizes,
+    horizon_in,
+    link_mean,
+    link_slope,
+    root_between,
+    slope_in_doubt,
+)
 from duelist.reference.ranking_pair import by_lot, lots, openness, settled
 from duelist.reference.uniform_pair import uniform_pair
 
@@ -346,7 +355,7 @@ class FreeBestArmPair(FreeReference):
         if len(u) == 1:
             return only((0, 0))
         gap = u[:, None] - u
-        slope = link_slope(self.link, gap)
+        slope = slope_in_doubt(self.link, gap, width)
         cost = costs(gap, width)
         x = int(np.argmax(u))
         y = int(np.argmin(cost[x]))
@@ -416,7 +425,7 @@ class FreeRankingPair(FreeReference):
             taught = np.maximum(-np.linalg.inv(seen.covariance), 0.0)
             worth = settled(self.link, u, seen.covariance, width, self.top) / (1.0 + MISFIT * taught) ** 2
             return best_pair(worth, pairs)
-        information = link_slope(self.link, u[:, None] - u) * width**2
+        information = slope_in_doubt(self.link, u[:, None] - u, width) * width**2
         place = np.argsort(np.lexsort((lot, -u)))
         near = [(i, j) for i, j in pairs if abs(place[i] - place[j]) <= NEXT]
         return best_pair(openness(u, width, self.top) * information / (1.0 + information), near or first)

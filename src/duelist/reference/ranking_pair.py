@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, only
-from duelist.reference.estimation import Floats, link_slope
+from duelist.reference.estimation import Floats, slope_in_doubt
 from duelist.reference.policy import Reference
 
 
@@ -46,7 +46,7 @@ def settled(link: str, u: Floats, covariance: Floats, width: Floats, top: int | 
     laplacian = np.diag(weight.sum(axis=1)) - weight
     through = covariance @ laplacian @ covariance
     spread = np.diagonal(through)
-    slope = link_slope(link, u[:, None] - u)
+    slope = slope_in_doubt(link, u[:, None] - u, width)
     return np.asarray(slope * (spread[:, None] + spread - 2.0 * through) / (1.0 + slope * width**2))
 
 
