@@ -59,9 +59,7 @@ def leaders_and_rivals(arms, theta, squares):
 def shrinkage(link, arms, theta, h, x, y, squares):
     """By how much each pair shrinks |x - y|^2: the formula of the docstring, for all pairs at once."""
     u, along = arms @ theta, arms @ np.linalg.solve(h, arms[x] - arms[y])
-    doubt = np.maximum(
-        np.sqrt(np.maximum(squares, 0.0)) / 8.0, 1.0
-    )  # a gap that is known to within more than 8 says less
+    doubt = np.sqrt(np.maximum(squares / 64.0, 1.0))  # a gap that is known to within more than 8 says less
     slopes = link_slope(link, (u[:, None] - u[None]) / doubt)
     return slopes * (along[:, None] - along[None]) ** 2 / (1.0 + slopes * squares)
 
@@ -175,7 +173,8 @@ def test_the_lesson_is_what_one_more_outcome_takes_from_the_squared_width(link):
         h = root @ root.T + 0.1 * np.eye(dim)
         arms, theta = rng.normal(size=(4, dim)), 2.0 * rng.normal(size=dim)
         z, gap = arms[2] - arms[3], arms[0] - arms[1]
-        more = h + link_slope(link, z @ theta) * np.outer(z, z)
+        doubt = max(1.0, np.sqrt(z @ np.linalg.solve(h, z)) / 8.0)
+        more = h + link_slope(link, z @ theta / doubt) * np.outer(z, z)
         fewer = gap @ np.linalg.solve(h, gap) - gap @ np.linalg.solve(more, gap)
         found = shrinkage(link, arms, theta, h, 0, 1, squared_widths(arms, h))[2, 3]
         assert found == pytest.approx(fewer, rel=1e-8, abs=1e-12)
