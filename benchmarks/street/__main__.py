@@ -53,6 +53,8 @@ def main() -> None:
         "--problems", nargs="*", choices=list(announcing_problems()), help="of announcements; the rows of others stay"
     )
     given = parser.parse_args()
+    if given.problems is not None and (not given.parts or {*given.parts} - {"best", "announcements"}):
+        parser.error("--problems are of the parts best and announcements; name one of them, or both")
     with ProcessPoolExecutor() as pool:
         for name in given.parts or PARTS:
             began, part = time.perf_counter(), PARTS[name]

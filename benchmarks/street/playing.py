@@ -76,6 +76,7 @@ class WithOneRidge(dl.LocalPairUCB):
 
 
 def ridges(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
+    runs = max(runs // BLOCK, 1) * BLOCK
     yield f"## A ridge that grows with the number of features, for LocalPairUCB over {HORIZON:,} rounds, {runs} runs"
     yield ""
     yield "The ridge is max(1, dim / 5) times the size of a feature, beside 1 for all. Worst: the worst run over the median, the middle"
