@@ -6,7 +6,6 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from duelist.study._checks import checked_payloads, checked_text
 from duelist.study._fold import new_policy
 from duelist.study._identity import Logged, Scan, everything, log_between, stretches, unseen
 from duelist.study._importing import Described, FileArms, Imported, settled, wanted
-from duelist.study._side import Side
+from duelist.study._keeping import Keeping
 from duelist.study._staging import Packed, Staging, packed
 from duelist.study.formats import Comparison, Written, read, write
 from duelist.study.formats.files import shown
@@ -29,26 +28,12 @@ _AT_ONCE = 1024
 """Votes whose texts are in memory at a time."""
 
 
-class Filing(Staging):
+class Filing(Staging, Keeping):
     """The half of `Study` that deals with files."""
-
-    _reader: Side
-
-    @abstractmethod
-    def _changing(self) -> AbstractContextManager[Transaction]:
-        """One transaction that writes, refused where the study was put away."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Transaction]:
-        """One transaction that reads."""
 
     @abstractmethod
     def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
         """A row of the log as people see it, in a transaction that reads."""
-
-    @abstractmethod
-    def _put_arms(self, tx: Transaction, described: list[Described], vectors: Vectors) -> None:
-        """Add arms that are not there."""
 
     # -- contexts ------------------------------------------------------------------------
 
