@@ -27,14 +27,13 @@ bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
     return true;
 }
 
-// Whether no vote has told of feature k, so that there is nothing but the ridge in its row and its column.
-bool is_untold(const Numbers& factor, i64 dim, i64 k, double ridge) {
+// Whether there is nothing but the ridge in the row and the column of feature k.
+bool is_alone(const Numbers& factor, i64 dim, i64 k, double ridge) {
     for (i64 i = 0; i < k; i++)
         if (factor[i * dim + k] != 0.0) return false;
     for (i64 j = k + 1; j < dim; j++)
         if (factor[k * dim + j] != 0.0) return false;
-    double square = factor[k * dim + k] * factor[k * dim + k];
-    return std::fabs(square - ridge) <= 1e-12 * ridge;
+    return factor[k * dim + k] == std::sqrt(ridge);
 }
 
 }  // namespace
@@ -64,8 +63,19 @@ void State::resize(const Numbers& squared, SolverRoom& room) {
     std::vector<Layer> kept = online ? layers : std::vector<Layer>();
     if (resize_layers(before, room)) return;
     layers = std::move(kept);  // rounding leaves nothing of a ridge that becomes so much smaller: those stay as they were
-    for (i64 k = 0; k < dim; k++) sizes.squared[k] = std::max(squared[k], before[k]);
+    for (i64 k = 0; k < dim; k++) {
+        bool told = std::any_of(layers.begin(), layers.end(), [&](const Layer& at) { return is_told(at, k, before[k]); });
+        if (told) sizes.squared[k] = std::max(squared[k], before[k]);
+    }
     resize_layers(before, room);
+}
+
+// Whether a vote has told of a feature of this size. The one-pass estimator has no votes: what rounding has left of them tells.
+bool State::is_told(const Layer& at, i64 k, double size) const {
+    if (online) return !is_alone(at.factor, dim, k, at.prior * size) || !is_alone(at.curvature, dim, k, at.ridge * size);
+    for (i64 row = 0; row < at.rows->count(); row++)
+        if (at.rows->entry(row, k) != 0.0) return true;
+    return false;
 }
 
 bool State::resize_layers(const Numbers& before, SolverRoom& room) {
@@ -84,13 +94,13 @@ bool State::resize_untold(Layer& at, const Numbers& before) const {
     bool others = false;
     for (i64 k = 0; k < dim; k++) {
         if (sizes.squared[k] == before[k]) continue;
-        if (is_untold(at.factor, dim, k, at.prior * before[k]) && is_untold(at.curvature, dim, k, at.ridge * before[k])) {
-            at.factor[k * dim + k] = std::sqrt(at.prior * sizes.squared[k]);
-            at.curvature[k * dim + k] = std::sqrt(at.ridge * sizes.squared[k]);
-            at.stale = at.learned > 0.0;
-        } else {
+        if (is_told(at, k, before[k])) {
             others = true;
+            continue;
         }
+        at.factor[k * dim + k] = std::sqrt(at.prior * sizes.squared[k]);
+        at.curvature[k * dim + k] = std::sqrt(at.ridge * sizes.squared[k]);
+        at.stale = at.learned > 0.0;
     }
     return others;
 }
@@ -131,7 +141,7 @@ bool State::resize_summary(Layer& at, const Numbers& before, SolverRoom& room) {
     Numbers added(dim);
     auto add = [&](Numbers& factor, double multiple) {
         for (i64 k = 0; k < dim; k++) {
-            bool is_done = is_untold(factor, dim, k, multiple * sizes.squared[k]);
+            bool is_done = is_alone(factor, dim, k, multiple * sizes.squared[k]);
             added[k] = is_done ? 0.0 : multiple * (sizes.squared[k] - before[k]);
         }
         return add_to_diagonal(factor, dim, added);

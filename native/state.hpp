@@ -93,6 +93,7 @@ private:
     void take(Layer& at, const Evidence& given, SolverRoom& room) const;
     void keep(Layer& at, const Evidence& given);
     void forget_first_votes();
+    bool is_told(const Layer& at, i64 k, double size) const;
     bool resize_untold(Layer& at, const Numbers& before) const;
     bool resize_layers(const Numbers& before, SolverRoom& room);
     bool resize_summary(Layer& at, const Numbers& before, SolverRoom& room);

@@ -366,3 +366,15 @@ def test_with_own_terms_the_votes_are_those_that_were_told():
         policy.with_own_terms(arms[:2])
     with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
         told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_own_terms(arms)
+
+
+def test_with_own_terms_of_other_beginnings():
+    """A ridge is in the units of features there, and the precision of own terms here; a table of arms will do; no votes are no error."""
+    arms = np.random.default_rng(0).normal(size=(6, 3))
+    policy = told(dl.BestArmPair(random_state=0, ridge=1e-6), 1e3 * arms, arms @ [1.0, 0.0, 0.0], 60)
+    table = dl.FreeArms(6, 1e3 * arms)
+    low, high = policy.with_own_terms(table).recommend(table).interval
+    assert high - low < 10.0
+    new = dl.BestArmPair(random_state=0)
+    new.begin(arms)
+    assert new.with_own_terms(arms).recommend(dl.FreeArms(6, arms)).candidates == tuple(range(6))

@@ -227,3 +227,31 @@ def test_first_arms_far_too_large_are_no_knowledge_of_the_others(size):
                 announced += 1
                 break
     assert announced <= stats.binom.ppf(1.0 - 1e-6, 40, 0.05)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_a_placeholder_that_joins_late_is_not_announced_for_its_number(estimator):
+    """It had no part in the size of prices, and was taken at its word: half of all announcements were wrong."""
+    announced = wrong = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        arms = np.column_stack([rng.normal(size=8), rng.uniform(100, 500, 8)])
+        utilities = arms @ [1.0, 0.005]
+        arms[7, 1] = 99999.0
+        policy = told(dl.BestArmPair(random_state=seed, estimator=estimator), arms[:7], utilities, 40, seed)
+        assert "99999 in arm 7" in policy.recommend(arms).advice
+        for look in range(10):
+            best = told(policy, arms, utilities, 20, [seed, look]).announced(arms, 0.1)
+            if best is not None:
+                announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))
+                break
+    assert wrong <= stats.binom.ppf(1.0 - 1e-6, announced, 0.1)
+
+
+def test_a_placeholder_that_nobody_was_asked_about_stays_open():
+    usual = np.array([[100.0], [180.0], [240.0], [310.0], [420.0], [500.0]])
+    arms, policy = np.vstack([usual, [[99999.0]]]), dl.BestArmPair(random_state=0)
+    policy.begin(arms)
+    found = told(policy, usual, usual[:, 0] / 100.0, 60).recommend(arms)
+    assert not found.decided
+    assert "where it is 99999 in arm 6" in found.advice

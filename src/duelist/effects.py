@@ -67,12 +67,12 @@ class Tally:
     wins: Floats
 
 
-def votes_on_pairs(arms: Floats, tally: Tally) -> PairVotes | Missing:
-    """Votes on pairs of these arms."""
+def votes_on_pairs(arms: Floats, tally: Tally, most: int = MOST_ARMS) -> PairVotes | Missing:
+    """Votes on pairs of these arms, of which there may be so many."""
     if not len(tally.mass):
         return Missing("there are no votes yet")
-    if len(arms) > MOST_ARMS:
-        return Missing(f"votes on more than {MOST_ARMS} arms are not tested")
+    if len(arms) > most:
+        return Missing(f"votes on more than {most} arms are not tested")
     prints, place = np.unique(native.arm_fingerprints(np.ascontiguousarray(arms)), return_index=True)
     at = [np.minimum(np.searchsorted(prints, who), len(prints) - 1) for who in (tally.first, tally.second)]
     known = (prints[at[0]] == tally.first) & (prints[at[1]] == tally.second)

@@ -94,3 +94,19 @@ def test_an_arm_that_joins_far_from_all_others_is_asked_about(name, price):
         asked += 4 in (duel.first, duel.second)
     assert asked > 20
     assert 4 not in policy.recommend(dl.FreeArms(5, arms)).candidates
+
+
+@pytest.mark.parametrize("name", ["MaxPairUCB", "LocalPairUCB", "BestArmPair"])
+def test_votes_that_rounding_hides_beside_a_ridge_are_votes_when_it_shrinks(name):
+    """Beside a first arm of 1e8 the precision of the votes on others is less than the ridge's rounding, and not nothing."""
+    arms = np.array([[0.0], [0.5], [1.0], [1.5], [2.0]])
+    policy = getattr(dl, name)(random_state=0)
+    policy.begin(np.vstack([arms, [[1e8]]]))
+    told = 0.0
+    for _ in range(12):
+        pair = np.array([[0.0], [2.0]])
+        policy.learn(pair, 1.0)
+        told += 4.0
+    ridge = float(policy.pooled_ridge_[0])
+    assert ridge < 100.0
+    assert policy.layer_precision(0)[0, 0] == pytest.approx(ridge + told, rel=1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 
 from duelist import native
 from duelist.arrays import Floats
-from duelist.effects import UNLIKELY, Missing, PairVotes, Tally, misfit, votes_on_pairs, with_effects
+from duelist.effects import MOST_ARMS, UNLIKELY, Missing, PairVotes, Tally, misfit, votes_on_pairs, with_effects
 from duelist.engine.pooling import fitted, pooled, told_rows
 from duelist.engine.usual import Usual, differences_among_usual, usual_sizes, with_terms_for_those_far_off
 from duelist.errors import InvalidInput
@@ -118,21 +118,23 @@ _NO_WAY_BACK: Final = (
 )
 
 
-def _kept_votes(policy: Knowledge, arms: Floats) -> PairVotes | Missing:
-    """The votes on these arms, if they are there."""
+def _kept_votes(policy: Knowledge, arms: Floats, most: int = MOST_ARMS) -> PairVotes | Missing:
+    """The votes on these arms, if they are there and arms are not too many."""
     counted = native.tally_of(policy._fitted())
     if counted is not None:
-        return votes_on_pairs(arms, Tally(**counted))
-    most = f"; estimator='online' counts those on {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
+        return votes_on_pairs(arms, Tally(**counted), most)
+    limit = f"; estimator='online' counts those on {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
     return Missing(
         "nobody knows on which arms all votes were (they were learned as differences, or come from a snapshot of an older release, or "
-        f"pairs are too many{most})"
+        f"pairs are too many{limit})"
     )
 
 
 def counted_votes(policy: Knowledge, arms: Floats) -> PairVotes:
     """The votes on these arms, or an error that says why they are not there."""
-    votes = _kept_votes(policy, arms)
+    if not policy._fitted().learned.any():
+        return PairVotes(*(np.empty(0, np.int64),) * 2, *(np.empty(0),) * 2)
+    votes = _kept_votes(policy, arms, most=len(arms))
     if isinstance(votes, Missing):
         raise InvalidInput(
             f"{votes.why}; start a new policy with FreeArms(n, features), and tell it the votes that you have kept"

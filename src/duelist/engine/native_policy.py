@@ -384,7 +384,8 @@ class NativePolicy(Knowledge):
 
         For going on where features turn out not to explain the votes: this one goes on to ask by features alone, and may never ask what
         its verdict waits for. `arms` are all that were asked about (n_arms, dim); ask the new one with `FreeArms(len(arms), arms)`. Duels
-        that are out are not known to it.
+        that are out are not known to it. Votes on arms with the same features are heard as votes on the first of them. A `ridge` that
+        was given is not taken along: with terms of their own it means something else.
 
         >>> import duelist as dl, numpy as np
         >>> arms, policy = np.eye(3), dl.BestArmPair(random_state=0)
@@ -394,9 +395,9 @@ class NativePolicy(Knowledge):
         """
         from duelist.engine.announcing import counted_votes  # and SciPy with it
 
-        shown = check_arms(arms, self._fitted().dim)
+        shown = check_arms(arms.features if isinstance(arms, FreeArms) else arms, self._fitted().dim)
         votes = counted_votes(self, shown)
-        new = type(self)(**{**self.params, "estimator": "online"})
+        new = type(self)(**{**self.params, "estimator": "online", "ridge": None})
         table = FreeArms(len(shown), shown)
         new.begin(table)
         for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.arrays import Floats
-from duelist.far_off import FEWEST_OFF, ROUNDING, UNUSUAL, described, differing, far_off, is_spread_by, middle
+from duelist.far_off import FEWEST_OFF, ROUNDING, described, differing, far_off, is_spread_by, middle
 
 if TYPE_CHECKING:
     from duelist.engine.knowledge import Knowledge
@@ -65,12 +65,17 @@ def _spread(x: Floats) -> float | None:
 
 
 def _usual_spread(x: Floats, off: NDArray[np.bool_], size: float) -> tuple[float | None, bool]:
-    """The variance without arms far off, where the size is far from it, and whether that is the doing of these arms."""
-    usual, odd = _spread(x[~off]), is_spread_by(x, off)
+    """The variance without arms far off, where these make the difference or the size comes from other arms; and whether these do.
+
+    An arm stands off whatever the size is, which it has no part in if it joined late or nobody was asked about it.
+    """
+    usual = _spread(x[~off])
+    if usual is not None and is_spread_by(x, off):
+        return min(usual, size), True
     shows_what_is_usual = differing(x).sum() >= FEWEST_OFF  # two or three arms may be near each other by chance
-    if usual is None or not usual < size / (UNUSUAL if odd else _FOREIGN) or not (odd or shows_what_is_usual):
+    if usual is None or not usual < size / _FOREIGN or not shows_what_is_usual:
         return None, False
-    return usual, odd
+    return usual, False
 
 
 def with_terms_for_those_far_off(arms: Floats, usual: Usual) -> tuple[Floats, Floats]:
