@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,7 @@ def row(title: str, name: str, now: Played, then: Played) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def compared(checkout: Path, runs: int) -> Iterator[str]:
-    from benchmarks.street.problems import announcing_problems
-
+def compared(checkout: Path, runs: int, problems: Sequence[str]) -> Iterator[str]:
     named = subprocess.run(
         ["git", "-C", checkout, "log", "-1", "--format=%h, %cs"], capture_output=True, text=True, check=True
     )
@@ -117,7 +115,7 @@ def compared(checkout: Path, runs: int) -> Iterator[str]:
     yield "| problem | policy | votes now | votes then | ratio | medians now / then | undecided now / then | wrong now / then |"
     yield "|---|---|---|---|---|---|---|---|"
     here = Path(__file__).parents[2]
-    for title in announcing_problems():
+    for title in problems:
         with tempfile.TemporaryDirectory() as folder:
             worlds = Path(folder) / "worlds.npz"
             write_worlds(worlds, title, runs)
@@ -133,14 +131,18 @@ def main() -> None:
         play_side(Path(sys.argv[2]), sys.argv[3])
         return
     from benchmarks.street.page import PAGE, put
+    from benchmarks.street.problems import announcing_problems
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkout", type=Path, required=True, help="an older checkout with its environment in .venv")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument(
+        "--problems", nargs="*", choices=list(announcing_problems()), default=list(announcing_problems())
+    )
     given = parser.parse_args()
     lines = []
-    for line in compared(given.checkout.resolve(), given.runs):
+    for line in compared(given.checkout.resolve(), given.runs, given.problems):
         print(line, flush=True)
         lines.append(line)
     put(given.page, "votes-before", "\n".join(lines))
