@@ -48,7 +48,7 @@ void put(Player& player, const nb::dict& arrays) {
 nb::ndarray<nb::numpy, u64> arm_fingerprints(Matrix arms) {
     i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
     std::vector<u64> prints;
-    for (i64 a = 0; a < n; a++) prints.push_back(fingerprint_of_arm(arms.data() + a * dim, dim));
+    for (i64 a = 0; a < n; a++) prints.push_back(fingerprint(arms.data() + a * dim, dim));
     return copied(prints);
 }
 

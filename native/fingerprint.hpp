@@ -11,18 +11,11 @@ inline u64 mixed(u64 h) {
     return h ^ (h >> 29);
 }
 
-// Of dim numbers, `step` apart, none of them -0.0.
-inline u64 fingerprint(const double* z, i64 dim, i64 step = 1) {
+// Of dim numbers, `step` apart; -0.0 is 0.0.
+inline u64 fingerprint(const double* x, i64 dim, i64 step = 1) {
     u64 h = 1;
-    for (i64 k = 0; k < dim; k++) h = mixed(h ^ std::bit_cast<u64>(z[k * step]));
+    for (i64 k = 0; k < dim; k++) h = mixed(h ^ std::bit_cast<u64>(x[k * step] + 0.0));
     return mixed(h ^ (h >> 32));  // round numbers differ only in high bits, and products move bits up: bring them down again
-}
-
-// Of an arm, by which it is known without its features being kept.
-inline u64 fingerprint_of_arm(const double* x, i64 dim) {
-    u64 h = 1;
-    for (i64 k = 0; k < dim; k++) h = mixed(h ^ std::bit_cast<u64>(x[k] + 0.0));  // -0.0 is 0.0
-    return mixed(h ^ (h >> 32));
 }
 
 }  // namespace duelist

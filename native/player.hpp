@@ -53,7 +53,7 @@ public:
     i64 hand_out(const Decision& duel, const Table& table) {
         std::vector<double> difference(static_cast<std::size_t>(table.dim));
         subtract(table.arm(duel.first), table.arm(duel.second), table.dim, difference.data());
-        Who arms{fingerprint_of_arm(table.arm(duel.first), table.dim), fingerprint_of_arm(table.arm(duel.second), table.dim)};
+        Who arms{fingerprint(table.arm(duel.first), table.dim), fingerprint(table.arm(duel.second), table.dim)};
         pending.emplace(next_id, Pending{duel, std::move(difference), arms});
         return next_id++;
     }
