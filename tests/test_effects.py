@@ -195,20 +195,6 @@ def test_what_one_pass_counts_comes_back_with_a_snapshot():
     assert copy.snapshot() == policy.snapshot()
 
 
-def test_a_snapshot_without_counts_says_that_nobody_tested():
-    """As releases before this one made them, of version 3."""
-    arms = np.random.default_rng(0).standard_normal((10, 2))
-    policy = told(online("BestArmPair"), arms, arms @ [2.0, 1.0], 300)
-    snapshot = {name: value for name, value in policy.snapshot().items() if name not in ("tally", "checksum")}
-    snapshot |= {"version": 3, "pending": []}
-    older = dl.restore_policy({**snapshot, "checksum": checksum(snapshot)})
-    found = older.recommend(arms)
-    assert found.decided
-    assert "nobody has tested" in found.advice
-    assert "a snapshot of an older release" in found.advice
-    assert told(older, arms, arms @ [2.0, 1.0], 20).snapshot()["tally"] is None
-
-
 def test_more_pairs_than_are_counted_are_dropped_for_good():
     rng = np.random.default_rng(3)
     arms = rng.standard_normal((70, 2))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from duelist.engine.snapshots import checksum, encode
 from duelist.policies import POLICIES
 from feature_sizes import squared_sizes
 from looking import known
@@ -216,42 +215,6 @@ def test_batches_of_few_candidates_show_their_sizes_too(candidates):
     policy.begin(0.05 * rng.normal(size=(40, DIM)))
     known_well, known_as_well = (each.ask_batch(contexts).information.mean() for each in (fresh, policy))
     assert 0.5 * known_well < known_as_well < 2.0 * known_well  # it would be six times as much
-
-
-# -- snapshots of the release before ------------------------------------------------------
-
-
-def as_version_3(policy):
-    """A snapshot as that release made it: without the first votes of the one-pass estimator, and without who was compared."""
-    snapshot = json.loads(json.dumps(policy.snapshot()))
-    state = snapshot["state"]
-    if policy.online_:
-        none = {"n_rows": (1,), "mass": (0,), "wins": (0,), "z": (0, DIM)}
-        state |= {
-            name: encode(np.zeros(shape, np.int64 if name == "n_rows" else float)) for name, shape in none.items()
-        }
-    body = {name: value for name, value in snapshot.items() if name not in ("tally", "checksum")} | {"version": 3}
-    body["state"] = {name: value for name, value in state.items() if name != "first_votes"}
-    body["pending"] = [entry[:6] for entry in snapshot["pending"]]
-    return {**body, "checksum": checksum(body)}
-
-
-@pytest.mark.parametrize("votes", [0, 1, 11, 20])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("VACDB", "StaD", "SupCoLSTIM")])
-def test_a_policy_of_the_release_before_forgets_no_vote(name, estimator, votes):
-    policy, arms, _ = begun_huge(name, estimator, votes)
-    duel = policy.ask(arms)
-    older = type(policy).restore(as_version_3(policy))
-    for each in (policy, older):
-        each.tell(duel, 1.0)
-        each.learn(arms[20] - arms[30], 0.0, layer=0)
-    assert older._fitted().learned.sum() == policy._fitted().learned.sum() == votes + 2
-    if estimator == "exact" or votes == 20 or votes == 0:
-        np.testing.assert_array_equal(older.theta_, policy.theta_)
-    else:  # the votes are in there, taken in by the rule of then
-        expected = np.linalg.eigvalsh(policy.precision_)
-        assert np.linalg.eigvalsh(older.precision_).min() > 0.5 * expected.min()
 
 
 # -- the engine and the reference --------------------------------------------------------

@@ -1,6 +1,6 @@
 """Snapshots of policies that count wins: as those of the engine, with "counts" in the place of "state".
 
-    {"format": "duelist.policy", "version": 3, "policy": "RUCB", "params": {...}, "next_id": 3, "counts": {name: array},
+    {"format": "duelist.policy", "version": 1, "policy": "RUCB", "params": {...}, "next_id": 3, "counts": {name: array},
      "pending": [[id, first, second, the arm's number inside, that of the other, layer]], "checksum": crc32 of all the rest}
 
 `counts` has the pairs that have met, with the wins of either, what the rule has noted, and the random generator.

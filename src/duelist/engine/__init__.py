@@ -21,7 +21,6 @@ from duelist.engine.layered_policy import LayeredPolicy
 from duelist.engine.native_policy import LocalCurvature, NativePolicy
 from duelist.engine.radius_policy import RadiusPolicy, common_size
 from duelist.engine.seeds import seed_words
-from duelist.engine.snapshots import is_older_snapshot
 
 __all__ = [
     "Batch",
@@ -32,7 +31,6 @@ __all__ = [
     "RadiusPolicy",
     "code_stamp",
     "common_size",
-    "is_older_snapshot",
     "seed_words",
 ]
 

@@ -125,8 +125,7 @@ def _kept_votes(policy: Knowledge, arms: Floats, most: int = MOST_ARMS) -> PairV
         return votes_on_pairs(arms, Tally(**counted), most)
     limit = f"; estimator='online' counts those on {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
     return Missing(
-        "nobody knows on which arms all votes were (they were learned as differences, or come from a snapshot of an older release, or "
-        f"pairs are too many{limit})"
+        f"nobody knows on which arms all votes were (they were learned as differences, or pairs are too many{limit})"
     )
 
 

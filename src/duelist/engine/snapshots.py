@@ -1,8 +1,8 @@
 """Snapshots: a policy as plain data, never pickle.
 
-Format (version 4), every value plain JSON:
+Format (version 1), every value plain JSON:
 
-    {"format": "duelist.policy", "version": 4, "policy": "VACDB",
+    {"format": "duelist.policy", "version": 1, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
      "pending": [[id, first, second, layer, share, array, who]], "tally": {name: array} or None,
      "checksum": crc32 of all the rest}
@@ -14,8 +14,7 @@ pairs are many; and, of a policy that was asked with `FreeArms`, "own_terms": {n
 
 An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
 back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
-it. Those of older versions are read too (`older_snapshots`): version 2, whose arithmetic had other last bits, and version 3, which
-knew less of the sizes of features, and nothing of whose votes it had.
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from numpy.typing import NDArray
 
 from duelist import native
 from duelist.arrays import Floats, check_whole
-from duelist.engine.older_snapshots import OLDER_VERSIONS, converted
 from duelist.engine.own_terms import OwnTerms, Waiting, check_support
 from duelist.errors import DuelistError, InvalidSnapshot
 from duelist.free_arms import MOST_ARMS
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from duelist.engine.native_policy import NativePolicy
 
 FORMAT: Final = "duelist.policy"
-VERSION: Final = 4
+VERSION: Final = 1
 
 P = TypeVar("P", bound="NativePolicy")
 
@@ -100,14 +98,12 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         player = policy._player
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
-            if is_older_snapshot(snapshot):
-                arrays = converted(policy, arrays, snapshot["version"])
             layers, dim = arrays["theta"].shape
             player.begin(native.restore_state(dim, layers, policy.link, policy.online_, arrays))
-        if not is_older_snapshot(snapshot) and snapshot["tally"] is not None:
+        if snapshot["tally"] is not None:
             native.put_tally(player, {name: decode(entry) for name, entry in snapshot["tally"].items()})
         player.next_id = int(snapshot["next_id"])
-        for number, first, second, layer, share, difference, *who in snapshot["pending"]:
+        for number, first, second, layer, share, difference, who in snapshot["pending"]:
             player.put_pending(
                 int(number),
                 int(first),
@@ -115,7 +111,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
                 int(layer),
                 _checked_share(share),
                 _checked_floats(decode(difference)),
-                _checked_pair(decode(*who)) if who else None,
+                _checked_pair(decode(who)),
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
@@ -140,11 +136,6 @@ def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
             raise ValueError(f"pending duel {number} does not fit the state")
         own.pending[int(number)] = Waiting(int(first), int(second), (who[0], who[1]), z)
     return own
-
-
-def is_older_snapshot(snapshot: Any) -> bool:
-    """Whether a snapshot was made by a release that learned votes in another way, be it only in the last bits."""
-    return isinstance(snapshot, dict) and snapshot.get("version") in OLDER_VERSIONS
 
 
 def known_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
@@ -186,10 +177,10 @@ def check_header(policy_class: type, snapshot: Any) -> None:
     """InvalidSnapshot, unless this is a whole snapshot of that policy."""
     if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
         raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
-    if snapshot.get("version") not in (*OLDER_VERSIONS, VERSION):
+    if snapshot.get("version") != VERSION:
         raise InvalidSnapshot(
-            f"snapshot has version {snapshot.get('version')!r}, this release reads versions {OLDER_VERSIONS[0]} to {VERSION}; "
-            "restore it with the release of duelist that made it"
+            f"snapshot has version {snapshot.get('version')!r}, this duelist reads version {VERSION}; "
+            "restore it with the duelist that made it"
         )
     if snapshot.get("policy") != policy_class.__name__:
         raise InvalidSnapshot(
@@ -203,7 +194,7 @@ def check_header(policy_class: type, snapshot: Any) -> None:
         raise InvalidSnapshot(f"snapshot holds what JSON cannot ({error}); give what `snapshot()` returned") from None
     if snapshot.get("checksum") != expected:
         raise InvalidSnapshot(
-            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match); use an older copy"
+            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match); use another copy"
         )
 
 

@@ -143,35 +143,27 @@ class Past:
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """The past of these arrays; ValueError says what does not fit."""
-        older = "size" in arrays  # features were kept in units of this size
-        past = cls(arrays["size" if older else "first"])
+        past = cls(arrays["first"])
         d, n, m, tables = past.dim, len(arrays["mass"]), len(arrays["arms"]), len(arrays["shown"])
         shapes = {
-            "size" if older else "first": (d,), "differences": (n, d), "mass": (n,), "wins": (n,),
-            "arms": (m, d), "starts": (tables,), "shown": (tables,), "opponents": (2, d) if older else (tables, 2, d),
-        } | ({} if older else {"spreads": (tables, d)})  # fmt: skip
+            "first": (d,), "differences": (n, d), "mass": (n,), "wins": (n,),
+            "arms": (m, d), "starts": (tables,), "shown": (tables,), "opponents": (tables, 2, d), "spreads": (tables, d),
+        }  # fmt: skip
         for name, shape in shapes.items():
             array = arrays[name]
             kind = np.int64 if name == "starts" else np.float64
             if array.shape != shape or array.dtype != kind or not np.isfinite(array).all():
                 raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}, or is not finite")
-            if name != "size":
-                setattr(past, name, array)
+            setattr(past, name, array)
         bounds = [*past.starts.tolist(), m]
         if (
-            (past.first <= 0.0 if older else past.first < 0.0).any()
+            (past.first < 0.0).any()
             or (past.mass <= 0.0).any()
             or (past.spreads < 0.0).any()
             or (tables and bounds[0])
             or sorted(set(bounds)) != bounds
         ):
             raise ValueError("sizes, weights or tables are damaged")
-        if older:
-            for name in ("differences", "arms", "opponents"):
-                setattr(past, name, getattr(past, name) * past.first)
-            total, past.opponents = past.opponents, np.zeros((tables, 2, d))
-            past.opponents[-1:] = total  # whose they were was not kept: the last table is rarely of another kind
-            past.spreads = np.array([spread_of(past.arms[a:b]) for a, b in pairwise(bounds)]).reshape(tables, d)
         past._rows = {row.tobytes(): k for k, row in enumerate(past.differences)}
         past._tables = {past.arms[a:b].tobytes(): k for k, (a, b) in enumerate(pairwise(bounds))}
         return past

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 
 from duelist.classic import CountingPolicy
-from duelist.engine import is_older_snapshot
 from duelist.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning
 from duelist.policies import BUILT_IN, Policy, policy_class, restore_policy
 from duelist.policies.registry import check_settings
@@ -131,7 +130,7 @@ class Fold:
         """The state after the whole log, had these raters been left out, which concerns votes from row `first` on: as a snapshot."""
         found = tx.snapshot_before(first)
         try:
-            policy = None if found is None else _restored(*found)
+            policy = None if found is None else _restored(found[1])
         except (zlib.error, ValueError):  # damaged: whoever needs the state folds from an older one
             policy = None
         if found is None or policy is None or not policy.keeps_snapshots:
@@ -170,7 +169,7 @@ class Fold:
         while (found := tx.snapshot_before(before)) is not None:
             before, body = found
             try:
-                restored = _restored(before, body)
+                self._policy, self._sequence = _restored(body), before
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
@@ -183,9 +182,7 @@ class Fold:
                     stacklevel=2,
                 )
             else:
-                if restored is not None:
-                    self._policy, self._sequence = restored, before
-                    return
+                return
 
     def _loaded(self) -> Policy:
         if self._policy is None:
@@ -230,7 +227,5 @@ def _packed(policy: Policy) -> bytes:
     return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)
 
 
-def _restored(sequence: int, body: bytes) -> Policy | None:
-    """The policy of a snapshot; None if it has learned votes with other last bits, which this release learns again."""
-    snapshot = json.loads(zlib.decompress(body))
-    return None if sequence > 0 and is_older_snapshot(snapshot) else restore_policy(snapshot)
+def _restored(body: bytes) -> Policy:
+    return restore_policy(json.loads(zlib.decompress(body)))
