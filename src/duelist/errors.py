@@ -1,125 +1,211 @@
-"""The errors of duelist. Each message names the offending value and the way out."""
+"""Errors: what is wrong, how to fix it, and a code by which an interface can say it in its own words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 
 class DuelistError(Exception):
-    """Anything duelist refuses to do; catch this to catch them all."""
+    """Base class of all errors of duelist.
+
+    `message` says what is wrong and `hint` how to fix it; `str(error)` is both. `code` names the class, as in `"limit_reached"`, and may be
+    finer, as in `"limit_reached.per_rater"`. `field` is the argument or setting that was wrong. `details` are the values that other
+    interfaces need to write a hint of their own.
+
+    >>> error = LimitReached("Rater 'ana' has reached the limit of 3 votes.", "Raise it.", code="limit_reached.per_rater", rater="ana")
+    >>> str(error)
+    "Rater 'ana' has reached the limit of 3 votes. Raise it."
+    >>> error.code, error.details
+    ('limit_reached.per_rater', {'rater': 'ana'})
+    """
+
+    code: str = "error"
+
+    def __init__(
+        self, message: str, hint: str = "", *, code: str | None = None, field: str | None = None, **details: object
+    ) -> None:
+        super().__init__(message, hint)  # the arguments that pickle and copy call again; the rest is in __dict__
+        self.message = message
+        self.hint = hint
+        self.field = field
+        self.details = details
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parts of this error, for another process; `from_dict` makes the error again."""
+        details = {
+            name: value if isinstance(value, int | float) else str(value) for name, value in self.details.items()
+        }
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "field": self.field,
+            "details": details,
+        }
+
+    @staticmethod
+    def from_dict(parts: Mapping[str, Any]) -> DuelistError:
+        """Return the error that `to_dict` described; `details` may be missing."""
+        kind = error_class(parts["code"]) or DuelistError
+        return kind(
+            parts["message"], parts["hint"], code=parts["code"], field=parts["field"], **parts.get("details", {})
+        )
 
 
 class InvalidInput(DuelistError, ValueError):
-    """Arms, outcomes, weights or settings that no policy could make sense of."""
+    """Arms, outcomes, weights or settings that are not valid."""
+
+    code = "invalid_input"
 
 
 class UnknownDuel(DuelistError, KeyError):
-    """An outcome for a duel that was never asked, or was told or forgotten already."""
+    """A duel that was never asked, or whose outcome was told or forgotten already."""
 
-    def __str__(self) -> str:  # KeyError would print the repr of the message
-        return str(self.args[0])
+    code = "unknown_duel"
 
 
 class InvalidSnapshot(DuelistError, ValueError):
     """A snapshot that is damaged, of another policy, or of a version this release cannot read."""
 
+    code = "invalid_snapshot"
+
 
 class MissingExtra(DuelistError, ImportError):
-    """A part of duelist whose own dependency is not installed."""
+    """An optional dependency is not installed."""
+
+    code = "missing_extra"
 
 
 class UnknownStudy(DuelistError, KeyError):
     """A study that the storage does not hold."""
 
-    def __str__(self) -> str:
-        return str(self.args[0])
+    code = "unknown_study"
 
 
 class StudyExists(DuelistError, ValueError):
-    """A study of that name is there already, or with other settings."""
+    """A study of that name exists already, or has other settings."""
+
+    code = "study_exists"
 
 
 class UnknownArm(DuelistError, KeyError):
     """An arm or a context that the study does not hold."""
 
-    def __str__(self) -> str:
-        return str(self.args[0])
+    code = "unknown_arm"
 
 
 class NothingToAsk(DuelistError):
-    """No pair can be asked now: too few arms, or every pair is out."""
+    """No pair can be asked now: there are too few arms, or every pair is pending."""
+
+    code = "nothing_to_ask"
 
 
 class StudyNotOpen(NothingToAsk):
-    """The study's owner has paused, ended or put it away; `open` opens it again."""
+    """The study is paused, ended or archived; `open` opens it again."""
+
+    code = "study_not_open"
 
 
 class LimitReached(NothingToAsk):
-    """As many votes as the study's owner wants: in total, on every pair, or of this rater; `limit` sets how many."""
+    """The study has as many votes as its owner wants: in total, on every pair, or by this rater; `limit` sets how many."""
+
+    code = "limit_reached"
 
 
 class RaterBlocked(NothingToAsk):
-    """The study's owner does not want to ask this rater; `unblock` takes that back."""
+    """The study's owner has blocked this rater; `unblock` unblocks them."""
+
+    code = "rater_blocked"
 
 
 class UnknownRater(DuelistError, KeyError):
-    """A rater who never came to the study."""
+    """A rater who is not in the study."""
 
-    def __str__(self) -> str:
-        return str(self.args[0])
+    code = "unknown_rater"
 
 
 class NotAllowed(DuelistError):
-    """A study server wants another token than the one that was sent."""
+    """The study server rejected the token."""
+
+    code = "not_allowed"
 
 
 class UnknownToken(DuelistError, KeyError):
-    """A token that was never made."""
+    """A token that does not exist."""
 
-    def __str__(self) -> str:
-        return str(self.args[0])
+    code = "unknown_token"
 
 
 class InvalidArchive(DuelistError, ValueError):
-    """An archive of a study that is damaged, not whole, or of a version this release cannot read. Nothing was written."""
+    """An archive of a study that is damaged, incomplete, or of a version this release cannot read. Nothing was written."""
+
+    code = "invalid_archive"
 
 
 class NothingLeft(NothingToAsk):
-    """A rater has answered every pair there is for them; others may have some left."""
+    """A rater has voted on every pair; other raters may have pairs left."""
+
+    code = "nothing_left"
 
 
 class VoteRefused(DuelistError, ValueError):
-    """A vote that contradicts an earlier one, or that this rater was not asked for. Nothing was written."""
+    """A vote that contradicts an earlier one, or whose duel another rater was asked. Nothing was written."""
+
+    code = "vote_refused"
 
 
 class StorageError(DuelistError):
-    """The storage could not do it; what was acknowledged before is safe, and nothing of this call was written."""
+    """The storage failed; earlier votes are safe, and nothing of this call was written."""
+
+    code = "storage_error"
 
 
 class StorageLocked(StorageError):
-    """Somebody else has been writing for longer than we wait."""
+    """Another process has been writing for longer than the time-out."""
+
+    code = "storage_locked"
 
 
 class StorageFull(StorageError):
-    """No room to write."""
+    """The disk is full."""
+
+    code = "storage_full"
 
 
 class StorageReadOnly(StorageError):
     """The storage can be read but not written."""
 
+    code = "storage_read_only"
+
 
 class StorageCorrupted(StorageError):
     """The file is not a database, or is damaged."""
 
+    code = "storage_corrupted"
+
 
 class StorageTooOld(StorageError):
-    """The storage has an older schema than this release; `duelist storage upgrade` brings it up to date."""
+    """The storage has an older schema than this release; `duelist storage upgrade` upgrades it."""
+
+    code = "storage_too_old"
 
 
 class StorageTooNew(StorageError):
     """The storage was written by a newer release."""
 
+    code = "storage_too_new"
+
 
 class ConnectionLost(StorageError):
-    """The database cannot be reached. A call that was cut off may have been written or not: repeat it, it is idempotent."""
+    """The database cannot be reached. The call may have been written or not: repeat it, it is idempotent."""
+
+    code = "connection_lost"
 
 
 class StorageWarning(UserWarning):
@@ -127,12 +213,30 @@ class StorageWarning(UserWarning):
 
 
 class NotConnected(UserWarning):
-    """Arms are ranked that no chain of votes connects: nothing but the prior says which is better."""
+    """No chain of votes connects all arms: only the prior compares some of them."""
 
 
 class EngineLost(DuelistError):
-    """Where cells of an experiment were to be played cannot be reached, or went away. Finished cells are kept."""
+    """The engine that runs the cells of an experiment cannot be reached, or stopped. Finished cells are kept."""
+
+    code = "engine_lost"
 
 
 class InvalidResults(DuelistError, ValueError):
-    """A results folder of another version, of other code, or somebody else's. Nothing in it was changed."""
+    """A results folder of another version, of other code, or of another program. Nothing in it was changed."""
+
+    code = "invalid_results"
+
+
+_CLASSES: Final = {
+    kind.code: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, DuelistError)
+}
+
+
+def error_class(code: str) -> type[DuelistError] | None:
+    """Return the class that a code belongs to, None for a code that is not one of ours.
+
+    >>> error_class("limit_reached.per_rater").__name__
+    'LimitReached'
+    """
+    return _CLASSES.get(code.partition(".")[0])
