@@ -22,7 +22,7 @@ from tests.server.busy import rater_tokens
 
 from benchmarks.server import RATERS, filled, play
 from pages.conftest import ARGUMENTS, DESKTOP, PATIENCE, chromium
-from pages.running import TOKEN, Server, start, stop
+from pages.live_server import TOKEN, Server, start, stop
 from pages.screenshots import PARTS, sign_in
 
 N_ARMS, DIM, VOTES = 800, 64, 100_000

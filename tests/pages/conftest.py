@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from pages.running import TOKEN, Server, start, stop
+from pages.live_server import TOKEN, Server, start, stop
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -13,8 +13,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from pages.conftest import ARGUMENTS, DESKTOP, PHONE, chromium
-from pages.running import TOKEN, Server, start, stop
-from pages.votes import vote_by_strength
+from pages.live_server import TOKEN, Server, start, stop
+from pages.simulated_votes import vote_by_strength
 
 PROMPT = "A child of six asks: **why is the sky blue?** Answer in a few sentences."
 ANSWERS = {

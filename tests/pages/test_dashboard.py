@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from pages.conftest import Opened
-from pages.running import Server
-from pages.votes import vote_by_strength
+from pages.live_server import Server
+from pages.simulated_votes import vote_by_strength
 
 RATERS = ["ana", "ben", "cléo"]
 
@@ -231,7 +231,7 @@ def test_a_reading_that_breaks_does_not_keep_news_from_being_read(opened: Opened
     page = opened.owner(f"/study/{eight[1]}")
     drawn = page.evaluate(
         """async () => {
-          const { Panel } = await import("/assets/panel.js");
+          const { Panel } = await import("/assets/owner/live-panel.js");
           let reads = 0, drawings = 0;
           const path = () => {
             reads += 1;

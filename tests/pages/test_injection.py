@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.conftest import Opened
-from pages.running import Server
+from pages.live_server import Server
 
 HIT = "window.__hit=(window.__hit||0)+1"
 SCRIPTS = [
@@ -222,7 +222,7 @@ def test_reflected_from_the_address(opened: Opened, address: str) -> None:
 )
 def test_signing_in_leads_nowhere_else(server: Server, opened: Opened, wanted: str) -> None:
     page = opened.page(f"/signin?next={quote(wanted, safe='')}")
-    from pages.running import TOKEN
+    from pages.live_server import TOKEN
 
     page.get_by_label("Key").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()

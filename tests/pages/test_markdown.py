@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from pages.conftest import Opened
 
 RENDER = """async text => {
-  const { markdown } = await import('/assets/markdown.js');
+  const { markdown } = await import('/assets/shared/markdown.js');
   const box = document.createElement('div');
   box.append(markdown(text));
   return box.innerHTML.replace(/ (tabindex|rel|target|dir|role|aria-label|class)="[^"]*"/g, '');
@@ -86,7 +86,7 @@ def test_no_text_takes_long(page: Page, text: str) -> None:
     """A hundred thousand characters of anything: a text that took quadratic time would need minutes."""
     start = time.monotonic()
     page.evaluate(
-        "async text => { const { markdown } = await import('/assets/markdown.js'); markdown(text); return null; }",
+        "async text => { const { markdown } = await import('/assets/shared/markdown.js'); markdown(text); return null; }",
         text * (100_000 // len(text)),
     )
     assert time.monotonic() - start < 5.0

@@ -39,10 +39,10 @@ async def metrics(desk: DeskHere, caller: LookerAtAll) -> Response:
 
 
 _PAGES: Final = {
-    "/": "index.html",
-    "/signin": "signin.html",
-    "/new": "new.html",
-    "/study/{study}": "study.html",
+    "/": "studies.html",
+    "/signin": "sign-in.html",
+    "/new": "new-study.html",
+    "/study/{study}": "dashboard.html",
     "/rate/{study}": "rate.html",
 }
 
@@ -56,7 +56,7 @@ def add_pages(app: FastAPI) -> None:
 
 def lost_page() -> FileResponse:
     """What somebody sees who has gone astray."""
-    return FileResponse(PAGES / "lost.html", 404, media_type="text/html; charset=utf-8")
+    return FileResponse(PAGES / "not-found.html", 404, media_type="text/html; charset=utf-8")
 
 
 def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
