@@ -75,19 +75,6 @@ def test_a_part_survives_its_file(tmp_path):
         assert_same(Runs.load(part.save(tmp_path / f"{keep}.npz")), part)
 
 
-def test_a_file_of_version_1_is_read(tmp_path):
-    import json
-
-    runs = dl.simulate(dl.MaxInP(), WORLDS["fixed"], 20, 3)
-    path = runs.save(tmp_path / "new.npz")
-    with np.load(path) as data:
-        arrays = {name: data[name] for name in data.files}
-    meta = json.loads(str(arrays.pop("meta")))
-    assert (meta.pop("keeps"), meta.pop("first_run")) == ("duels", 0)
-    np.savez_compressed(tmp_path / "old.npz", meta=np.array(json.dumps({**meta, "version": 1})), **arrays)
-    assert_same(Runs.load(tmp_path / "old.npz"), runs)
-
-
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_curves_are_the_running_sums_of_the_duels(world):
     chosen = policies()

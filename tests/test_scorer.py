@@ -84,13 +84,6 @@ def test_a_json_file_is_plain(tmp_path):
     assert plain["theta"] == THETA.tolist()
 
 
-def test_files_from_before_columns_had_names_are_read(tmp_path):
-    plain = json.loads(some().save(tmp_path / "scorer.json").read_text())
-    (tmp_path / "scorer.json").write_text(json.dumps({k: v for k, v in plain.items() if k not in ("columns", "takes")}))
-    again = load_scorer(tmp_path / "scorer.json")
-    assert (again.columns, again.takes, again.theta.tolist()) == ((), "", THETA.tolist())
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 FORMAT: Final = "duelist.runs"
-VERSION: Final = 2
-READ: Final = (1, 2)
-"""Versions that are read; in the first, all runs begin with run 0 and keep their duels."""
-
-
+VERSION: Final = 1
 BANDS: Final = ("sd", "interval", "quantile")
 
 
@@ -371,18 +367,18 @@ class Runs:
             # Opened here: np.load leaves the file open when the archive is damaged.
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
-                if meta.get("format") != FORMAT or meta.get("version") not in READ:
+                if meta.get("format") != FORMAT or meta.get("version") != VERSION:
                     raise InvalidInput(
                         f"{path} holds {meta.get('format')} version {meta.get('version')}; "
-                        f"this release reads {FORMAT} version {' and '.join(map(str, READ))}"
+                        f"this duelist reads {FORMAT} version {VERSION}"
                     )
-                kind: type[Log] | type[Curves] = Curves if meta.get("keeps") == "curves" else Log
+                kind: type[Log] | type[Curves] = Curves if meta["keeps"] == "curves" else Log
                 kept: dict[str, Kept] = {
                     label: kind(*(data[f"{k}/{name}"] for name in kind._fields))
                     for k, label in enumerate(meta["labels"])
                 }
                 told = (meta["environment"], meta["seed"], meta["policies"], meta["versions"])
-                return cls(kept, *told, first_run=meta.get("first_run", 0))
+                return cls(kept, *told, first_run=meta["first_run"])
         except (FileNotFoundError, InvalidInput):
             raise
         except UNREADABLE as error:

@@ -29,8 +29,6 @@ from duelist.files import UNREADABLE, replacing
 FORMAT: Final = "duelist.scorer"
 VERSION: Final = 1
 _SUFFIXES: Final = (".json", ".npz")
-_ADDED_LATER: Final = frozenset(["columns", "takes"])
-"""Fields that older files do not have; older programs pass over them."""
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
@@ -176,11 +174,11 @@ def load_scorer(path: str | Path) -> Scorer:
             f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}; update it, or save again"
         )
     known = {each.name for each in fields(Scorer)}
-    missing = sorted(known - _ADDED_LATER - set(plain))
+    missing = sorted(known - set(plain))
     if missing:
         raise InvalidInput(f"{path} has no {missing[0]!r}; give a file that `Scorer.save` wrote")
     try:
-        return Scorer(**{name: plain[name] for name in known if name in plain})
+        return Scorer(**{name: plain[name] for name in known})
     except (InvalidInput, TypeError) as error:
         raise InvalidInput(f"{path} is not a scorer that makes sense: {error}") from error
 

@@ -10,13 +10,15 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
+from typer.testing import CliRunner
 
+from duelist.cli import app
 from duelist.server.running import GRACE
-from duelist.study import load_study
+from duelist.study import list_studies, load_study
 from tests.server.busy import Raters, check, kill, make, rater_tokens
 from tests.server.conftest import checked
 from tests.server.running import running, start
-from tests.study import postgres
+from tests.study import postgres, schemas
 
 KILLS = int(os.environ.get("DUELIST_SERVER_KILLS", "2"))
 
@@ -105,11 +107,27 @@ def test_who_listens_to_events_does_not_keep_a_server_from_stopping(tmp_path: Pa
     assert taken < GRACE, f"it took {taken:.1f} s, as if somebody had been waited for"
 
 
-def test_a_schema_is_changed_only_when_somebody_says_so(tmp_path: Path) -> None:
-    old = Path(__file__).parents[1] / "study" / "databases" / "schema_0002.db"
-    (tmp_path / "s.db").write_bytes(old.read_bytes())
+def test_a_server_refuses_an_older_schema(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
+    make(url, n_arms=3, dim=2).close()
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE duelist_version SET version_num = '0000'"))
+    engine.dispose()
     with pytest.raises(AssertionError, match="storage upgrade"):
         start(url, tmp_path / "log")
-    with running(url, tmp_path, "--upgrade") as server, server.client() as client:
-        assert {study["name"] for study in checked(client.get("/studies"))["studies"]} == {"captions", "both"}
+
+
+def test_serve_upgrades_the_schema_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    make(url, n_arms=3, dim=2).close()
+    schemas.expect_next(tmp_path, monkeypatch)
+    served: list[list[str]] = []
+    monkeypatch.setattr(
+        "duelist.server.serve",
+        lambda options, *_: served.append([each.name for each in list_studies(options.storage)]),
+    )
+    call = ["serve", "--storage", url]
+    assert CliRunner().invoke(app, call).exit_code != 0
+    done = CliRunner().invoke(app, [*call, "--upgrade"])
+    assert (done.exit_code, served) == (0, [["busy"]]), done.output

@@ -29,20 +29,6 @@ def database(url: str) -> Iterator[sa.Connection]:
     engine.dispose()
 
 
-def rounded_as_of_old(url: str) -> None:
-    """Make the features of a storage those of a release that kept all of them in single precision, without a letter."""
-    with database(url) as line:
-        for study, row, body in line.execute(
-            sa.text("SELECT study_id, first_row, vectors FROM duelist_features")
-        ).all():
-            kind = {b"s": "<f4", b"d": "<f8"}[bytes(body[:1])]
-            old = np.frombuffer(body, kind, offset=1).astype("<f4").tobytes()
-            line.execute(
-                sa.text("UPDATE duelist_features SET vectors = :old WHERE study_id = :study AND first_row = :row"),
-                {"old": old, "study": study, "row": row},
-            )
-
-
 def test_what_was_given_comes_back(url: str, tmp_path: Path) -> None:
     study = with_arms(STAMPS, url)
     study.update_features(["a0"], [[0.1]])
@@ -70,29 +56,6 @@ def test_other_features_are_noticed(url: str, there: float) -> None:
         assert each.add_arms(["a0"], [[there]]) == 0
         with pytest.raises(InvalidInput, match="'a0' is in this study already, with other features"):
             each.add_arms(["a0"], [[there + 40.0]])
-
-
-def test_features_of_old_are_known_again(url: str) -> None:
-    """They were rounded when they were kept: the same ones are still the same, and new ones beside them are not rounded."""
-    with_arms([[0.1, 1700000003.0], [0.2, 5.0]], url)
-    rounded_as_of_old(url)
-    study = load_study("s", url)
-    assert study.features()[0].tolist() == [float(np.float32(0.1)), 1.7e9]
-    assert study.add_arms(["a0", "a1", "new"], [[0.1, 1700000003.0], [0.2, 5.0], [0.3, 7.0]]) == 1
-    assert study.add_arms(["a0", "new"], [[0.1, 1700000003.0], [0.3, 7.0]]) == 0
-    assert study.features(["new"]).tolist() == [[0.3, 7.0]]
-    with pytest.raises(InvalidInput, match="with other features"):
-        study.add_arms(["a1"], [[0.2001, 5.0]])
-
-
-def test_archives_of_old_are_known_again(sqlite_url: str, tmp_path: Path) -> None:
-    """What was rounded stays known as rounded, wherever it goes."""
-    with_arms([[0.1], [0.2]], sqlite_url)
-    rounded_as_of_old(sqlite_url)
-    path = load_study("s", sqlite_url).archive(tmp_path / "s")
-    study = restore_study(path, "memory")
-    assert study.add_arms(["a0", "a1"], [[0.1], [0.2]]) == 0
-    assert path.read_bytes() == study.archive(tmp_path / "again").read_bytes()
 
 
 def test_short_features_take_half_the_room(sqlite_url: str) -> None:

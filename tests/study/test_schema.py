@@ -1,6 +1,5 @@
-"""The schema: migrations, the kept databases of every version, and the plans of the queries."""
+"""The schema: migrations, upgrades, and the plans of the queries."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from duelist.study import load_study, open_storage, restore_study, standing, upgrade_storage
+from duelist.errors import StorageTooOld
+from duelist.study import load_study, open_storage, upgrade_storage
 from duelist.study.storage import _owning, _statements
 from duelist.study.storage._migrate import migration_config
 from duelist.study.storage.tables import HEAD, VERSION_TABLE, metadata
-
-KEPT = sorted((Path(__file__).parent / "databases").glob("schema_*.db"))
+from tests.study import schemas
+from tests.study.conftest import filled
 
 
 def test_the_newest_migration_is_the_head() -> None:
@@ -32,88 +32,19 @@ def test_the_migrations_make_the_tables_we_use(url: str) -> None:
         assert compare_metadata(context, metadata) == []
 
 
-def test_a_database_of_every_schema_is_kept() -> None:
-    scripts = ScriptDirectory.from_config(migration_config())
-    wanted = {f"schema_{script.revision}.db" for script in scripts.walk_revisions()}
-    assert {path.name for path in KEPT} == wanted
-
-
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
-def test_kept_databases_can_be_upgraded_and_go_on(kept: Path, tmp_path: Path) -> None:
-    shutil.copy(kept, tmp_path / "studies.db")
-    url = f"sqlite:///{tmp_path / 'studies.db'}"
-    assert upgrade_storage(url) == HEAD
-    study = load_study("captions", url)
-    votes = study.votes()
-    assert len(votes) == (291 if kept.name == "schema_0001.db" else 293)
-    assert len(standing(votes)) == (275 if kept.name == "schema_0001.db" else 277)
-    assert [len(study.arms()), len(study.arms("p"))] == [11, 2]
-    assert (study.arms()[4].version, study.arms()[8].retired) == (2, True)
-    assert study.arms()[3].payload == {"text": "täxt 3"}
-    assert study.settings.raters_per_duel == 2
-    before = study.policy().theta_
-    assert before.any()
-    study.open()
-    duel = study.ask("erik")
-    study.tell(duel.id, "first", "erik")
-    assert len(study) == len(votes) + 1
-    path = study.archive(tmp_path / "study.duelist")
-    assert restore_study(path, "memory").votes() == study.votes()
-
-
-def test_the_kept_database_of_0001_has_what_is_new_as_it_must_be(tmp_path: Path) -> None:
-    shutil.copy(KEPT[0], tmp_path / "studies.db")
-    url = f"sqlite:///{tmp_path / 'studies.db'}"
-    upgrade_storage(url)
-    study = load_study("captions", url)
-    assert study.state == "open"
-    assert study.described_raters() == study.gold() == []
-    assert {(v.criterion, v.reason, v.kind, v.expected, v.left_out) for v in study.votes()} == {
-        (None, None, "normal", None, False)
-    }
-    assert all(vote.told_at is not None for vote in study.votes())
-
-
-def test_the_kept_database_of_0002_has_everything(tmp_path: Path) -> None:
-    shutil.copy(KEPT[1], tmp_path / "studies.db")
-    url = f"sqlite:///{tmp_path / 'studies.db'}"
-    upgrade_storage(url)
-    study = load_study("captions", url)
-    assert study.state == "paused"
-    assert {(r.name, r.left_out, r.erased) for r in study.described_raters()} == {
-        ("ana", False, False),
-        ("ben", True, False),
-        ("erased 1", False, True),
-    }
+def test_an_upgrade_keeps_the_study(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = filled(storage=url)
+    vote = study.tell(study.ask("ana").id, "first", "ana")
+    study.describe_rater("ana", age=31)
+    study.close()
+    schemas.expect_next(tmp_path, monkeypatch)
+    with pytest.raises(StorageTooOld, match=f"has schema {HEAD}, .* needs {schemas.NEXT}"):
+        load_study("study", url)
+    assert upgrade_storage(url) == upgrade_storage(url) == schemas.NEXT
+    study = load_study("study", url)
+    assert study.votes() == [vote]
     assert study.rater("ana").attributes == {"age": 31}
-    votes = study.votes()
-    assert {vote.rater for vote in votes} == {"ana", "ben", "erased 1", "fay", None}
-    assert {vote.rater for vote in votes if vote.left_out} == {"ben"}
-    gold = next(vote for vote in votes if vote.kind == "gold")
-    assert (gold.rater, gold.reason) == ("fay", "weil")
-    assert {gold.first, gold.second} == {"arm 0", "arm 1"}
-    assert gold.expected == ("second" if gold.first == "arm 0" else "first")
-    assert (votes[-1].told_at, votes[-1].rater, votes[-1].outcome) == (None, None, "tie")
-    assert (study.settings.most_votes, study.settings.most_votes_per_rater) == (10_000, 500)
-    both = load_study("both", url)
-    assert (both.settings.criteria, both.settings.goal) == (("clear", "short"), "best")
-    assert [(v.criterion, v.outcome) for v in both.votes()] == [
-        ("clear", "first"),
-        ("short", "tie"),
-        ("short", "second"),
-    ]
-
-
-def test_the_kept_database_of_0003_has_tokens_and_files(tmp_path: Path) -> None:
-    shutil.copy(KEPT[2], tmp_path / "studies.db")
-    study = load_study("captions", f"sqlite:///{tmp_path / 'studies.db'}")
-    (token,) = study._storage.tokens()
-    assert token == (
-        "00ff", "abc", "rater", study.id, "ana", "link", 1_790_000_000_000_000, 1_790_000_000_000_001, None,
-    )  # fmt: skip
-    with study._storage.viewing(study.id) as tx:
-        (key,) = tx.media_keys()
-    assert (key[-4:], study.media(key).body) == (".svg", b"<svg/>")
+    assert study.tell(study.ask("ben").id, "second", "ben").sequence == 2
 
 
 ASKED_OFTEN = [

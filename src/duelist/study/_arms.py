@@ -40,7 +40,6 @@ class KnownArms:
         self._rows: list[ArmRow] = []
         self._number: dict[str, int] = {}
         self._features: Vectors = np.empty((0, 0), np.float32)
-        self._rounded = np.empty(0, np.bool_)
         self._owner = np.empty(0, np.int64)
         self._version = np.empty(0, np.int64)
         self._newest = np.empty(0, np.int64)
@@ -101,7 +100,6 @@ class KnownArms:
         versions = np.where(earlier < 0, 0, self._version[earlier] if self.n_rows else 0) + 1
         newest[chunk.arms] = rows
         self._owner = np.concatenate([self._owner, chunk.arms])
-        self._rounded = np.concatenate([self._rounded, np.full(count, chunk.rounded)])
         self._version = np.concatenate([self._version, versions])
         self._newest = newest
         self.n_rows = needed
@@ -137,15 +135,10 @@ class KnownArms:
         return True
 
     def _is_row(self, row: int, vector: Vectors) -> bool:
-        """Whether a vector is this row; of one that was rounded when it was kept, whether it rounds to it."""
+        """Whether a vector is this row."""
         kept = self._features[row]
-        given: Vectors = vector.astype(np.float32) if self._rounded[row] else vector
-        both = min(len(kept), len(given))  # of features that grow, those that one of them does not have yet are 0
-        return np.array_equal(kept[:both], given[:both]) and not (kept[both:].any() or given[both:].any())
-
-    def are_rounded(self, rows: Ints) -> NDArray[np.bool_]:
-        """Which rows were rounded when they were kept."""
-        return self._rounded[rows]
+        both = min(len(kept), len(vector))  # of features that grow, those that one of them does not have yet are 0
+        return np.array_equal(kept[:both], vector[:both]) and not (kept[both:].any() or vector[both:].any())
 
     def have_own_features(self) -> bool:
         """Whether the feature of each arm is one of its own: the one of its number."""

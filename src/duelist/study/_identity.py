@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from duelist.study._arms import KnownArms
 from duelist.study._times import microseconds
 from duelist.study.formats import Comparison
-from duelist.study.records import ChosenBy, Outcome
+from duelist.study.records import Outcome
 from duelist.study.storage import DuelRow, Transaction, VoteRow
 
 CHUNK: Final = 4096
@@ -129,7 +129,7 @@ class Logged:
     """The first row of the vote that a row revises, for rows that revise one."""
     latest: dict[int, tuple[int, Outcome | None]] = field(default_factory=dict)
     """The last row of each vote that was revised, by its first row."""
-    batches: dict[tuple[str, int], list[Mark]] = field(default_factory=dict)
+    batches: dict[int, list[Mark]] = field(default_factory=dict)
     """What each import brought without times."""
 
     def follow(self, tx: Transaction, arms: KnownArms) -> None:
@@ -148,11 +148,8 @@ class Logged:
         said = (first, second, vote.outcome, vote.rater, duel.context, vote.criterion)
         if vote.told_at is not None:
             self.marks.setdefault(mark(*said, vote.told_at), []).append(vote.sequence)
-        # An older release gave votes without times the time of their import, and no number to the import.
-        older = vote.batch is None and duel.chosen_by is ChosenBy.IMPORT and vote.told_at is not None
-        if older or vote.told_at is None:
-            key = ("moment", vote.told_at) if older and vote.told_at is not None else ("batch", vote.batch or 0)
-            self.batches.setdefault(key, []).append(mark(*said, None))
+        else:
+            self.batches.setdefault(vote.batch or 0, []).append(mark(*said, None))
 
 
 def log_between(tx: Transaction, after: int, until: int) -> Iterable[tuple[VoteRow, DuelRow]]:

@@ -48,8 +48,7 @@ from duelist.study.storage import (
 from duelist.study.storage.vectors import packed, unpacked
 
 FORMAT: Final = "duelist study"
-VERSION: Final = 2
-"""Since 2, features say their precision; in those of 1 all are rounded to single."""
+VERSION: Final = 1
 _MANIFEST: Final = "manifest.json"
 _PART: Final = 2000
 """Rows that are read and written at a time."""
@@ -68,8 +67,6 @@ class Table(NamedTuple):
     write: Callable[[Transaction, list[Line]], None]
     at_once: int = _PART
     """Lines that are held in memory."""
-    optional: bool = False
-    """Whether it is left out where there is nothing in it: archives from before there was such a part stay whole."""
 
 
 def _text(body: bytes) -> str:
@@ -92,13 +89,13 @@ def _in_parts(last: int, read: Callable[[int, int], list[Row]]) -> Iterator[Row]
 def _read_features(tx: Transaction) -> Iterator[Line]:
     for chunk in tx.features_since(0):
         arms = np.ascontiguousarray(chunk.arms, "<i8").tobytes()
-        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(packed(chunk.vectors, chunk.rounded))]
+        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(packed(chunk.vectors))]
 
 
 def _write_features(tx: Transaction, lines: list[Line]) -> None:
     for first_row, count, arms, vectors in lines:
         numbers = np.frombuffer(_bytes(arms), "<i8")
-        tx.add_features(FeatureChunk(first_row, numbers, *unpacked(_bytes(vectors), count)))
+        tx.add_features(FeatureChunk(first_row, numbers, unpacked(_bytes(vectors), count)))
 
 
 def _read_duels(tx: Transaction) -> Iterator[Line]:
@@ -189,7 +186,7 @@ TABLES: Final = (
     Table("details", _read_details, lambda tx, lines: tx.add_details([DetailRow(*line) for line in lines])),
     Table("staged", _read_staged, _write_staged),
     Table("snapshots", _read_snapshots, _write_snapshots),
-    Table("media", _read_media, _write_media, at_once=1, optional=True),
+    Table("media", _read_media, _write_media, at_once=1),
 )
 
 
@@ -202,8 +199,6 @@ def write_archive(tx: Transaction, path: Path) -> Path:
     parts: dict[str, Any] = {}
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         for table in TABLES:
-            if table.optional and next(table.read(tx), None) is None:
-                continue
             with archive.open(_member(f"{table.name}.jsonl"), "w", force_zip64=True) as part:
                 parts[table.name] = _write_lines(part, table.read(tx))
         manifest: dict[str, Any] = {
@@ -267,7 +262,7 @@ def restore_archive(path: Path, storage: Storage, name: str | None) -> str:
         _check_parts(archive, manifest, path)
         there = manifest.name if name is None else name
         with storage.restoring(there, manifest.settings, manifest.created_at) as tx, _understood(path):
-            for table in _tables_of(manifest):
+            for table in TABLES:
                 _restore_table(archive, table, tx)
             tx.put_study(there, manifest.settings, manifest.state)
             tx.counters = manifest.counters
@@ -286,13 +281,9 @@ def _restore_table(archive: zipfile.ZipFile, table: Table, tx: Transaction) -> N
         table.write(tx, held)
 
 
-def _tables_of(manifest: Manifest) -> list[Table]:
-    return [table for table in TABLES if not table.optional or table.name in manifest.parts]
-
-
 def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
     """Read it through once before anything is written."""
-    for table in _tables_of(manifest):
+    for table in TABLES:
         said = manifest.parts.get(table.name)
         if said is None:
             raise InvalidArchive(f"archive {str(path)!r} has no {table.name}; it is not whole, take another copy")
@@ -312,10 +303,10 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
             raise InvalidArchive(f"{str(path)!r} is no archive of a study; give a file that `archive` wrote")
-        if body["version"] > VERSION:
+        if body["version"] != VERSION:
             raise InvalidArchive(
-                f"archive {str(path)!r} has version {body['version']}, newer than {VERSION}, the newest that this release knows; "
-                "install a newer duelist"
+                f"archive {str(path)!r} has version {body['version']}, this duelist reads version {VERSION}; "
+                "restore it with the duelist that made it"
             )
         if body.pop("sha256") != _digest(body):
             raise InvalidArchive(

@@ -36,8 +36,7 @@ def ids_by_content(there: KnownArms, arms: Sequence[Shown], vectors: Any, taken:
     given = np.zeros((len(arms), 0)) if vectors is None else np.asarray(vectors, np.float64)
     featured = given.shape[1] > 0
     known = _known(there, free, featured)
-    rounds = featured and bool(there.are_rounded(there.rows_of(free)).any())
-    found = [_found(known, shown, vector, rounds, taken) for shown, vector in zip(arms, given, strict=True)]
+    found = [_found(known, shown, vector, taken) for shown, vector in zip(arms, given, strict=True)]
     new = [shown for shown, name in zip(arms, found, strict=True) if name is None]
     if featured and new:
         _refuse_other_features(_known(there, free, False), new, taken)
@@ -73,21 +72,19 @@ def _known(there: KnownArms, numbers: Ints, by_features: bool) -> _Known:
     rows = there.rows_of(numbers) if by_features else there.newest_rows(numbers)
     vectors = there.vectors(rows) if by_features else np.zeros((len(rows), 0))
     known: _Known = {}
-    for row, vector, rounded in zip(rows.tolist(), vectors, there.are_rounded(rows), strict=True):
+    for row, vector in zip(rows.tolist(), vectors, strict=True):
         arm = there.shown(row)
-        known.setdefault(_key((arm.payload, arm.context), vector, by_features and bool(rounded)), []).append(arm.id)
+        known.setdefault(_key((arm.payload, arm.context), vector), []).append(arm.id)
     for ids in known.values():
         ids.reverse()
     return known
 
 
-def _found(known: _Known, arm: Shown, vector: Floats, rounds: bool, taken: set[str]) -> str | None:
-    """The id of an arm that is there, which is taken then; `rounds`: some were rounded when they were kept."""
+def _found(known: _Known, arm: Shown, vector: Floats, taken: set[str]) -> str | None:
+    """The id of an arm that is there, which is taken then."""
     if says_nothing(arm[0]) and not len(vector):
         return None
-    name = _first_free(known, _key(arm, vector, False), taken)
-    if name is None and rounds:
-        name = _first_free(known, _key(arm, vector, True), taken)
+    name = _first_free(known, _key(arm, vector), taken)
     if name is not None:
         taken.add(name)
     return name
@@ -103,7 +100,7 @@ def _first_free(known: _Known, key: Any, taken: AbstractSet[str]) -> str | None:
 def _refuse_other_features(known: _Known, new: Sequence[Shown], taken: AbstractSet[str]) -> None:
     """Refuse new arms that show what one shows that the file does not have: a corrected price makes no other arm."""
     for arm in new:
-        name = None if says_nothing(arm[0]) else _first_free(known, _key(arm, np.zeros(0), False), taken)
+        name = None if says_nothing(arm[0]) else _first_free(known, _key(arm, np.zeros(0)), taken)
         if name is not None:
             raise InvalidInput(
                 f"arm {name!r} is in this study already, with the same content and other features; name the arms in a column `id` "
@@ -111,7 +108,6 @@ def _refuse_other_features(known: _Known, new: Sequence[Shown], taken: AbstractS
             )
 
 
-def _key(arm: Shown, vector: Floats, rounded: bool) -> tuple[str, str | None, bytes, bool]:
-    """What an arm is known by; features as they are, or as they were kept once."""
-    numbers = vector.astype(np.float32).astype(np.float64) if rounded else vector
-    return json.dumps(arm[0], sort_keys=True), arm[1], (numbers + 0.0).tobytes(), rounded
+def _key(arm: Shown, vector: Floats) -> tuple[str, str | None, bytes]:
+    """What an arm is known by: payload, context and features."""
+    return json.dumps(arm[0], sort_keys=True), arm[1], (vector + 0.0).tobytes()

@@ -79,7 +79,6 @@ class FeatureChunk(NamedTuple):
     first_row: int
     arms: NDArray[np.int64]
     vectors: NDArray[np.float32] | NDArray[np.float64]  # single precision where that changes none of them
-    rounded: bool = False  # to single precision, whatever was given, as all were once
 
 
 class DuelRow(NamedTuple):

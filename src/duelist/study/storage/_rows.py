@@ -99,7 +99,7 @@ def chunk_from(row: Sequence[Any]) -> FeatureChunk:
     """A chunk of features."""
     first_row, arms, vectors = row
     numbers = np.frombuffer(arms, ARM_NUMBERS)
-    return FeatureChunk(first_row, numbers, *unpacked(vectors, len(numbers)))
+    return FeatureChunk(first_row, numbers, unpacked(vectors, len(numbers)))
 
 
 @whole
@@ -113,9 +113,9 @@ def lesson_from(row: Sequence[Any]) -> Lesson:
 def study_from(row: Sequence[Any]) -> StudyRow:
     """A study."""
     number, name, settings, created_at, state, *counters = row
-    # A study from before there was a choice goes on as it was: whoever rated a pair may be asked it again.
-    known = StudySettings(**{"repeat_pairs": 0, **json.loads(settings)})
-    return StudyRow(number, name, known, created_at, StudyState(state), Counters(*counters))
+    return StudyRow(
+        number, name, StudySettings(**json.loads(settings)), created_at, StudyState(state), Counters(*counters)
+    )
 
 
 @whole

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from duelist.errors import StorageCorrupted, StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
-from duelist.study.records import StudySettings
+from duelist.study.records import StudySettings, StudyState
 from duelist.study.storage import _statements as say
 from duelist.study.storage._base import (
     ArmRow,
@@ -124,7 +124,7 @@ class SqlTransaction(ColumnsTransaction):
                 "study_id": self._study_id,
                 "first_row": chunk.first_row,
                 "arms": np.ascontiguousarray(chunk.arms, ARM_NUMBERS).tobytes(),
-                "vectors": packed(chunk.vectors, chunk.rounded),
+                "vectors": packed(chunk.vectors),
             },
         )
 
@@ -299,7 +299,13 @@ class SqlStorage(SqlTokens, Storage):
             return self._new_study(connection, name, settings, created_at)
 
     def _new_study(self, connection: sa.Connection, name: str, settings: StudySettings, created_at: int) -> int | None:
-        body = {"name": name, "settings": settings_text(settings), "created_at": created_at, **asdict(Counters())}
+        body = {
+            "name": name,
+            "settings": settings_text(settings),
+            "created_at": created_at,
+            "state": StudyState.OPEN.value,
+            **asdict(Counters()),
+        }
         self._lock_schema(connection)  # two may create the same name at once
         if connection.execute(say.STUDY_BY_NAME, {"name": name}).first() is not None:
             return None

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-HEAD: Final = "0003"
+HEAD: Final = "0001"
 """The newest migration; a test compares it with the files."""
 VERSION_TABLE: Final = "duelist_version"
 
@@ -38,9 +38,9 @@ studies = sa.Table(
     sa.Column("arms_revision", sa.BigInteger, nullable=False),
     sa.Column("dim", sa.Integer),
     sa.Column("last_told_at", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.Text, nullable=False, server_default="open"),
-    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column("counting_revision", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("counting_revision", sa.BigInteger, nullable=False),
 )
 
 contexts = sa.Table(
@@ -109,7 +109,7 @@ duels = sa.Table(
     sa.Column("share", sa.Double, nullable=False),
     sa.Column("asked_at", sa.BigInteger, nullable=False),
     sa.Column("free", sa.Integer, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False, server_default="normal"),
+    sa.Column("kind", sa.Text, nullable=False),
     sa.Column("expected", sa.Text),
     sa.Index("duelist_duels_by_free", "study_id", "free", "number"),
     sa.Index("duelist_duels_by_context", "study_id", "context", "free", "number"),
