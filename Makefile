@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-before bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank classic clean
+.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank classic clean
 
 # What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
 install: $(VENV)/.installed
@@ -112,10 +112,6 @@ frontier: $(VENV)/.experimented
 bench: install
 	$(BIN)/python -m benchmarks
 
-# Beside an older checkout, its environment ready in .venv: `make bench-before BEFORE=../older`.
-bench-before: install
-	$(BIN)/python -m benchmarks.before --checkout $(BEFORE) --page out/before.md
-
 # Against Optuna, which nothing else here needs.
 bench-study: install
 	$(BIN)/python -m pip install --quiet optuna
@@ -155,11 +151,6 @@ bonus: install
 # Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
 street: install
 	$(BIN)/python -m benchmarks.street $(STREET)
-
-# Votes until an announcement, beside an older checkout, its environment ready in .venv: `make street-before BEFORE=../older`.
-.PHONY: street-before
-street-before: install
-	$(BIN)/python -m benchmarks.street.before --checkout $(BEFORE)
 
 # Which policy names the best arm, after how many votes: an hour on two cores; public votes in the folder that DUELIST_PUBLIC names.
 jobs-best: install

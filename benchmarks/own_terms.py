@@ -67,7 +67,7 @@ def costs() -> list[str]:
             policies = [POLICIES[name](estimator="online", random_state=0) for _ in tables]
             spent = [milliseconds(policy, arms, utility, 2 * n) for policy, arms in zip(policies, tables, strict=True)]
             size = len(json.dumps(policies[1].snapshot())) / 1024
-            if n in ONE_HOT:  # as it was before: the whole of it is solved for every arm
+            if n in ONE_HOT:  # one feature per arm: the whole system is solved for every arm
                 policy = POLICIES[name](estimator="online", random_state=0)
                 spent.append(milliseconds(policy, np.eye(n), utility, 20, rounds=3))
             lines.append(

@@ -127,7 +127,7 @@ class Telling(Laplace):
 
 
 class LeastLead(Telling):
-    """The rival of least lead in standard deviations: what BestArmPair was before decision 0039."""
+    """The rival with the least lead in standard deviations, a rule that BestArmPair rejected (decision 39)."""
 
     follows_dim = False
 

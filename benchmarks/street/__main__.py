@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.street.announcing import announcements, with_older_rows
+from benchmarks.street.announcing import announcements, with_kept_rows
 from benchmarks.street.foreknowing import limits
 from benchmarks.street.held_out import held_out, real
 from benchmarks.street.page import PAGE, put, sections_of
@@ -64,7 +64,7 @@ def main() -> None:
                 print(line, flush=True)
                 lines.append(line)
             if given.problems is not None:
-                lines = with_older_rows(lines, sections_of(given.page).get(name, "").splitlines())
+                lines = with_kept_rows(lines, sections_of(given.page).get(name, "").splitlines())
             else:
                 lines += ["", f"({time.perf_counter() - began:,.0f} s)"]
             put(given.page, name, "\n".join(lines))

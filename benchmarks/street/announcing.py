@@ -73,7 +73,7 @@ def announcements(
                 yield f"| {title} | {name} | {estimator} | {runs:,} | {wrong} | {share} | {silent} | {votes:,.0f} |"
 
 
-def with_older_rows(lines: Sequence[str], older: Sequence[str]) -> list[str]:
+def with_kept_rows(lines: Sequence[str], kept: Sequence[str]) -> list[str]:
     """A table of announcements with the rows that it had and that were not played again, all in their order."""
     place = {title: k for k, title in enumerate(announcing_problems())}
 
@@ -82,6 +82,6 @@ def with_older_rows(lines: Sequence[str], older: Sequence[str]) -> list[str]:
         return {each[:3]: line for line, each in cells.items() if each[0] in place}
 
     new = rows_of(lines)
-    rows = rows_of(older) | new
+    rows = rows_of(kept) | new
     order = sorted(rows, key=lambda key: place[key[0]])  # and as they came, within a problem
     return [*(line for line in lines if line not in new.values()), *(rows[key] for key in order)]

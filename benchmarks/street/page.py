@@ -9,7 +9,6 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "street.md"
 SECTIONS: Final = (
     "best",
     "announcements",
-    "votes-before",
     "regret",
     "units",
     "ridges",

@@ -367,7 +367,7 @@ def test_it_decides_with_fewer_votes_than_uniform_pairs():
 
 
 def least_lead(policy, arms):
-    """The rival by least lead in standard deviations, and the leader: the rule that decision 0039 replaced."""
+    """The leader, and the rival with the least lead in standard deviations: a rejected rule (decision 39)."""
     u, squares = arms @ policy.theta_, squared_widths(arms, policy.curvature_)
     leader = int(np.argmax(u))
     others = [j for j in range(len(arms)) if j != leader]
