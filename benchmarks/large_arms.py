@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 import duelist as dl
+from duelist import _native_testing as parts
 from duelist import native
 
 Row = dict[str, Any]
@@ -93,9 +94,9 @@ def share_examined(s: State) -> float:
     """Pairs that went through the filter or were climbed over, of all pairs."""
     if len(s.arms) < native.MANY_ARMS:
         return 1.0
-    v = native.parts.whiten(native.factored(s.precision), s.arms)
+    v = parts.whiten(native.factored(s.precision), s.arms)
     n = v.shape[1]
-    *_, examined = native.parts.search_best(native.utilities(s.arms, s.theta), v, s.radius)
+    *_, examined = parts.search_best(native.utilities(s.arms, s.theta), v, s.radius)
     return examined / (n * (n - 1) / 2)
 
 

@@ -1,4 +1,4 @@
-"""How large each feature is, by the rule that `native/sizes.hpp` states: written once more, from the log and nothing else."""
+"""How large each feature is, by the rule that `native/model/feature_scale.hpp` states: written once more, from the log and nothing else."""
 
 from collections.abc import Sequence
 from typing import Any

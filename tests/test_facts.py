@@ -10,8 +10,8 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
+from duelist import _native_testing as parts
 from duelist.environments import FixedArms, Hypercube, RandomArms
-from duelist.native import parts
 from feature_sizes import squared_sizes
 from looking import known, pending
 from searching import NOBODY_OUT, whitened

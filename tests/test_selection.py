@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist import _native_testing as parts
 from duelist import native
-from duelist.native import MANY_ARMS, parts
+from duelist.native import MANY_ARMS
 from tests.engine import brute_force
 
 

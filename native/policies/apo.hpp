@@ -1,7 +1,7 @@
 // APO (Das, Chakraborty, Pacchiano, Chowdhury 2024): the pair that is known least.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // Bounds on the utility of each arm by itself, which the rules of ActiveUltraFeedback look at: u_a -+ scale |x_a - mean arm|_{H^-1}.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

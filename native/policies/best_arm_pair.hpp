@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

@@ -1,8 +1,8 @@
 // CoLSTIM (Bengs, Saha, Huellermeier 2022): imitate the feedback to choose the first arm, challenge it with the second.
 #pragma once
 
-#include "perturbation.hpp"
-#include "radius_rule.hpp"
+#include "policies/perturbation.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // DeltaUCB (Melikidze et al. 2026): the pair with the largest gap that the bounds allow.
 #pragma once
 
-#include "arm_bounds.hpp"
+#include "policies/arm_bounds.hpp"
 
 namespace duelist {
 

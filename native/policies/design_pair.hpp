@@ -1,7 +1,7 @@
 // DesignPair: the comparison that optimal design asks for next, given all that were asked (Shen et al. 2025; Liu et al. 2026).
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

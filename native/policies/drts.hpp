@@ -1,7 +1,7 @@
 // DRTS (Melikidze et al. 2026), double reverse Thompson sampling: the best arm of one draw against the worst arm of another.
 #pragma once
 
-#include "arm_bounds.hpp"
+#include "policies/arm_bounds.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // GreedyChallenger (Di et al. 2024, equation colstim_sel): the arm that looks best, and its strongest challenger.
 #pragma once
 
-#include "radius_rule.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // GreedyUniform: the arm that looks best against a random one.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

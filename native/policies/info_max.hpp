@@ -1,7 +1,7 @@
 // InfoMax (Melikidze et al. 2026, after Saha 2021): the pair whose chance of winning is bounded least tightly.
 #pragma once
 
-#include "arm_bounds.hpp"
+#include "policies/arm_bounds.hpp"
 
 namespace duelist {
 

@@ -1,8 +1,8 @@
 // LocalPairUCB: the best pair, with widths in the curvature at the estimate and bonuses that know when to stop.
 #pragma once
 
-#include "../local_pairs.hpp"
-#include "radius_rule.hpp"
+#include "policies/local_bonus.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // MaxInP (Saha 2021; Di et al. 2024, section 4.4): the widest pair among the arms that may still be best.
 #pragma once
 
-#include "radius_rule.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

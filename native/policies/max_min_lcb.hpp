@@ -1,7 +1,7 @@
 // MaxMinLCB (Pasztor, Kassraie, Krause 2024): a leader whose worst case is best, and the follower that is its worst case.
 #pragma once
 
-#include "radius_rule.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

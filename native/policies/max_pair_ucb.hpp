@@ -1,7 +1,7 @@
 // MaxPairUCB (Di et al. 2024, sections 4.4 and 6): argmax over pairs of (x + y) . theta + beta |x - y|.
 #pragma once
 
-#include "radius_rule.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

@@ -1,8 +1,8 @@
 // CoLSTIM's randomised pair, which SupCoLSTIM plays too.
 #pragma once
 
-#include "../radius.hpp"
-#include "../rule.hpp"
+#include "policies/confidence_radius.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

@@ -1,8 +1,8 @@
 // RankingPair: the comparison that settles most of the order of the arms.
 #pragma once
 
-#include "../ordering.hpp"
-#include "../rule.hpp"
+#include "policies/ranking_gain.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

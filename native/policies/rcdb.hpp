@@ -1,7 +1,7 @@
 // RCDB (Di, He, Gu 2024): MaxPairUCB's pair; votes count for less the less was known about them.
 #pragma once
 
-#include "radius_rule.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // RewardDesign: the pair whose vote adds most information about theta, tempered by pairs of pure chance.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

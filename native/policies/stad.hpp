@@ -1,7 +1,7 @@
 // Sta'D (Saha 2021): stagewise elimination, then the best arm and its challenger.
 #pragma once
 
-#include "stagewise.hpp"
+#include "policies/stagewise.hpp"
 
 namespace duelist {
 

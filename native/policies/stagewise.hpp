@@ -1,8 +1,8 @@
 // What Sta'D and SupCoLSTIM share: layers with unit weights and a stretched width p = eta |x - y|.
 #pragma once
 
-#include "../layers.hpp"
-#include "radius_rule.hpp"
+#include "policies/layer_walk.hpp"
+#include "policies/radius_settings.hpp"
 
 namespace duelist {
 

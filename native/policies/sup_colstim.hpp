@@ -1,8 +1,8 @@
 // SupCoLSTIM (Bengs, Saha, Huellermeier 2022): Sta'D's layers with CoLSTIM's randomised pair at the end.
 #pragma once
 
-#include "perturbation.hpp"
-#include "stagewise.hpp"
+#include "policies/perturbation.hpp"
+#include "policies/stagewise.hpp"
 
 namespace duelist {
 

@@ -1,7 +1,7 @@
 // ThompsonPair: two draws from the posterior, and the best arm of each.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

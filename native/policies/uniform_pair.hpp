@@ -1,7 +1,7 @@
 // UniformPair: two different arms, uniformly at random.
 #pragma once
 
-#include "../rule.hpp"
+#include "policies/selection_rule.hpp"
 
 namespace duelist {
 

@@ -1,8 +1,8 @@
 // VACDB (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024), Algorithm 1. Line numbers are the paper's.
 #pragma once
 
-#include "../layers.hpp"
-#include "../radius.hpp"
+#include "policies/layer_walk.hpp"
+#include "policies/confidence_radius.hpp"
 
 namespace duelist {
 

@@ -8,7 +8,7 @@ Convention. For a duel with difference z = x - y and parameter theta, v = z . th
 tends to 0 at minus infinity. The regularised estimate of every policy minimises
 lambda/2 |theta|^2 + sum W M(z . theta) - O z . theta.
 
-A new link is a type in `native/links.hpp`, which carries everything there is to supply, and its object here.
+A new link is a type in `native/model/links.hpp`, which carries everything there is to supply, and its object here.
 `duelist.testing.LinkContract` holds it to the convention; a name that the engine does not know is refused.
 """
 

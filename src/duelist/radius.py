@@ -3,7 +3,7 @@
 A radius beta is a promise |theta_hat - theta*|_Sigma <= beta. The published ones hold with
 probability 1 - delta and are very wide at the horizons people play; `practical` is the form
 that the papers' own experiments use. Policies multiply any of them by their `scale`. The engine has them in
-`native/radius.hpp`; tests hold the two together.
+`native/policies/confidence_radius.hpp`; tests hold the two together.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist import native
+from duelist import _native_testing as parts
 from duelist.environments import PreferenceMatrix
 from tests.classic.playing import CIRCLE, NAMES, ORDERED, made, voted, wins_of
 
@@ -42,7 +42,7 @@ def test_without_noise_the_best_arm_is_found_and_kept(name):
 def test_beta_numbers_are_beta():
     """Kolmogorov's test at the level of 1e-9 for each shape."""
     for a, b in [(1.0, 1.0), (1.0, 7.0), (2.5, 1.0), (3.0, 3.0), (40.0, 12.0), (900.5, 1100.0)]:
-        drawn = native.parts.betas(np.array([1, 2, 3, 4], np.uint64), a, b, 20_000)
+        drawn = parts.betas(np.array([1, 2, 3, 4], np.uint64), a, b, 20_000)
         assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-9, (a, b)
 
 

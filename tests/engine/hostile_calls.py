@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 import duelist as dl
+from duelist import _native_testing as parts
 from duelist import native
 from duelist.classic import CLASSIC
 from duelist.engine import seed_words
@@ -190,12 +191,12 @@ FUNCTIONS = {
     ],
     "widest_pair": lambda g: [g.normal(g.n, g.dim), g.factor],
     "factored": lambda g: [g.factor.T @ g.factor],
-}  # fmt: skip
-
-PARTS = {
     "vectors": lambda g: [],
     "runnable_vectors": lambda g: [],
     "use_vectors": lambda g: [("baseline", "avx2", "avx512", "")[g.rng.integers(4)]],
+}  # fmt: skip
+
+PARTS = {
     "exp_of_minus_abs": lambda g: [g.normal(g.n)],
     "log": lambda g: [g.normal(g.n)],
     "log1p": lambda g: [g.normal(g.n)],
@@ -330,7 +331,7 @@ PROPERTIES = {
 
 CALLS = (
     [(native, name, make) for name, make in FUNCTIONS.items()]
-    + [(native.parts, name, make) for name, make in PARTS.items()]
+    + [(parts, name, make) for name, make in PARTS.items()]
     + [(None, name, make) for name, make in METHODS.items()]
 )
 
@@ -397,6 +398,6 @@ def play(rng):
         ending = "calls refused"
     finally:
         native.set_duel_class(dl.Duel)
-        native.parts.use_vectors(native.parts.runnable_vectors()[0])
+        native.use_vectors(native.runnable_vectors()[0])
     _after(call, given)
     return ending

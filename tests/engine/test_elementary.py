@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from duelist import _native_testing as parts
 from duelist import native
-from duelist.native import parts
 
 LONG_PI = np.longdouble("3.14159265358979323846264338327950288")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg as reference
 
+from duelist import _native_testing as parts
 from duelist import native
-from duelist.native import parts
 
 DIMS = (1, 2, 5, 16)
 UPDATES = 100_000

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from duelist.native import MANY_ARMS, parts
+from duelist import _native_testing as parts
+from duelist.native import MANY_ARMS
 from duelist.reference.estimation import link_slope
 
 LINKS = ("logistic", "probit", "exponential")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from duelist import _native_testing as parts
 from duelist import native
 from duelist.engine import seed_words
-from duelist.native import parts
 
 LOGISTIC, PROBIT, EXPONENTIAL = LINKS = ("logistic", "probit", "exponential")
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duelist import _native_testing as parts
 from duelist.engine import seed_words
-from duelist.native import MANY_ARMS, parts
+from duelist.native import MANY_ARMS
 from tests.engine import brute_force
 from tests.engine.brute_force import NOBODY, squares, thresholds
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from duelist import _native_testing as parts
 from duelist.engine import seed_words
-from duelist.native import parts
 
 SEEDS = (0, 1, 2**63 + 5, np.random.SeedSequence(7, spawn_key=(3, 2)))
 N = 100_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from duelist.native import parts
+from duelist import native
 from tests.engine.everything import everything
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +23,10 @@ def expected():
 @pytest.fixture
 def vectors(request):
     """One version of the kernels."""
-    before = parts.vectors()
-    parts.use_vectors(request.param)
+    before = native.vectors()
+    native.use_vectors(request.param)
     yield request.param
-    parts.use_vectors(before)
+    native.use_vectors(before)
 
 
 def differing(found, expected):
@@ -35,13 +35,13 @@ def differing(found, expected):
 
 
 def test_there_is_something_to_compare():
-    assert parts.runnable_vectors()[-1] == "baseline"
-    assert parts.vectors() in parts.runnable_vectors()
+    assert native.runnable_vectors()[-1] == "baseline"
+    assert native.vectors() in native.runnable_vectors()
 
 
-@pytest.mark.parametrize("vectors", parts.runnable_vectors(), indirect=True)
+@pytest.mark.parametrize("vectors", native.runnable_vectors(), indirect=True)
 def test_every_version_of_the_kernels_gives_the_same_bits(vectors, expected):
-    assert parts.vectors() == vectors
+    assert native.vectors() == vectors
     assert differing(everything(threads=1), expected) == []
 
 
@@ -53,8 +53,8 @@ def test_every_number_of_threads_gives_the_same_bits(threads, expected):
 def test_the_version_that_is_asked_for_before_loading_runs_and_gives_the_same_bits(expected):
     environment = os.environ | {"DUELIST_VECTORS": "baseline"}
     program = (
-        "import json; from duelist.native import parts; from tests.engine.everything import everything; "
-        "print(json.dumps([parts.vectors(), everything(2)]))"
+        "import json; from duelist import native; from tests.engine.everything import everything; "
+        "print(json.dumps([native.vectors(), everything(2)]))"
     )
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
@@ -66,4 +66,4 @@ def test_the_version_that_is_asked_for_before_loading_runs_and_gives_the_same_bi
 
 def test_vectors_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match="sse9"):
-        parts.use_vectors("sse9")
+        native.use_vectors("sse9")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duelist import _native_testing as parts
 from duelist.engine import seed_words
-from duelist.native import parts
 from tests.engine import brute_force
 from tests.engine.brute_force import squares, thresholds
 

@@ -175,14 +175,14 @@ def test_a_late_arm_is_compared_by_its_features_at_once():
 
 def test_the_same_bits_with_every_width_of_vectors():
     table = dl.FreeArms(70, np.random.default_rng(1).normal(size=(70, 11)))
-    parts, seen = native.parts, []
+    seen = []
     try:
-        for width in parts.runnable_vectors():
-            parts.use_vectors(width)
+        for width in native.runnable_vectors():
+            native.use_vectors(width)
             policy = dl.LocalPairUCB(estimator="online", random_state=0)
             seen.append((play_free(policy, table, 40), json.dumps(policy.snapshot())))
     finally:
-        parts.use_vectors(parts.runnable_vectors()[0])
+        native.use_vectors(native.runnable_vectors()[0])
     assert len(seen) > 1
     assert all(each == seen[0] for each in seen)
 

@@ -1,6 +1,6 @@
 """The algorithms the field cites, for arms without features: each counts who won how often against whom.
 
-Settings and docstrings are here, the rules in `native/classic/`, and each once more in plain NumPy in `duelist.reference.classic`.
+Settings and docstrings are here, the rules in `native/counting/`, and each once more in plain NumPy in `duelist.reference.classic`.
 
 >>> policy = RUCB(random_state=0)
 >>> duel = policy.ask(6)  # six arms; or `FreeArms`, or a table whose rows are counted

@@ -56,7 +56,7 @@ class NativePolicy(Knowledge):
         Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
         times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
         arms of later duels turn out to be of another size, the ridge follows, and pairs that turn out to be out of all
-        proportion count in the precision as typical ones (`native/sizes.hpp` has the rule). With `FreeArms`
+        proportion count in the precision as typical ones (`native/model/feature_scale.hpp` has the rule). With `FreeArms`
         it is the inverse of the variance of an arm's own term, by default 1.
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a

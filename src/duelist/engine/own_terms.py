@@ -1,8 +1,8 @@
 """A policy on arms that have terms of their own: what `NativePolicy` does where it is asked with `FreeArms`.
 
-The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/own_terms.hpp`). v is 1 / ridge (1 by
-default), and over the first arms the linear part has as much, each feature that they differ in an equal part. So it depends neither on
-units nor on how many features there are; later votes show whether the first arms were typical.
+The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/model/arm_effects.hpp`).
+v is 1 / ridge (1 by default). The linear part has the same variance over the first arms, in equal parts for the features
+that these arms differ in, so the prior depends neither on units nor on the number of features.
 """
 
 from __future__ import annotations

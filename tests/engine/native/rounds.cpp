@@ -4,9 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "rule.hpp"
-#include "round.hpp"
-#include "search.hpp"
+#include "engine/ask_tell.hpp"
+#include "numerics/kernels.hpp"
 
 using namespace duelist;
 

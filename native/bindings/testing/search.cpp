@@ -1,0 +1,213 @@
+// The parts of the engine on their own, so that tests can hold each to an independent computation.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arrays.hpp"
+#include "policies/local_bonus.hpp"
+#include "policies/confidence_radius.hpp"
+#include "search/pruned_search.hpp"
+
+namespace duelist {
+
+namespace {
+
+using Found = std::tuple<i64, i64, double>;
+using FoundAndExamined = std::tuple<i64, i64, double, i64>;
+
+// Utilities and columns (dim, n) as a search wants them: padded, and copied so that nothing outside is written.
+struct Owned {
+    Scratch scratch;
+    View view;
+    PairSet out;
+    Limits limits;
+
+    Owned(const Vector& u, const Matrix& v, bool distinct = false, const Pairs* exclude = nullptr) {
+        i64 dim = static_cast<i64>(v.shape(0)), n = static_cast<i64>(v.shape(1)), stride = padded(n);
+        if (n == 0 || (u.is_valid() && u.shape(0) != v.shape(1))) throw std::invalid_argument("u and v do not fit");
+        scratch.fit(n, dim);
+        if (u.is_valid()) std::copy_n(u.data(), n, scratch.u.data());
+        for (i64 k = 0; k < dim; k++) std::copy_n(v.data() + k * n, n, scratch.v.data() + k * stride);
+        view = {scratch.u.data(), scratch.v.data(), n, stride, dim};
+        if (exclude) out = pair_set(*exclude, n);
+        limits = {distinct, out.size() ? &out : nullptr, nullptr};
+    }
+};
+
+Found told(const FoundPair& pair) { return {pair.first, pair.second, pair.value}; }
+FoundAndExamined told(const Searched& s) { return {s.first, s.second, s.value, s.examined}; }
+
+Random random_of(const Words& words) {
+    Random random;
+    std::copy_n(words.data(), 4, random.words.begin());
+    return random;
+}
+
+template <class Function>
+auto elementwise(Function function) {
+    return [function](const Vector& x) {
+        std::vector<double> out(x.shape(0));
+        for (std::size_t k = 0; k < out.size(); k++) out[k] = function(x.data()[k]);
+        return copied(out);
+    };
+}
+
+// n draws of a kind, and the generator after them.
+nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
+    constexpr i64 MOST_DRAWS = 10'000'000;
+    if (n < 0 || n > MOST_DRAWS || most < 1)
+        throw std::invalid_argument("n must be from 0 to " + std::to_string(MOST_DRAWS) + ", and most at least 1");
+    Random random = random_of(words);
+    auto draw = [&]() -> double {
+        if (kind == "uniform") return random.uniform();
+        if (kind == "gumbel") return random.gumbel();
+        if (kind == "normal") return random.normal();
+        if (kind == "below") return static_cast<double>(random.below(most));
+        throw std::invalid_argument("kind is '" + kind + "'; draws are uniform, gumbel, normal and below");
+    };
+    std::vector<double> out(static_cast<std::size_t>(n));
+    for (double& x : out) x = draw();
+    return nb::make_tuple(copied(out), copied(random.words.data(), {4}));
+}
+
+}  // namespace
+
+void bind_search_parts(nb::module_& m) {
+    m.def("exp_of_minus_abs", elementwise([](double x) { return exp_of_minus_abs(x); }));
+    m.def("log", elementwise([](double x) { return log(x); }));
+    m.def("log1p", elementwise([](double x) { return log1p(x); }));
+    m.def("erfc", elementwise([](double x) { return erfc(x); }));
+    m.def("cos_of_turn", elementwise([](double x) { return cos_of_turn(x); }));
+    m.def("drawn", &drawn, "words"_a, "kind"_a, "n"_a, "most"_a = 1);
+
+    m.def(
+        "best_pair",
+        [](Vector u, Matrix v, double radius, bool distinct, Pairs exclude) {
+            Owned given(u, v, distinct, &exclude);
+            return told(best_pair(given.view, radius, given.limits, given.scratch));
+        },
+        "u"_a, "v"_a, "radius"_a, "distinct"_a, "exclude"_a);
+    m.def(
+        "widest_pair",
+        [](Matrix v, bool distinct, Pairs exclude) {
+            Owned given({}, v, distinct, &exclude);
+            return told(widest_pair(given.view, given.limits, given.scratch));
+        },
+        "v"_a, "distinct"_a, "exclude"_a);
+    m.def(
+        "best_wide_pair",
+        [](Vector u, Matrix v, double threshold, bool distinct, Pairs exclude) {
+            Owned given(u, v, distinct, &exclude);
+            return told(best_wide_pair(given.view, threshold, given.limits, given.scratch));
+        },
+        "u"_a, "v"_a, "threshold"_a, "distinct"_a, "exclude"_a);
+    m.def(
+        "any_wider",
+        [](Matrix v, double threshold, Pairs exclude) {
+            Owned given({}, v, false, &exclude);
+            return any_wider(given.view, threshold, given.limits, given.scratch);
+        },
+        "v"_a, "threshold"_a, "exclude"_a);
+    m.def(
+        "random_wide_pair",
+        [](Matrix v, double threshold, Words words, Pairs exclude) {
+            Owned given({}, v, false, &exclude);
+            Random random = random_of(words);
+            return told(random_wide_pair(given.view, threshold, given.limits, random, given.scratch));
+        },
+        "v"_a, "threshold"_a, "words"_a, "exclude"_a);
+    m.def(
+        "challenger",
+        [](Vector u, Matrix v, i64 champion, double bonus, bool distinct, Pairs exclude) {
+            Owned given(u, v, distinct, &exclude);
+            if (champion < 0 || champion >= given.view.n) throw std::invalid_argument("there is no such champion");
+            return challenger(given.view, champion, bonus, given.limits, given.scratch);
+        },
+        "u"_a, "v"_a, "champion"_a, "bonus"_a, "distinct"_a, "exclude"_a);
+    m.def(
+        "undominated",
+        [](Vector u, Matrix v, double radius) {
+            Owned given(u, v);
+            std::vector<i64> kept(static_cast<std::size_t>(given.view.n));
+            kept.resize(static_cast<std::size_t>(undominated(given.view, radius, kept.data(), given.scratch)));
+            return kept;
+        },
+        "u"_a, "v"_a, "radius"_a);
+    m.def(
+        "best_local_pair",
+        [](Vector u, Matrix v, const std::string& link, double stretch, double horizon, bool distinct, Pairs exclude) {
+            Owned given(u, v, distinct, &exclude);
+            LocalBonus bonus{link_named(link), stretch, horizon};
+            return told(best_local_pair(given.view, bonus, given.limits, given.scratch));
+        },
+        "u"_a, "v"_a, "link"_a, "stretch"_a, "horizon"_a, "distinct"_a, "exclude"_a);
+
+    m.def(
+        "search_best",
+        [](Vector u, Matrix v, double radius, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
+            return told(search_best(given.view, radius, given.limits, slack));
+        },
+        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
+    m.def(
+        "search_widest",
+        [](Matrix v, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
+            return told(search_widest(given.view, given.limits, slack));
+        },
+        "v"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
+    m.def(
+        "search_wider",
+        [](Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
+            return told(search_wider(given.view, threshold, given.limits, slack));
+        },
+        "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
+    m.def(
+        "search_best_wide",
+        [](Vector u, Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
+            return told(search_best_wide(given.view, threshold, given.limits, slack));
+        },
+        "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
+        "exclude"_a = nb::none());
+    m.def(
+        "search_random_wide",
+        [](Matrix v, double threshold, Words words, double slack, std::optional<Pairs> exclude) {
+            Owned given({}, v, false, exclude ? &*exclude : nullptr);
+            Random random = random_of(words);
+            return told(search_random_wide(given.view, threshold, given.limits, random, slack));
+        },
+        "v"_a, "threshold"_a, "words"_a, "slack"_a = 1.0, "exclude"_a = nb::none());
+    m.def(
+        "search_undominated",
+        [](Vector u, Matrix v, double radius, double slack) {
+            Owned given(u, v);
+            std::vector<i64> kept(static_cast<std::size_t>(given.view.n));
+            i64 examined = 0;
+            i64 count = search_undominated(given.view, radius, kept.data(), &examined, slack);
+            kept.resize(static_cast<std::size_t>(count));
+            return nb::make_tuple(kept, examined);
+        },
+        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0);
+
+    m.def("effective_horizon", &effective_horizon, "horizon"_a, "t"_a);
+    m.def("layers_for", &layers_for, "finest"_a);
+    m.def("practical_radius", &practical_radius, "dim"_a, "horizon"_a);
+    m.def("warmed_glm_radius", &warmed_glm_radius, "dim"_a, "horizon"_a, "kappa"_a, "delta"_a);
+    m.def("stagewise_radius", &stagewise_radius, "n_arms"_a, "horizon"_a, "kappa"_a, "delta"_a);
+    m.def(
+        "variance_aware_radius",
+        [](i64 layer, double variance, double kappa, i64 t, i64 layers, double delta) {
+            if (layer < -MOST_LAYERS || layer > MOST_LAYERS) throw std::invalid_argument("there is no such layer");
+            return variance_aware_radius(layer, variance, kappa, t, layers, delta);
+        },
+        "layer"_a, "variance"_a, "kappa"_a, "t"_a, "layers"_a, "delta"_a);
+    m.def("log_loss_radius", &log_loss_radius, "dim"_a, "t"_a, "theta_bound"_a, "reach"_a, "ridge"_a, "delta"_a);
+}
+
+}  // namespace duelist

@@ -1,0 +1,165 @@
+// What a policy without features knows: who won how often against whom, and what its rule has written down.
+//
+// Inside, arms are numbered in the order in which they were first seen; `names` says who they are outside.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "numerics/random.hpp"
+#include "search/arm_table.hpp"
+
+namespace duelist {
+
+inline constexpr i64 MOST_COUNTED = 4096;  // arms: the table of wins grows with the square
+
+// An outcome that was learned: 1 the first arm won, 0 the second. What a layer is, each rule says.
+struct Vote {
+    i64 first, second;
+    double outcome, weight;
+    i64 layer;
+};
+
+// Two arms that a rule names, and the layer in which their outcome will be learned.
+struct Named {
+    i64 first = -1, second = -1, layer = 0;
+    bool none() const { return first < 0 || second < 0; }
+};
+
+inline constexpr i64 EXPLORE = 0, EXPLOIT = 1;  // layers of rules that commit to an arm
+
+class Ledger {
+public:
+    i64 n = 0;      // arms that were seen
+    i64 votes = 0;  // outcomes learned
+    Random random;
+    std::vector<i64> names;
+    std::vector<i64> notes;       // what the rule writes down in whole numbers,
+    std::vector<double> tallies;  // and in numbers; its header says where what stands
+
+    // The round that comes next, from 1.
+    i64 round() const { return votes + 1; }
+    double log_round() const { return log(static_cast<double>(round())); }
+
+    double won(i64 i, i64 j) const { return wins_[at(i, j)]; }
+    double met(i64 i, i64 j) const { return wins_[at(i, j)] + wins_[at(j, i)]; }
+    // The share of duels that i has won against j; 1/2 where they never met.
+    double share(i64 i, i64 j) const {
+        double total = met(i, j);
+        return total > 0.0 ? won(i, j) / total : 0.5;
+    }
+
+    void count(const Vote& vote) {
+        votes++;
+        if (vote.first == vote.second) return;
+        wins_[at(vote.first, vote.second)] += vote.weight * vote.outcome;
+        wins_[at(vote.second, vote.first)] += vote.weight * (1.0 - vote.outcome);
+    }
+
+    // Room for so many arms; what is known of the old ones stays.
+    void grow(i64 arms) {
+        wins_ = regridded(wins_, n, arms, 0.0);
+        n = arms;
+    }
+
+    const std::vector<double>& wins() const { return wins_; }
+    void set_wins(std::vector<double> wins) { wins_ = std::move(wins); }
+
+    // A square table of `before` rows in the corner of one of `after`.
+    template <class T>
+    static std::vector<T> regridded(const std::vector<T>& old, i64 before, i64 after, T fill) {
+        std::vector<T> made(static_cast<std::size_t>(after * after), fill);
+        for (i64 i = 0; i < before; i++)
+            for (i64 j = 0; j < before; j++)
+                made[static_cast<std::size_t>(i * after + j)] = old[static_cast<std::size_t>(i * before + j)];
+        return made;
+    }
+
+    // What rules compute of pairs and keep while it holds: a function of the wins alone, so it is in no snapshot.
+    std::vector<double> pairs, rows;
+
+    std::size_t at(i64 i, i64 j) const { return static_cast<std::size_t>(i * n + j); }
+
+private:
+    std::vector<double> wins_;
+};
+
+// The arms on the table, by their numbers inside, and which pairs of them may be asked.
+struct Field {
+    const i64* arms;
+    i64 n;
+    bool distinct = false;
+    const PairSet* out = nullptr;  // by numbers inside
+
+    // A single arm can only meet itself.
+    bool selves() const { return !distinct || n == 1; }
+    bool allows(i64 i, i64 j) const { return i == j ? selves() : !out || !out->has(i, j); }
+    bool has(i64 arm) const { return std::find(arms, arms + n, arm) != arms + n; }
+    bool can_meet(i64 i) const {
+        if (selves()) return true;
+        for (i64 k = 0; k < n; k++)
+            if (arms[k] != i && allows(i, arms[k])) return true;
+        return false;
+    }
+    // Arms that may be asked at all.
+    std::vector<i64> able() const {
+        std::vector<i64> found;
+        for (i64 k = 0; k < n; k++)
+            if (can_meet(arms[k])) found.push_back(arms[k]);
+        return found;
+    }
+    // Arms that may meet arm i.
+    std::vector<i64> partners(i64 i) const {
+        std::vector<i64> found;
+        for (i64 k = 0; k < n; k++)
+            if (allows(i, arms[k])) found.push_back(arms[k]);
+        return found;
+    }
+};
+
+// One of these, each with the same chance; nothing is drawn where there is no choice.
+inline i64 one_of(Random& random, const std::vector<i64>& arms) {
+    return arms.size() == 1 ? arms[0] : arms[static_cast<std::size_t>(random.below(static_cast<i64>(arms.size())))];
+}
+
+// The arms of the largest value, in order.
+template <class Value>
+std::vector<i64> largest(const std::vector<i64>& arms, Value value) {
+    std::vector<i64> best;
+    double most = -INF;
+    for (i64 arm : arms) {
+        double here = value(arm);
+        if (here > most) best.clear();
+        if (!(here < most)) {  // so that what is not a number leaves nobody out
+            most = here;
+            best.push_back(arm);
+        }
+    }
+    return best;
+}
+
+inline bool holds(const std::vector<i64>& arms, i64 arm) { return std::find(arms.begin(), arms.end(), arm) != arms.end(); }
+
+// An arm that leads against the one that does best against it: what is played where it may not meet itself.
+inline Named beside(const Ledger& ledger, const Field& field, i64 arm, i64 layer) {
+    if (field.selves()) return {arm, arm, layer};
+    i64 partner = -1;
+    for (i64 j : field.partners(arm))
+        if (partner < 0 || ledger.share(j, arm) > ledger.share(partner, arm)) partner = j;
+    return {arm, partner, layer};
+}
+
+// The pair that has met least, where what a rule waits for is not on the table.
+inline Named least_met(const Ledger& ledger, const Field& field, i64 layer = EXPLORE) {
+    Named found;
+    for (i64 a = 0; a < field.n; a++)
+        for (i64 b = a + 1; b < field.n; b++) {
+            i64 i = field.arms[a], j = field.arms[b];
+            if (!field.allows(i, j)) continue;
+            if (found.none() || ledger.met(i, j) < ledger.met(found.first, found.second)) found = {i, j, layer};
+        }
+    if (found.none() && field.selves()) found = {field.arms[0], field.arms[0], layer};
+    return found;
+}
+
+}  // namespace duelist

@@ -1,0 +1,102 @@
+// Double Thompson Sampling (Wu, Liu, NeurIPS 2016, Algorithm 1), D-TS, and D-TS+, which breaks ties by estimated regret.
+#pragma once
+
+#include "numerics/beta.hpp"
+#include "counting/counting_rule.hpp"
+
+namespace duelist {
+
+class DTS : public BoundsRule {
+public:
+    explicit DTS(const Settings& settings) : alpha_(settings.number("alpha")), plus_(settings.flag("plus")) {}
+
+    Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
+        std::vector<i64> able = field.able();
+        if (able.empty()) return {};
+        double a = alpha_ * ledger.log_round();
+        std::vector<i64> candidates = largest(able, [&](i64 i) { return upper_score(ledger, field, i, a); });  // lines 5 and 6
+        i64 first = candidates.size() == 1 ? candidates[0]
+                    : plus_                ? least_regret(ledger, random, field, candidates)
+                                           : most_sampled_wins(ledger, random, field, candidates);
+        return {first, second_of(ledger, random, field, first, a)};
+    }
+
+private:
+    double alpha_;
+    bool plus_;
+
+    // The upper bound of the Copeland score: arms j with u_ij > 1/2.
+    static double upper_score(const Ledger& ledger, const Field& field, i64 i, double a) {
+        i64 score = 0;
+        for (i64 k = 0; k < field.n; k++) {
+            i64 j = field.arms[k];
+            score += j != i && (ledger.pairs[ledger.at(i, j)] < a || ledger.met(i, j) == 0.0);
+        }
+        return static_cast<double>(score);
+    }
+
+    static double sample(const Ledger& ledger, Random& random, i64 i, i64 j) {
+        return beta(random, ledger.won(i, j) + 1.0, ledger.won(j, i) + 1.0);
+    }
+
+    // Lines 7 to 10. Only the theta_ij of candidates are read, so only these are drawn.
+    static i64 most_sampled_wins(const Ledger& ledger, Random& random, const Field& field, const std::vector<i64>& candidates) {
+        std::vector<double> wins(static_cast<std::size_t>(ledger.n), 0.0);
+        std::vector<char> read(static_cast<std::size_t>(ledger.n), 0);
+        for (i64 i : candidates) read[static_cast<std::size_t>(i)] = 1;
+        for (i64 x = 0; x < field.n; x++)
+            for (i64 y = x + 1; y < field.n; y++) {
+                i64 i = field.arms[x], j = field.arms[y];
+                if (!read[static_cast<std::size_t>(i)] && !read[static_cast<std::size_t>(j)]) continue;
+                double theta = sample(ledger, random, i, j);
+                wins[static_cast<std::size_t>(i)] += theta > 0.5;
+                wins[static_cast<std::size_t>(j)] += theta < 0.5;
+            }
+        return one_of(random, largest(candidates, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; }));
+    }
+
+    // D-TS+: of the candidates with most wins, the one with the least sum over j of the loss of (i, j) over the divergence of theta_ij.
+    static i64 least_regret(const Ledger& ledger, Random& random, const Field& field, const std::vector<i64>& candidates) {
+        std::vector<double> wins(static_cast<std::size_t>(ledger.n), 0.0), theta(static_cast<std::size_t>(ledger.n * ledger.n), 0.5);
+        for (i64 x = 0; x < field.n; x++)
+            for (i64 y = x + 1; y < field.n; y++) {
+                i64 i = field.arms[x], j = field.arms[y];
+                double drawn = sample(ledger, random, i, j);
+                theta[ledger.at(i, j)] = drawn;
+                theta[ledger.at(j, i)] = 1.0 - drawn;
+                wins[static_cast<std::size_t>(i)] += drawn > 0.5;
+                wins[static_cast<std::size_t>(j)] += drawn < 0.5;
+            }
+        std::vector<i64> tied = largest(candidates, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; });
+        i64 best = -1;
+        double least = INF;
+        for (i64 i : tied) {
+            double regret = 0.0, most = wins[static_cast<std::size_t>(i)];
+            for (i64 k = 0; k < field.n; k++) {
+                i64 j = field.arms[k];
+                double p = theta[ledger.at(i, j)];
+                if (p != 0.5) regret += (most - wins[static_cast<std::size_t>(j)]) / divergence_from_half(p);
+            }
+            if (best < 0 || regret < least) best = i, least = regret;
+        }
+        return best;
+    }
+
+    // Lines 12 and 13: the largest theta_j against the first arm, of those j with l_j <= 1/2.
+    static i64 second_of(const Ledger& ledger, Random& random, const Field& field, i64 first, double a) {
+        std::vector<i64> open, partners = field.partners(first);
+        for (i64 j : partners)
+            if (may_beat(ledger, first, j, a)) open.push_back(j);
+        if (open.empty()) open = partners;
+        if (open.size() == 1) return open[0];
+        i64 best = -1;
+        double most = -INF;
+        for (i64 j : open) {
+            double theta = j == first ? 0.5 : sample(ledger, random, j, first);
+            if (theta > most) best = j, most = theta;
+        }
+        return best;
+    }
+};
+
+}  // namespace duelist

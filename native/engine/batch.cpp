@@ -1,0 +1,155 @@
+#include "engine/batch.hpp"
+
+#include "numerics/parallel.hpp"
+
+namespace duelist {
+
+namespace {
+
+constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
+
+constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
+
+// The duel of every context.
+struct Decided {
+    std::vector<Decision> duels;
+    Numbers lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
+};
+
+// w z of a duel into the row of its context.
+void write_difference(const Decision& duel, const Table& table, double* z) {
+    double root = std::sqrt(duel.share);
+    for (i64 k = 0; k < table.dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
+}
+
+// The differences of the listed contexts become R'^-1 of what they are.
+void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, double* lifted, Numbers& room) {
+    i64 n = static_cast<i64>(contexts.size()), stride = padded(n);
+    double* v = room.fit(dim * stride);
+    kernels->look(lifted, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
+    for (i64 c = 0; c < n; c++)
+        for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
+}
+
+void decide_some(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 start, i64 stop,
+                 bool distinct, Decided& decided) {
+    Scratch scratch;
+    Numbers room;
+    i64 dim = state.dim;
+    for (i64 from = start; from < stop; from += TOGETHER) {
+        std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
+        for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
+            Table table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
+            Decision duel = decide_without(out, rule, state, scratch, table);
+            decided.duels[static_cast<std::size_t>(c)] = duel;
+            if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
+            write_difference(duel, table, decided.lifted.data() + c * dim);
+            learning[static_cast<std::size_t>(duel.layer)].push_back(c);
+        }
+        for (i64 layer = 0; layer < state.n_layers(); layer++) {
+            const std::vector<i64>& listed = learning[static_cast<std::size_t>(layer)];
+            if (!listed.empty()) lift(state.layer(layer).factor.data(), dim, listed, decided.lifted.data(), room);
+        }
+    }
+}
+
+i64 best_of_group(const std::vector<double>& worth, i64 group) {
+    auto from = worth.begin() + group * GROUP;
+    auto to = worth.begin() + std::min<i64>((group + 1) * GROUP, static_cast<i64>(worth.size()));
+    return std::max_element(from, to) - worth.begin();
+}
+
+// The lifted difference a under the precision that p has raised; `square` is |p|^2.
+void discount(double* a, const double* p, double square, i64 dim) {
+    if (square == 0.0) return;
+    double size = (1.0 - 1.0 / std::sqrt(1.0 + square)) * kernels->dot(a, p, dim) / square;
+    for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
+}
+
+Decided decide_all(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, bool distinct, i64 threads) {
+    Decided decided;
+    decided.duels.resize(static_cast<std::size_t>(contexts.n));
+    decided.lifted.fit(contexts.n * state.dim);
+    threads = rule.draws() ? 1 : useful_threads(threads, contexts.n);
+    in_parts(threads, [&](i64 k) {
+        decide_some(rule, state, contexts, out, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct, decided);
+    });
+    return decided;
+}
+
+Batch all_in_order(const Decided& decided, i64 dim) {
+    Batch batch;
+    batch.duels = decided.duels;
+    for (i64 c = 0; c < static_cast<i64>(decided.duels.size()); c++) {
+        const double* z = decided.lifted.data() + c * dim;
+        batch.contexts.push_back(c);
+        batch.information.push_back(log1p(kernels->dot(z, z, dim)));
+    }
+    return batch;
+}
+
+// After a duel with lifted difference p is chosen, every other a of its layer becomes
+// a - (1 - 1/sqrt(1 + |p|^2)) (a.p / |p|^2) p. This is done only to a context that would be chosen next, for all duels chosen
+// since it was last looked at.
+Batch choose_contexts(Decided& decided, i64 dim, i64 k) {
+    i64 n = static_cast<i64>(decided.duels.size());
+    Batch batch;
+    auto lifted = [&](i64 c) { return decided.lifted.data() + c * dim; };
+    auto layer = [&](i64 c) { return decided.duels[static_cast<std::size_t>(c)].layer; };
+    std::vector<double> worth(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
+    std::vector<i64> seen(static_cast<std::size_t>(n), 0), best(static_cast<std::size_t>((n + GROUP - 1) / GROUP));
+    for (i64 c = 0; c < n; c++) worth[c] = kernels->dot(lifted(c), lifted(c), dim);
+    for (i64 group = 0; group < static_cast<i64>(best.size()); group++) best[group] = best_of_group(worth, group);
+    auto most = [&] {
+        i64 top = best[0];
+        for (i64 candidate : best)
+            if (worth[candidate] > worth[top]) top = candidate;
+        return top;
+    };
+    for (i64 done = 0; done < k; done++) {
+        i64 c = most();
+        while (seen[c] != done) {
+            for (i64 past = seen[c]; past < done; past++)
+                if (layer(batch.contexts[past]) == layer(c))
+                    discount(lifted(c), lifted(batch.contexts[past]), square[past], dim);
+            seen[c] = done;
+            worth[c] = kernels->dot(lifted(c), lifted(c), dim);
+            best[c / GROUP] = best_of_group(worth, c / GROUP);
+            c = most();
+        }
+        batch.contexts.push_back(c);
+        batch.duels.push_back(decided.duels[static_cast<std::size_t>(c)]);
+        batch.information.push_back(log1p(worth[c]));
+        square[done] = worth[c];
+        worth[c] = -1.0;
+        seen[c] = k;
+        best[c / GROUP] = best_of_group(worth, c / GROUP);
+    }
+    return batch;
+}
+
+Batch designed(const std::vector<ChosenPair>& chosen) {
+    Batch batch;
+    for (const ChosenPair& pair : chosen) {
+        batch.contexts.push_back(pair.context);
+        batch.duels.push_back({pair.first, pair.second, 0, 1.0});
+        batch.information.push_back(pair.information);
+    }
+    return batch;
+}
+
+}  // namespace
+
+std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 k,
+                                  bool distinct, i64 threads) {
+    Scratch scratch;
+    rule.prepare(state, scratch);
+    if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)
+        return designed(rule.design(state, scratch, contexts, k, threads));
+    Decided decided = decide_all(rule, state, contexts, out, distinct, threads);
+    for (const Decision& duel : decided.duels)
+        if (duel.first < 0) return std::nullopt;
+    return k < 0 ? all_in_order(decided, contexts.dim) : choose_contexts(decided, contexts.dim, k);
+}
+
+}  // namespace duelist

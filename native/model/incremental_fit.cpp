@@ -1,0 +1,274 @@
+#include "model/incremental_fit.hpp"
+
+namespace duelist {
+
+namespace {
+
+// The search ends with a step after which the decrement g'H^-1 g, the squared error in units of the standard error, is
+// expected to be at most this: what the last step gained, this one will gain too.
+constexpr double TOLERANCE = 1e-20;
+constexpr int MAX_ITERATIONS = 200;
+constexpr double NEAR = 1e-2;
+constexpr double GOOD_STEP = 1e-3;
+constexpr double AT_ROUNDING = 1e-14;
+constexpr double BEST_GAIN = 1e-5;  // a step may gain more than this by luck; the next one is not expected to
+
+double norm(const double* x, i64 dim) { return std::sqrt(kernels->dot(x, x, dim)); }
+
+void add(double* theta, const double* step, i64 dim) {
+    for (i64 k = 0; k < dim; k++) theta[k] += step[k];
+}
+
+// The right side falls in a, so the root lies between 0 and its value at 0; Newton steps that leave the bracket are
+// replaced by its middle.
+template <class L>
+double root_of_step(L link, double v, double q, double mass, double wins, int most) {
+    double a = 0.0, value = mass * link.mean(v) - wins;
+    double low = std::min(0.0, -value), high = std::max(0.0, -value), before = INF;
+    for (int step = 0; step < most; step++) {
+        double following = a - value / (1.0 + mass * q * link.slope(v + a * q));
+        // Steps that do not shrink go back and forth around the bend of the link; the middle gets them out.
+        bool by_newton = low <= following && following <= high && std::fabs(following - a) <= 0.5 * before;
+        if (!by_newton) following = 0.5 * (low + high);
+        // The error squares with every Newton step: after one this small, it is at rounding.
+        if (step == most - 1 || (by_newton && std::fabs(following - a) <= 1e-9 * std::fabs(following))) return following;
+        before = std::fabs(following - a);
+        a = following;
+        value = a - (wins - mass * link.mean(v + a * q));
+        (value > 0.0 ? high : low) = a;
+    }
+    return a;
+}
+
+// x = (R'R + shift I)^-1 b by conjugate gradients, started from x.
+void shifted_solve(const double* factor, i64 dim, double shift, const double* b, double* x) {
+    Numbers product(dim), rest(dim), along(dim);
+    kernels->multiply(factor, dim, x, product.data());
+    for (i64 k = 0; k < dim; k++) along[k] = rest[k] = b[k] - product[k] - shift * x[k];
+    double square = kernels->dot(rest.data(), rest.data(), dim);
+    double goal = 1e-26 * kernels->dot(b, b, dim);
+    for (i64 round = 0; round < 4 * dim + 20 && square > goal; round++) {
+        kernels->multiply(factor, dim, along.data(), product.data());
+        for (i64 k = 0; k < dim; k++) product[k] += shift * along[k];
+        double size = square / kernels->dot(along.data(), product.data(), dim);
+        for (i64 k = 0; k < dim; k++) {
+            x[k] += size * along[k];
+            rest[k] -= size * product[k];
+        }
+        double following = kernels->dot(rest.data(), rest.data(), dim);
+        for (i64 k = 0; k < dim; k++) along[k] = rest[k] + following / square * along[k];
+        square = following;
+    }
+}
+
+// `step`, minus the gradient on entry, becomes minus H^-1 g; returns g'H^-1 g. The gradient is kept beside.
+double newton_step(const double* curvature, i64 dim, double* step, double* kept) {
+    for (i64 k = 0; k < dim; k++) kept[k] = step[k];
+    kernels->solve_lower(curvature, dim, step);
+    double decrement = kernels->dot(step, step, dim);
+    kernels->solve_upper(curvature, dim, step);
+    return decrement;
+}
+
+// step = -H^-1 g by conjugate gradients with the kept factor as preconditioner; returns g'H^-1 g.
+double preconditioned_step(const Problem& p, const double* slopes, const double* curvature,
+                           const double* negative_gradient, double* step) {
+    i64 dim = p.dim;
+    Numbers product(dim), along_rows(p.n), rest(dim), lifted(dim), along(dim);
+    auto lift = [&] {
+        for (i64 k = 0; k < dim; k++) lifted[k] = rest[k];
+        kernels->solve_lower(curvature, dim, lifted.data());
+        kernels->solve_upper(curvature, dim, lifted.data());
+    };
+    for (i64 k = 0; k < dim; k++) rest[k] = negative_gradient[k];
+    lift();
+    for (i64 k = 0; k < dim; k++) {
+        along[k] = lifted[k];
+        step[k] = 0.0;
+    }
+    double square = kernels->dot(rest.data(), lifted.data(), dim), first = square;
+    for (i64 round = 0; round < 4 * dim + 20 && square > 1e-20 * first; round++) {
+        kernels->margins(p.z, p.stride, dim, along.data(), p.n, along_rows.data());
+        for (i64 s = 0; s < p.n; s++) along_rows[s] *= slopes[s];
+        for (i64 k = 0; k < dim; k++)
+            product[k] = p.ridge_of(k) * along[k] + kernels->dot(along_rows.data(), p.z + k * p.stride, p.n);
+        double size = square / kernels->dot(along.data(), product.data(), dim);
+        for (i64 k = 0; k < dim; k++) {
+            step[k] += size * along[k];
+            rest[k] -= size * product[k];
+        }
+        lift();
+        double following = kernels->dot(rest.data(), lifted.data(), dim);
+        for (i64 k = 0; k < dim; k++) along[k] = lifted[k] + following / square * along[k];
+        square = following;
+    }
+    return kernels->dot(step, negative_gradient, dim);
+}
+
+bool filled(const Problem& p, const double* slopes, SolverRoom& room, double* factor, double more) {
+    kernels->fill_curvature(p.z, p.stride, p.dim, slopes, p.n, p.ridge, room.weighted.data(), factor);
+    for (i64 k = 0; k < p.dim; k++) factor[k * p.dim + k] *= 1.0 + more;
+    return kernels->cholesky(factor, p.dim);
+}
+
+// The step of the true curvature, into room.step; returns its decrement, NaN if there is none. room.slopes are the W mu' of the
+// rows; room.trial holds minus the gradient.
+double true_newton_step(const Problem& p, double* curvature, SolverRoom& room) {
+    if (p.dim > DIRECT)
+        return preconditioned_step(p, room.slopes.data(), curvature, room.trial.data(), room.step.data());
+    if (!factor_curvature(p, room.slopes.data(), room, curvature)) return NOT_A_NUMBER;
+    for (i64 k = 0; k < p.dim; k++) room.step[k] = room.trial[k];
+    return newton_step(curvature, p.dim, room.step.data(), room.trial.data());
+}
+
+// Steps with the kept curvature to the root of a model of the gradient, the first of them in room.step.
+//
+// With m_s the move of a margin, a row's residual is taken as W (mu + mu' m + mu'' m^2 / 2) - O. The sum of the steps goes to
+// room.shift. Returns the decrement that the model may have missed: the third derivative of the logistic link is at most mu',
+// so it is at most sum W mu' (m^3 / 6)^2, where sum W mu' m^2 is the decrement and no m^2 exceeds the sum of all.
+// Infinite: the curvature is stale, and nothing was gained.
+double follow_model(const Problem& p, const double* theta, const double* curvature, double decrement, double goal,
+                    SolverRoom& room) {
+    double *step = room.step.data(), *shift = room.shift.data(), *moves = room.moves.data();
+    for (i64 k = 0; k < p.dim; k++) shift[k] = step[k];
+    kernels->margins(p.z, p.stride, p.dim, shift, p.n, moves);
+    double reached = kernels->dot(moves, moves, p.n);
+    double missed = reached * reached * decrement / 36.0;
+    double last = decrement;
+    while (true) {
+        kernels->model_residual(room.residual.data(), room.slopes.data(), room.bends.data(), moves, p.n);
+        for (i64 k = 0; k < p.dim; k++) room.trial[k] = theta[k] + shift[k];
+        kernels->negative_gradient(p.z, p.stride, p.dim, moves, p.n, p.ridge, room.trial.data(), step);
+        decrement = newton_step(curvature, p.dim, step, room.trial.data());
+        if (!(decrement <= GOOD_STEP * last)) return INF;
+        add(shift, step, p.dim);
+        // No need to know the root of the model better than the model knows the truth.
+        if (decrement * std::max(decrement / last, BEST_GAIN) <= std::max(goal, missed)) return missed;
+        last = decrement;
+        kernels->margins(p.z, p.stride, p.dim, shift, p.n, moves);
+    }
+}
+
+}  // namespace
+
+bool factor_curvature(const Problem& p, const double* slopes, SolverRoom& room, double* factor) {
+    return filled(p, slopes, room, factor, 0.0) || filled(p, slopes, room, factor, 0x1p-36);
+}
+
+double implicit_step(Link link, double v, double q, double mass, double wins, int most) {
+    return with_link(link, [&](auto l) { return root_of_step(l, v, q, mass, wins, most); });
+}
+
+// It is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| falls in s: bisection on s, each x by conjugate
+// gradients in O(dim^2) a step.
+void project(double* theta, const double* curvature, i64 dim, double bound) {
+    Numbers target(dim), x(dim);
+    kernels->multiply(curvature, dim, theta, target.data());
+    double low = 0.0, high = norm(target.data(), dim) / bound;
+    for (i64 k = 0; k < dim; k++) x[k] = theta[k];
+    for (int halving = 0; halving < 100; halving++) {
+        double middle = 0.5 * (low + high);
+        shifted_solve(curvature, dim, middle, target.data(), x.data());
+        double size = norm(x.data(), dim);
+        if (std::fabs(size - bound) <= 1e-12 * bound) break;
+        (size > bound ? low : high) = middle;
+    }
+    double size = norm(x.data(), dim);
+    for (i64 k = 0; k < dim; k++) theta[k] = x[k] * (bound / size);
+}
+
+double move_with(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins, Link link,
+                 int most, SolverRoom& room) {
+    double* direction = room.direction.data();
+    for (i64 k = 0; k < dim; k++) direction[k] = z[k];
+    kernels->solve_lower(curvature, dim, direction);
+    double q = kernels->dot(direction, direction, dim);
+    kernels->solve_upper(curvature, dim, direction);
+    double v = kernels->dot(z, theta, dim);
+    double a = implicit_step(link, v, q, mass, wins, most);
+    for (i64 k = 0; k < dim; k++) theta[k] += a * direction[k];
+    return v + a * q;
+}
+
+double keep_within(double* theta, const double* curvature, i64 dim, const double* z, double bound, double v) {
+    if (!(kernels->dot(theta, theta, dim) > bound * bound)) return v;
+    project(theta, curvature, dim, bound);
+    return kernels->dot(z, theta, dim);
+}
+
+void one_pass(const Problem& p, double* theta) {
+    SolverRoom room;
+    room.fit(p.dim, 0);
+    Numbers curvature(p.dim * p.dim), row(p.dim);
+    for (i64 k = 0; k < p.dim; k++) curvature[k * p.dim + k] = std::sqrt(p.ridge_of(k));
+    for (i64 s = 0; s < p.n; s++) {
+        if (!(p.mass[s] > 0.0)) continue;
+        for (i64 k = 0; k < p.dim; k++) row[k] = p.z[k * p.stride + s];
+        double v = move_with(theta, curvature.data(), p.dim, row.data(), p.mass[s], p.wins[s], p.link, TO_ROUNDING, room);
+        kernels->cholesky_update(curvature.data(), p.dim, row.data(), p.mass[s] * slope(p.link, v), room.step.data());
+    }
+}
+
+// A step with a kept curvature costs O(n dim + dim^2). It converges as fast as the curvature is near the true one: after a step
+// that gained less than GOOD_STEP, or far from the root, the curvature is made anew (up to DIRECT dimensions), or
+// the step is found by conjugate gradients on the true curvature with the kept one as preconditioner. Such steps have a
+// line search.
+Status refine(const Problem& p, double* theta, double* curvature, SolverRoom& room) {
+    room.fit(p.dim, p.n);
+    double *margins = room.margins.data(), *moves = room.moves.data(), *step = room.step.data();
+    double scale = std::min(1.0, p.total_mass());
+    double goal = TOLERANCE * scale, last = 0.0;
+    bool kept = true;
+    kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
+    for (int iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
+        if (p.link == Link::logistic)
+            kernels->logistic_model(p.mass, p.wins, margins, p.n, room.residual.data(), room.slopes.data(),
+                                    room.bends.data());
+        else
+            p.residuals(margins, room.residual.data(), room.slopes.data());
+        kernels->negative_gradient(p.z, p.stride, p.dim, room.residual.data(), p.n, p.ridge, theta, step);
+        double decrement = newton_step(curvature, p.dim, step, room.trial.data());
+        // What a step with this curvature gained, the next one will gain too; a true Newton step says nothing of it.
+        double gain = kept && 0.0 < decrement && decrement < last ? std::max(decrement / last, BEST_GAIN) : 1.0;
+        if (decrement * gain <= goal) {
+            add(theta, step, p.dim);
+            return Status::converged;
+        }
+        // A true Newton step gained nothing this close to the root: the rest is rounding.
+        if (!kept && decrement >= 0.5 * last && decrement <= AT_ROUNDING * scale) return Status::converged;
+        kept = !(decrement > NEAR * scale || (last > 0.0 && decrement > GOOD_STEP * last));
+        if (kept && p.link == Link::logistic) {
+            double missed = follow_model(p, theta, curvature, decrement, goal, room);
+            kept = missed < INF;
+            if (kept) {
+                add(theta, room.shift.data(), p.dim);
+                if (missed <= goal) return Status::converged;
+                kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
+                last = 0.0;  // the steps on the model say nothing of the gain of a single one
+                continue;
+            }
+            kernels->negative_gradient(p.z, p.stride, p.dim, room.residual.data(), p.n, p.ridge, theta,
+                                       room.trial.data());
+        }
+        if (!kept) {
+            decrement = true_newton_step(p, curvature, room);
+            if (!(decrement >= 0.0)) return Status::stalled;
+            if (decrement <= goal) {
+                add(theta, step, p.dim);
+                return Status::converged;
+            }
+            kernels->margins(p.z, p.stride, p.dim, step, p.n, moves);
+            if (!full_step_is_safe(p.link, margins, moves, p.n)) {
+                double size = line_search(p, theta, step, decrement);
+                if (size == 0.0) return Status::stalled;
+                for (i64 k = 0; k < p.dim; k++) step[k] *= size;
+            }
+        }
+        add(theta, step, p.dim);
+        kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
+        last = decrement;
+    }
+    return Status::out_of_iterations;
+}
+
+}  // namespace duelist

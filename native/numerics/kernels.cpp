@@ -1,0 +1,380 @@
+// See kernels.hpp. Compiled once a vector width, with DUELIST_VECTORS as the name of the version.
+#include <new>
+
+#include "numerics/kernels.hpp"
+
+#define STRING_OF(name) #name
+#define NAME_OF(name) STRING_OF(name)
+
+namespace duelist {
+namespace DUELIST_VECTORS {
+namespace {
+
+typedef double Lanes __attribute__((vector_size(64)));
+typedef i64 Whole __attribute__((vector_size(64)));
+
+inline Lanes load(const double* p) {
+    Lanes x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return x;
+}
+inline void store(double* p, Lanes x) { __builtin_memcpy(p, &x, sizeof x); }
+inline Lanes all(double x) { return Lanes{x, x, x, x, x, x, x, x}; }
+inline Lanes root(Lanes x) {
+    Lanes out;
+    for (int k = 0; k < LANES; k++) out[k] = __builtin_sqrt(x[k]);
+    return out;
+}
+inline double joined(Lanes s) { return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])); }
+inline double larger(double a, double b) { return a > b ? a : b; }
+
+// a . b in eight lanes that are added at the end; what is left over joins the first lane.
+double dot(const double* a, const double* b, i64 n) {
+    i64 whole = n - n % LANES;
+    if (whole == 0) {
+        double total = 0.0;
+        for (i64 i = 0; i < n; i++) total += a[i] * b[i];
+        return total;
+    }
+    Lanes s = all(0.0);
+    for (i64 i = 0; i < whole; i += LANES) s += load(a + i) * load(b + i);
+    for (i64 i = whole; i < n; i++) s[0] += a[i] * b[i];
+    return joined(s);
+}
+
+bool same_bits(const double* a, const double* b, i64 n) {
+    constexpr i64 STRETCH = 512;
+    for (i64 start = 0; start < n; start += STRETCH) {
+        i64 stop = start + STRETCH < n ? start + STRETCH : n;
+        i64 different = 0;
+        for (i64 k = start; k < stop; k++) {  // no way out inside the loop, so that it becomes vector instructions
+            i64 x, y;
+            __builtin_memcpy(&x, a + k, sizeof x);
+            __builtin_memcpy(&y, b + k, sizeof y);
+            different |= x ^ y;
+        }
+        if (different != 0) return false;
+    }
+    return true;
+}
+
+// -- triangular factors -----------------------------------------------------------------
+
+// Rotate what is left of z into row k of the factor.
+inline void rotate(double* __restrict row, double* __restrict rest, i64 k, i64 dim) {
+    double entry = rest[k], diagonal = row[k];
+    if (entry == 0.0) return;
+    double radius = __builtin_sqrt(diagonal * diagonal + entry * entry);
+    double cosine = radius / diagonal, secant = diagonal / radius, sine = entry / diagonal;
+    row[k] = radius;
+    for (i64 i = k + 1; i < dim; i++) {
+        row[i] = (row[i] + sine * rest[i]) * secant;
+        rest[i] = cosine * rest[i] - sine * row[i];
+    }
+}
+
+// R becomes the factor of R'R + weight zz'; `rest` is room for dim numbers.
+void cholesky_update(double* factor, i64 dim, const double* z, double weight, double* rest) {
+    double size = __builtin_sqrt(weight);
+    for (i64 k = 0; k < dim; k++) rest[k] = size * z[k];
+    for (i64 k = 0; k < dim; k++) rotate(factor + k * dim, rest, k, dim);
+}
+
+// Two factors with the same z. Each rotation waits for a root and a quotient of the one before it; two chains side by side
+// take as long as one.
+void cholesky_update_both(double* factor, double weight, double* other, double other_weight, i64 dim, const double* z,
+                          double* rest, double* other_rest) {
+    double size = __builtin_sqrt(weight), other_size = __builtin_sqrt(other_weight);
+    for (i64 k = 0; k < dim; k++) {
+        rest[k] = size * z[k];
+        other_rest[k] = other_size * z[k];
+    }
+    for (i64 k = 0; k < dim; k++) {
+        rotate(factor + k * dim, rest, k, dim);
+        rotate(other + k * dim, other_rest, k, dim);
+    }
+}
+
+// The upper factor of a matrix, in place, from its upper triangle; false if it is not positive definite.
+bool cholesky(double* matrix, i64 dim) {
+    for (i64 k = 0; k < dim; k++) {
+        double* __restrict row = matrix + k * dim;
+        double diagonal = row[k];
+        if (!(diagonal > 0.0)) return false;
+        diagonal = __builtin_sqrt(diagonal);
+        row[k] = diagonal;
+        for (i64 i = k + 1; i < dim; i++) row[i] /= diagonal;
+        for (i64 j = k + 1; j < dim; j++) {
+            double share = row[j];
+            double* __restrict below = matrix + j * dim;
+            for (i64 i = j; i < dim; i++) below[i] -= share * row[i];
+        }
+    }
+    return true;
+}
+
+// In few dimensions an entry waits for the one before it, and little else counts: that one is taken in last,
+// and multiplied by a reciprocal, which waits for nothing.
+
+// b becomes R'^-1 b.
+void solve_lower(const double* factor, i64 dim, double* __restrict b) {
+    if (dim <= LANES) {
+        for (i64 k = 0; k < dim; k++) {
+            double rest = b[k];
+            for (i64 i = 0; i < k; i++) rest -= factor[i * dim + k] * b[i];
+            b[k] = rest * (1.0 / factor[k * dim + k]);
+        }
+        return;
+    }
+    for (i64 k = 0; k < dim; k++) {
+        const double* __restrict row = factor + k * dim;
+        double entry = b[k] / row[k];
+        b[k] = entry;
+        for (i64 i = k + 1; i < dim; i++) b[i] -= entry * row[i];
+    }
+}
+
+// b becomes R^-1 b.
+void solve_upper(const double* factor, i64 dim, double* __restrict b) {
+    if (dim <= LANES) {
+        for (i64 k = dim - 1; k >= 0; k--) {
+            double rest = b[k];
+            for (i64 i = dim - 1; i > k; i--) rest -= factor[k * dim + i] * b[i];
+            b[k] = rest * (1.0 / factor[k * dim + k]);
+        }
+        return;
+    }
+    for (i64 k = dim - 1; k >= 0; k--) {
+        const double* row = factor + k * dim;
+        b[k] = (b[k] - dot(row + k + 1, b + k + 1, dim - k - 1)) / row[k];
+    }
+}
+
+// out = R'R x
+void multiply(const double* factor, i64 dim, const double* x, double* __restrict out) {
+    for (i64 k = 0; k < dim; k++) out[k] = 0.0;
+    for (i64 k = 0; k < dim; k++) {
+        const double* __restrict row = factor + k * dim;
+        double along = dot(row + k, x + k, dim - k);
+        for (i64 i = k; i < dim; i++) out[i] += along * row[i];
+    }
+}
+
+// -- arms -------------------------------------------------------------------------------
+
+// Feature k of eight arms.
+template <class Real>
+inline Lanes feature_of_eight(const Real* const* rows, i64 k) {
+    return Lanes{(double)rows[0][k], (double)rows[1][k], (double)rows[2][k], (double)rows[3][k],
+                 (double)rows[4][k], (double)rows[5][k], (double)rows[6][k], (double)rows[7][k]};
+}
+
+// GROUPS times eight columns, `across` apart in a row, become R'^-1 of what they are. Earlier entries are subtracted one after the
+// other in their order, four at a time, so that a column is read and written a quarter as often.
+template <int GROUPS>
+inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across, const double* inverse) {
+    i64 k = 0;
+    for (; k + 4 <= dim; k += 4) {
+        const double *r0 = factor + k * dim, *r1 = r0 + dim, *r2 = r1 + dim, *r3 = r2 + dim;
+        Lanes x0[GROUPS], x1[GROUPS], x2[GROUPS], x3[GROUPS];
+        for (int g = 0; g < GROUPS; g++) {
+            double* at = v + k * across + g * LANES;
+            x0[g] = load(at) * all(inverse[k]);
+            x1[g] = (load(at + across) - all(r0[k + 1]) * x0[g]) * all(inverse[k + 1]);
+            x2[g] = ((load(at + 2 * across) - all(r0[k + 2]) * x0[g]) - all(r1[k + 2]) * x1[g]) * all(inverse[k + 2]);
+            x3[g] = (((load(at + 3 * across) - all(r0[k + 3]) * x0[g]) - all(r1[k + 3]) * x1[g]) -
+                     all(r2[k + 3]) * x2[g]) *
+                    all(inverse[k + 3]);
+            store(at, x0[g]);
+            store(at + across, x1[g]);
+            store(at + 2 * across, x2[g]);
+            store(at + 3 * across, x3[g]);
+        }
+        for (i64 i = k + 4; i < dim; i++) {
+            Lanes f0 = all(r0[i]), f1 = all(r1[i]), f2 = all(r2[i]), f3 = all(r3[i]);
+            for (int g = 0; g < GROUPS; g++) {
+                double* later = v + i * across + g * LANES;
+                store(later, (((load(later) - f0 * x0[g]) - f1 * x1[g]) - f2 * x2[g]) - f3 * x3[g]);
+            }
+        }
+    }
+    for (; k < dim; k++) {
+        const double* row = factor + k * dim;
+        for (int g = 0; g < GROUPS; g++) {
+            double* at = v + k * across + g * LANES;
+            Lanes x = load(at) * all(inverse[k]);
+            store(at, x);
+            for (i64 i = k + 1; i < dim; i++) {
+                double* later = at + (i - k) * across;
+                store(later, load(later) - all(row[i]) * x);
+            }
+        }
+    }
+}
+
+// Utilities and columns of GROUPS times eight arms from `a` on. `v` is where their columns go, `across` apart.
+template <int GROUPS, class Real>
+inline void look_at_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 dim, const double* theta,
+                         const double* factor, const double* inverse, double* u, double* v, i64 across) {
+    for (int g = 0; g < GROUPS; g++) {
+        const Real* rows[LANES];
+        for (i64 lane = 0; lane < LANES; lane++) {  // past the end, the last arm stands in
+            i64 arm = a + g * LANES + lane < n ? a + g * LANES + lane : n - 1;
+            rows[lane] = arms + (chosen ? chosen[arm] : arm) * dim;
+        }
+        Lanes total = all(0.0);
+        for (i64 k = 0; k < dim; k++) {
+            Lanes x = feature_of_eight(rows, k);
+            if (theta) total += all(theta[k]) * x;
+            if (v) store(v + k * across + g * LANES, x);
+        }
+        if (theta) store(u + a + g * LANES, total);
+    }
+    if (v && factor) whiten_columns<GROUPS>(factor, dim, v, across, inverse);
+}
+
+// Where the columns of all arms do not fit into the first cache together, some are whitened in a place of their own, sixteen at a
+// time, and sixty-four are written out at once: memory likes long stretches.
+template <class Real>
+void look_at(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
+             double* v, i64 stride) {
+    constexpr i64 KEPT = 64;      // features up to which there is room on the stack
+    constexpr i64 CACHED = 2048;  // numbers that certainly fit into the first cache
+    constexpr i64 BOTH = 2 * LANES, WIDE = 4 * BOTH;
+    bool whiten = v && factor, apart = whiten && stride > BOTH && dim * stride > CACHED;
+    alignas(64) double few[KEPT], near[KEPT * WIDE];
+    double *inverse = few, *tile = near, *room = nullptr;
+    if (whiten && dim > KEPT) {
+        room = static_cast<double*>(::operator new(sizeof(double) * dim * (1 + WIDE), std::align_val_t(64)));
+        tile = room;
+        inverse = room + dim * WIDE;
+    }
+    for (i64 k = 0; whiten && k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
+    for (i64 start = 0; start < n; start += WIDE) {
+        i64 stop = start + WIDE < n ? start + WIDE : n;
+        for (i64 a = start; a < stop; a += BOTH) {
+            double* to = apart ? tile + (a - start) * dim : (v ? v + a : nullptr);
+            i64 across = apart ? BOTH : stride;
+            if (a + LANES < stop)
+                look_at_some<2>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+            else
+                look_at_some<1>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+        }
+        for (i64 k = 0; apart && k < dim; k++)
+            for (i64 a = start; a < stop; a += LANES) {
+                i64 done = a - start;
+                store(v + k * stride + a, load(tile + done / BOTH * BOTH * dim + k * BOTH + done % BOTH));
+            }
+    }
+    if (room) ::operator delete(room, std::align_val_t(64));
+}
+
+void look(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
+          double* v, i64 stride) {
+    look_at(arms, chosen, n, dim, theta, factor, u, v, stride);
+}
+
+void look_single(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
+                 double* u, double* v, i64 stride) {
+    look_at(arms, chosen, n, dim, theta, factor, u, v, stride);
+}
+
+#include "numerics/pair_kernels.hpp"
+
+// -- rows of data -----------------------------------------------------------------------
+
+// out_s = z_s . theta, four features at a time.
+void margins(const double* z, i64 stride, i64 dim, const double* theta, i64 n, double* out) {
+    i64 odd = dim % 4;
+    for (i64 s = 0; s < n; s += LANES) {
+        Lanes total = all(0.0);
+        for (i64 k = 0; k < odd; k++) total += all(theta[k]) * load(z + k * stride + s);
+        for (i64 k = odd; k < dim; k += 4) {
+            const double* row = z + k * stride + s;
+            total += (all(theta[k]) * load(row) + all(theta[k + 1]) * load(row + stride)) +
+                     (all(theta[k + 2]) * load(row + 2 * stride) + all(theta[k + 3]) * load(row + 3 * stride));
+        }
+        store(out + s, total);
+    }
+}
+
+// W mu(v) - O, W mu'(v) and W mu''(v) / 2 of every row for the logistic link, from one exponential.
+void logistic_model(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
+                    double* slopes, double* bends) {
+    for (i64 s = 0; s < n; s += LANES) {
+        Lanes v = load(margins + s), w = load(mass + s);
+        Lanes e = exp_of_minus_abs(v);
+        Lanes inverse = 1.0 / (1.0 + e);
+        Lanes p = v >= 0.0 ? inverse : e * inverse;
+        Lanes there = w * e * inverse * inverse;
+        store(slopes + s, there);
+        store(bends + s, there * (0.5 - p));
+        store(residual + s, w * p - load(wins + s));
+    }
+}
+
+// Moves of the margins become the residuals of the model there.
+void model_residual(const double* residual, const double* slopes, const double* bends, double* moves, i64 n) {
+    for (i64 s = 0; s < n; s += LANES) {
+        Lanes m = load(moves + s);
+        store(moves + s, load(residual + s) + m * (load(slopes + s) + m * load(bends + s)));
+    }
+}
+
+double ridge_of(const Ridge& ridge, i64 k) { return ridge.sizes ? ridge.common * ridge.sizes[k] : ridge.common; }
+
+// out = -ridge theta - sum residual_s z_s
+void negative_gradient(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
+                       const double* theta, double* out) {
+    for (i64 k = 0; k < dim; k++) out[k] = -ridge_of(ridge, k) * theta[k] - dot(residual, z + k * stride, n);
+}
+
+// The upper triangle of the ridge + sum slopes zz'; `weighted` is room for a row.
+void fill_curvature(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge, double* weighted,
+                    double* curvature) {
+    for (i64 k = 0; k < dim; k++) {
+        const double* row = z + k * stride;
+        for (i64 s = 0; s < n; s += LANES) store(weighted + s, load(slopes + s) * load(row + s));
+        for (i64 j = k; j < dim; j++) curvature[k * dim + j] = dot(weighted, z + j * stride, n);
+        curvature[k * dim + k] += ridge_of(ridge, k);
+    }
+}
+
+}  // namespace
+
+extern const Kernels table;
+const Kernels table = {
+    NAME_OF(DUELIST_VECTORS),
+    dot,
+    same_bits,
+    cholesky_update,
+    cholesky_update_both,
+    cholesky,
+    solve_lower,
+    solve_upper,
+    multiply,
+    look,
+    look_single,
+    argmax,
+    largest_size,
+    squared_widths,
+    products_of_gaps,
+    pull_together,
+    combine,
+    squared_distances,
+    add_utilities,
+    local_worths,
+    best_of_all_pairs,
+    widest_of_all_pairs,
+    promising,
+    pick_columns,
+    signs,
+    margins,
+    logistic_model,
+    model_residual,
+    negative_gradient,
+    fill_curvature,
+};
+
+}  // namespace DUELIST_VECTORS
+}  // namespace duelist

@@ -1,0 +1,104 @@
+// The inner loops, compiled once for each width of vector unit and chosen when the engine is loaded.
+//
+// Every kernel adds in an order that is written down (eight lanes, joined at the end), and nothing is contracted, so the
+// results are the same to the bit whichever version runs. The functions are plain: pointers and sizes, no classes, no
+// library templates, which the linker could otherwise share between versions that not every processor can run.
+//
+// Arms lie in the columns of v (dim rows, `stride` apart, a multiple of 8), so that the width of a pair is the distance of its
+// columns. Lines and rows have room for 8 numbers past their end: kernels may write, and read, whole vectors there.
+#pragma once
+
+#include "numerics/elementary.hpp"
+
+namespace duelist {
+
+inline constexpr i64 LANES = 8;
+inline i64 padded(i64 n) { return (n + LANES - 1) / LANES * LANES; }
+
+// The ridge of every feature: one number times the squared size of the feature, or that number where no sizes are given.
+struct Ridge {
+    double common;
+    const double* sizes = nullptr;
+};
+
+struct FoundPair {
+    i64 first, second;
+    double value;
+};
+
+// Signs of the products of some rows with some columns, `width` floats long each, in single precision (`filters.hpp`).
+//
+// Columns lie in tiles of TILE, a feature after the other. mask[i * chunks + c] tells whether any product of row i with
+// the CHUNK columns of chunk c has its sign bit clear, or, with `negative`, set.
+struct SignBlock {
+    const float* left;
+    i64 rows;
+    const float* right;
+    i64 columns;
+    i64 width;
+    bool negative;
+    unsigned char* mask;
+};
+inline constexpr i64 TILE = 16;
+inline constexpr i64 CHUNK = 64;
+
+struct Kernels {
+    const char* name;
+
+    double (*dot)(const double* a, const double* b, i64 n);
+    bool (*same_bits)(const double* a, const double* b, i64 n);
+
+    // -- triangular factors: R with R'R = Sigma, upper, row by row
+    void (*cholesky_update)(double* factor, i64 dim, const double* z, double weight, double* rest);
+    void (*cholesky_update_both)(double* factor, double weight, double* other, double other_weight, i64 dim,
+                                 const double* z, double* rest, double* other_rest);
+    bool (*cholesky)(double* matrix, i64 dim);
+    void (*solve_lower)(const double* factor, i64 dim, double* b);
+    void (*solve_upper)(const double* factor, i64 dim, double* b);
+    void (*multiply)(const double* factor, i64 dim, const double* x, double* out);
+
+    // -- arms: utilities u = x . theta (theta may be null) and columns v = R'^-1 x (v may be null)
+    void (*look)(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
+                 double* u, double* v, i64 stride);
+    void (*look_single)(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta,
+                        const double* factor, double* u, double* v, i64 stride);
+
+    // -- pairs
+    i64 (*argmax)(const double* values, i64 n);
+    double (*largest_size)(const double* values, i64 n);
+    void (*squared_widths)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
+    void (*products_of_gaps)(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
+    void (*pull_together)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights, double* out);
+    void (*combine)(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out);
+    void (*squared_distances)(const double* v, i64 stride, i64 dim, const double* centre, i64 n, double* out);
+    void (*add_utilities)(double own, const double* u, double radius, double* squares, i64 n);
+    // own + u_j + w_j sqrt(stretch (4 mu'(D))^(1/5) (L - log(1 + L))), for the logistic link: see `local_pairs.hpp`
+    void (*local_worths)(double own, const double* u, const double* squares, double stretch, double horizon, double* out,
+                         i64 n);
+    FoundPair (*best_of_all_pairs)(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius,
+                                   double* line);
+    FoundPair (*widest_of_all_pairs)(const double* v, i64 n, i64 stride, i64 dim, double* line);
+    i64 (*promising)(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* reach,
+                     double* line, i64* kept);
+    void (*pick_columns)(const double* v, i64 stride, i64 dim, const i64* kept, i64 count, double* out,
+                         i64 out_stride);
+    void (*signs)(const SignBlock& block);
+
+    // -- rows of data: z has a feature a row, `stride` apart
+    void (*margins)(const double* z, i64 stride, i64 dim, const double* theta, i64 n, double* out);
+    void (*logistic_model)(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
+                           double* slopes, double* bends);
+    void (*model_residual)(const double* residual, const double* slopes, const double* bends, double* moves, i64 n);
+    void (*negative_gradient)(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
+                              const double* theta, double* out);
+    void (*fill_curvature)(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge,
+                           double* weighted, double* curvature);
+};
+
+// The versions that this machine can run, the widest first.
+const Kernels* const* runnable_kernels(i64* count);
+
+// The version in use: the widest, or the one that DUELIST_VECTORS names.
+extern const Kernels* kernels;
+
+}  // namespace duelist

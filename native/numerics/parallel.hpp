@@ -1,0 +1,43 @@
+// Work in parts, dealt to threads.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "numerics/elementary.hpp"
+
+namespace duelist {
+
+inline constexpr i64 MOST_THREADS = 256;
+
+// How many threads so many pieces of work can use.
+inline i64 useful_threads(i64 threads, i64 pieces) { return std::max<i64>(1, std::min({threads, pieces, MOST_THREADS})); }
+
+// part(0), ..., part(parts - 1), each in a thread of its own; what one of them throws is thrown here.
+template <class Part>
+void in_parts(i64 parts, Part&& part) {
+    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(parts));
+    auto guarded = [&](i64 k) {
+        try {
+            part(k);
+        } catch (...) {  // it may not leave its thread
+            failures[static_cast<std::size_t>(k)] = std::current_exception();
+        }
+    };
+    std::vector<std::thread> helpers;
+    i64 started = 0;
+    try {
+        for (; started + 1 < parts; started++) helpers.emplace_back(guarded, started);
+    } catch (const std::system_error&) {
+        // The system gives no more threads: this one does the rest.
+    }
+    for (i64 k = started; k < parts; k++) guarded(k);
+    for (std::thread& helper : helpers) helper.join();
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace duelist

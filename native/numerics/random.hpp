@@ -1,0 +1,49 @@
+// The random generator of policies: NumPy's SFC64, bit for bit.
+//
+// A generator is four words, so it can be copied with a state and written into a snapshot. NumPy seeds it.
+#pragma once
+
+#include <array>
+
+#include "numerics/elementary.hpp"
+
+namespace duelist {
+
+struct Random {
+    std::array<u64, 4> words{};
+
+    u64 next_word() {
+        auto& [a, b, c, counter] = words;
+        u64 out = a + b + counter;
+        a = b ^ (b >> 11);
+        b = c + (c << 3);
+        c = ((c << 24) | (c >> 40)) + out;
+        counter += 1;
+        return out;
+    }
+
+    // A number in [0, 1) with 53 random bits, as NumPy's `Generator.random`.
+    double uniform() { return static_cast<double>(next_word() >> 11) * 0x1.0p-53; }
+
+    // A whole number in [0, n). The bias, under n / 2^53, is far below what runs can show.
+    i64 below(i64 n) {
+        i64 drawn = static_cast<i64>(uniform() * static_cast<double>(n));
+        return drawn < n ? drawn : n - 1;
+    }
+
+    // Standard Gumbel by inversion: -log(-log U), U in (0, 1).
+    double gumbel() {
+        double u = uniform();
+        while (u == 0.0) u = uniform();
+        return -log(-log(u));
+    }
+
+    // Standard normal by the Box-Muller transform (the sine half is not kept).
+    double normal() {
+        double u = 1.0 - uniform();
+        double length = std::sqrt(-2.0 * log(u));
+        return length * cos_of_turn(uniform());
+    }
+};
+
+}  // namespace duelist

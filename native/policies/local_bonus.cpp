@@ -1,0 +1,111 @@
+#include "policies/local_bonus.hpp"
+
+#include "search/pruned_search.hpp"
+
+namespace duelist {
+
+namespace {
+
+constexpr double ROUNDING = 1e-12;
+constexpr double CERTAINTY = 0.2;  // the power of the slope by which a bonus is smaller where an outcome is nearly certain
+constexpr int MOST_GUESSES = 5;
+
+bool comes_first(i64 i, i64 j, const FoundPair& found) {
+    return std::pair(i, j) < std::pair(found.first, found.second);
+}
+
+// Every pair of the leading arm, by their worths; the incumbent to start from.
+FoundPair best_of_leader(const View& view, i64 top, const double* squares, const double* worths, const Limits& limits) {
+    FoundPair found = limits.distinct ? FoundPair{-1, -1, -INF} : FoundPair{top, top, 2.0 * view.u[top]};
+    for (i64 j = 0; j < view.n; j++) {
+        // A self-duel is worth as much as a duel of equals; where it is not allowed, they may meet.
+        if (j == top || (squares[j] == 0.0 && !limits.distinct) || !(worths[j] > found.value)) continue;
+        if (limits.allows(top, j)) found = {std::min(top, j), std::max(top, j), worths[j]};
+    }
+    return found;
+}
+
+// A row is looked at in two steps: if the largest bonus lifts none of its pairs to the best worth so far, none is computed.
+FoundPair best_of_few(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
+    i64 n = view.n, top = kernels->argmax(view.u, n);
+    double *reach = scratch.reach.data(), *squares = scratch.line.data(), *worths = scratch.near_u.data();
+    const double* u = view.u;
+    kernels->squared_widths(view.v, view.stride, view.dim, top, 0, n, reach);
+    double most = bonus.radius(4.0 * reach[kernels->argmax(reach, n)], 0.0);
+    bonus.worths(u[top], u, reach, worths, n);
+    FoundPair found = best_of_leader(view, top, reach, worths, limits);
+    kernels->add_utilities(0.0, u, most, reach, n);
+    double farthest = reach[kernels->argmax(reach, n)];
+    double floor = found.value - farthest - ROUNDING * (std::fabs(found.value) + std::fabs(farthest));
+    if (found.first < 0) floor = -INF;
+    for (i64 i = 0; i + 1 < n; i++) {
+        if (reach[i] < floor || i == top) continue;
+        i64 count = n - i - 1;
+        kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, n, squares);
+        std::copy(squares, squares + count, worths);
+        kernels->add_utilities(u[i], u + i + 1, most, worths, count);
+        if (worths[kernels->argmax(worths, count)] < found.value) continue;
+        bonus.worths(u[i], u + i + 1, squares, worths, count);
+        for (i64 j = i + 1; j < n; j++) {
+            double value = worths[j - i - 1];
+            if (value < found.value || j == top || (squares[j - i - 1] == 0.0 && !limits.distinct)) continue;
+            bool better = value > found.value || (value == found.value && comes_first(i, j, found));
+            if (better && limits.allows(i, j)) found = {i, j, value};
+        }
+    }
+    return found;
+}
+
+// The best of some good pairs, by their true worth; not always the best of all. They are: all pairs of the arm with the
+// largest utility; and the best pair for one radius (first that of the widest pair, which is too large for every other), then for the
+// radius of that pair, and so on a few times. Each is found by a search that prunes.
+FoundPair found_among_many(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
+    i64 n = view.n, top = kernels->argmax(view.u, n);
+    double* reach = scratch.reach.data();
+    kernels->squared_widths(view.v, view.stride, view.dim, top, 0, n, reach);
+    double radius = bonus.radius(4.0 * reach[kernels->argmax(reach, n)], 0.0);
+    double* worths = scratch.near_u.data();
+    bonus.worths(view.u[top], view.u, reach, worths, n);
+    FoundPair found = best_of_leader(view, top, reach, worths, limits);
+    i64 i = top, j = top;
+    for (int guess = 0; guess < MOST_GUESSES && radius > 0.0; guess++) {  // 0: nothing is left to learn
+        i64 first = i, second = j;
+        Searched good = search_best(view, radius, limits);
+        if (!good.found()) break;
+        i = good.first;
+        j = good.second;
+        if (i == j || (i == first && j == second)) break;
+        double width = (good.value - view.u[i] - view.u[j]) / radius, square = width * width;
+        double value = view.u[i] + view.u[j] + width * bonus.radius(square, view.u[i] - view.u[j]);
+        if (found.first < 0 || value > found.value) found = {i, j, value};
+        radius = bonus.radius(square, view.u[i] - view.u[j]);
+    }
+    if (found.first < 0) {  // the leading arm has no partner left
+        Searched good = search_best(view, 0.0, limits);
+        found = {good.first, good.second, good.value};
+    }
+    return found;
+}
+
+}  // namespace
+
+double LocalBonus::radius(double square, double gap) const {
+    return with_link(link, [&](auto l) {
+        double there = l.slope(gap);
+        double rounds = log1p(horizon * there * square);
+        double boundary = std::max(rounds - log1p(rounds), 0.0);
+        return std::sqrt(stretch * root_of_share(there / l.slope(0.0), CERTAINTY) * boundary);
+    });
+}
+
+void LocalBonus::worths(double own, const double* u, const double* squares, double* out, i64 n) const {
+    if (link == Link::logistic) return kernels->local_worths(own, u, squares, stretch, horizon, out, n);
+    for (i64 j = 0; j < n; j++) out[j] = own + u[j] + std::sqrt(squares[j]) * radius(squares[j], own - u[j]);
+}
+
+FoundPair best_local_pair(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
+    if (view.n >= MANY_ARMS) return found_among_many(view, bonus, limits, scratch);
+    return best_of_few(view, bonus, limits, scratch);
+}
+
+}  // namespace duelist

@@ -1,0 +1,63 @@
+// Pairs of whitened arms: the best, the widest, the wide ones; arms that no other arm rules out.
+//
+// The width of a pair is the distance of its columns. Every search gives the answer of walking the pairs i < j row by row, ties
+// going to the first: arms are dropped only if a bound, with room for rounding, says that no pair with them can win. From MANY_ARMS
+// arms on, `search.hpp` does the work. A pair that is not found has first == -1.
+#pragma once
+
+#include "numerics/random.hpp"
+#include "search/workspace.hpp"
+
+namespace duelist {
+
+inline constexpr FoundPair NO_PAIR{-1, -1, 0.0};
+
+// argmax over allowed i <= j of u_i + u_j + radius |v_i - v_j|, and the maximum.
+FoundPair best_pair(const View& view, double radius, const Limits& limits, Scratch& scratch);
+
+// The widest allowed pair, and its squared width. Where all are equal: an arm against itself, or the first allowed pair.
+FoundPair widest_pair(const View& view, const Limits& limits, Scratch& scratch);
+
+// Whether an allowed pair of different arms is wider than the threshold.
+bool any_wider(const View& view, double threshold, const Limits& limits, Scratch& scratch);
+
+// Among allowed pairs wider than the threshold, the largest u_i + u_j; equal sums: the wider pair, then the first.
+FoundPair best_wide_pair(const View& view, double threshold, const Limits& limits, Scratch& scratch);
+
+// A pair drawn uniformly from the allowed ones wider than the threshold.
+FoundPair random_wide_pair(const View& view, double threshold, const Limits& limits, Random& random, Scratch& scratch);
+
+// argmax over the allowed partners j of u_j + bonus |v_j - v_champion|; equal ones: the champion itself, then the first.
+i64 challenger(const View& view, i64 champion, double bonus, const Limits& limits, Scratch& scratch);
+
+// Arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j: listed in `out`, counted.
+i64 undominated(const View& view, double radius, i64* out, Scratch& scratch);
+
+// The first allowed pair of different arms in row order.
+FoundPair first_pair(i64 n, const Limits& limits);
+
+// argmax of value(i, j, |v_i - v_j|^2) over allowed pairs i < j, one of them inside; equal ones: the first.
+template <class Value>
+FoundPair best_pair_with(const View& view, const std::vector<bool>& inside, const Limits& limits, Scratch& scratch,
+                         Value&& value) {
+    FoundPair found = NO_PAIR;
+    double* line = scratch.line.data();
+    for (i64 i = 0; i + 1 < view.n; i++) {
+        kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
+        for (i64 j = i + 1; j < view.n; j++) {
+            if (!(inside[static_cast<std::size_t>(i)] || inside[static_cast<std::size_t>(j)])) continue;
+            double worth = value(i, j, line[j - i - 1]);
+            if ((found.first < 0 || worth > found.value) && limits.allows(i, j)) found = {i, j, worth};
+        }
+    }
+    return found;
+}
+
+// Which of n arms are listed.
+inline std::vector<bool> membership(const i64* listed, i64 count, i64 n) {
+    std::vector<bool> inside(static_cast<std::size_t>(n), false);
+    for (i64 a = 0; a < count; a++) inside[static_cast<std::size_t>(listed[a])] = true;
+    return inside;
+}
+
+}  // namespace duelist
