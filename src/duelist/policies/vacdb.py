@@ -59,7 +59,7 @@ class VACDB(LayeredPolicy):
     first_layer
         The layer to start from: 1 as published; 0 or less: coarser layers come first, which drop arms that a few duels show
         to be bad. Where comparisons are clear this saves regret, where they are not it locks in more often
-        (docs/decisions/0018).
+        (docs/decisions/rejected.md).
 
     Deviations
     ----------
