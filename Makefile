@@ -54,7 +54,7 @@ test-torch: $(VENV)/.torched
 
 # A Dask cluster whose processes are killed; `make cluster-evidence` is its long form.
 test-cluster: $(VENV)/.tested
-	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/experiments/test_cluster.py
+	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/research/experiments/test_cluster.py
 
 $(VENV)/.consumed: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --group consumers
@@ -73,20 +73,20 @@ $(VENV)/.paged: $(VENV)/.tested
 test-pages: $(VENV)/.paged
 	scripts/install-chromium
 	scripts/install-axe $(VENV)/axe
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -n 2 --dist loadfile tests/pages
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -n 2 --dist loadfile tests/server/pages
 
 # The pictures of the README and of docs/pages.md, from a running server.
 screenshots: $(VENV)/.paged
 	scripts/install-chromium
-	PYTHONPATH=tests $(BIN)/python -m pages.screenshots docs/images
+	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 # What `make test` does for seconds, for some twenty minutes: 500 kills of each kind, and 16 processes for a minute, on each database.
 crash: $(VENV)/.tested postgres
-	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/test_busy.py tests/study/test_owned.py -v -rP
+	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
 # How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 60: some three minutes.
 off-policy: $(VENV)/.tested
-	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/test_off_policy.py -rP
+	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP
 
 # 2,000 cells on a Dask cluster whose workers and scheduler are killed; what engines cost; some ten minutes.
 cluster-evidence: $(VENV)/.tested
@@ -198,13 +198,13 @@ $(VENV)/.tried: $(VENV)/.tested
 # The server as people run it, a process of its own: some two minutes.
 SERVER_TESTS := $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra"
 test-server: $(VENV)/.tried postgres
-	$(SERVER_TESTS) -n 2 --dist loadfile tests/server
+	$(SERVER_TESTS) -n 2 --dist loadfile tests/server --ignore=tests/server/pages --ignore=tests/server/proxy
 
 # Two server processes behind a real nginx with the file of deploy/.
 .PHONY: test-proxy
 test-proxy: $(VENV)/.tried postgres
 	scripts/install-nginx
-	$(SERVER_TESTS) tests/proxy
+	$(SERVER_TESTS) tests/server/proxy
 
 # Every endpoint with many made-up requests; `make test-server` tries a few.
 test-api: $(VENV)/.tried
@@ -212,7 +212,7 @@ test-api: $(VENV)/.tried
 
 # A server that is killed under load, 100 times on each database.
 crash-server: $(VENV)/.tried postgres
-	DUELIST_SERVER_KILLS=100 $(SERVER_TESTS) tests/server/test_busy.py -v -rP
+	DUELIST_SERVER_KILLS=100 $(SERVER_TESTS) tests/server/test_kills.py -v -rP
 
 # How long raters wait for the server, with dashboards open and without; and its memory over an hour's worth of requests. An idle machine, please.
 bench-server: $(VENV)/.tested postgres
@@ -222,4 +222,4 @@ bench-server: $(VENV)/.tested postgres
 .PHONY: bench-pages
 bench-pages: $(VENV)/.paged
 	scripts/install-chromium
-	PYTHONPATH=tests $(BIN)/python -m benchmarks.pages --page docs/benchmarks-pages.md
+	PYTHONPATH=. $(BIN)/python -m benchmarks.pages --page docs/benchmarks-pages.md

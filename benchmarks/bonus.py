@@ -20,8 +20,8 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from rich.progress import track
 
-from duelist.paper import beyond
-from duelist.paper.beyond import TAIL
+from duelist.research.paper import beyond
+from duelist.research.paper.beyond import TAIL
 
 Floats = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from scipy.special import expit, xlogy
 from scipy.stats import kendalltau
 
 import duelist as dl
-from duelist.environments import Environment, Hypercube, RawFeatures, World
-from duelist.judging import wilson
+from duelist.simulation.environments import Environment, Hypercube, RawFeatures, World
+from duelist.simulation.evaluation import wilson
 
 PAGE = Path(__file__).parents[1] / "docs" / "cited.md"
 VOTES = 1000

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import duelist as dl
-from duelist.classic import CLASSIC
-from duelist.datasets import data_folder
-from duelist.environments import PreferenceMatrix, winners
-from duelist.runs import Runs, interval
+from duelist.policies.counting import CLASSIC
+from duelist.research.datasets import data_folder
+from duelist.simulation.environments import PreferenceMatrix, winners
+from duelist.simulation.runs import Runs, interval
 
 DOCS = Path(__file__).parents[1] / "docs"
 FEATURED = ("LocalPairUCB", "ThompsonPair")

@@ -16,12 +16,21 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.experiments.dask_cluster import DaskCluster, cells_in, wait_until, where_played
-from tests.experiments.own_parts import Busy
+from tests.helpers.custom_parts import Busy
+from tests.helpers.dask_cluster import DaskCluster, cells_in, wait_until, where_played
 
-from duelist.environments import Hypercube
-from duelist.experiments import Cluster, Engine, Experiment, LocalProcesses, Results, ThisProcess, run_experiment, sweep
-from duelist.files import replacing
+from duelist.core.files import replacing
+from duelist.research.experiments import (
+    Cluster,
+    Engine,
+    Experiment,
+    LocalProcesses,
+    Results,
+    ThisProcess,
+    run_experiment,
+    sweep,
+)
+from duelist.simulation.environments import Hypercube
 
 CELLS = 2000
 LONG_CELLS = 7

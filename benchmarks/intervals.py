@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.policies import make_policy
+from duelist.study.analysis import Log, fitted
 from duelist.study.opening import DEFAULT_POLICY
-from duelist.study.reading import Log, fitted
 
 N_ARMS = 10
 LEVEL, SPREAD_95 = 0.95, 1.959963984540054

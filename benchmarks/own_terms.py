@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import duelist as dl
-from duelist.engine import own_terms
 from duelist.policies import POLICIES
+from duelist.policies.engine import arm_effects as own_terms
 from duelist.study import create_study
 
 NAMES = ("LocalPairUCB", "BestArmPair", "UniformPair")

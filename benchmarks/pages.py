@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 from playwright.sync_api import BrowserContext, sync_playwright
-from tests.server.busy import rater_tokens
+from tests.helpers.busy_server import rater_tokens
+from tests.server.pages.conftest import ARGUMENTS, DESKTOP, PATIENCE, chromium
+from tests.server.pages.live_server import TOKEN, Server, start, stop
+from tests.server.pages.screenshots import PARTS, sign_in
 
 from benchmarks.server import RATERS, filled, play
-from pages.conftest import ARGUMENTS, DESKTOP, PATIENCE, chromium
-from pages.live_server import TOKEN, Server, start, stop
-from pages.screenshots import PARTS, sign_in
 
 N_ARMS, DIM, VOTES = 800, 64, 100_000
 RATE, DASHBOARDS = 20, 5

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tests.study import postgres
+from tests.helpers import postgres
 
 from benchmarks.study import fsync_time, table
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from tests.study import postgres
+from tests.helpers import postgres
 
 from benchmarks.raters import playing, votes_to_import
 from benchmarks.study import fsync_time, table
-from duelist.files import replacing
+from duelist.core.files import replacing
 from duelist.study import Study, create_study, load_study
 
 ARMS, DIM = 1000, 16

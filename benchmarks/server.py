@@ -24,9 +24,9 @@ from typing import Any
 
 import httpx
 import numpy as np
-from tests.server.busy import make, rater_tokens
-from tests.server.running import Running, running
-from tests.study import postgres
+from tests.helpers import postgres
+from tests.helpers.busy_server import make, rater_tokens
+from tests.helpers.server import Running, running
 
 from duelist.study import Outcome, Source, Study, Vote, load_study
 

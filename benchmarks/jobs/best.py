@@ -21,9 +21,9 @@ import duelist as dl
 from benchmarks.jobs import logs, peers
 from benchmarks.jobs.judging import CHECKPOINTS, DELTA, Finding, play, seeds
 from benchmarks.jobs.problems import Problem, World, judged
-from duelist.arrays import Floats
-from duelist.engine import code_stamp
-from duelist.policy import Policy
+from duelist.core.arrays import Floats
+from duelist.policies.base import Policy
+from duelist.policies.engine import code_stamp
 
 HERE = Path(__file__).parents[2]
 PAGE = HERE / "docs" / "jobs-best.md"

@@ -13,14 +13,14 @@ import numpy as np
 
 import duelist as dl
 from benchmarks.jobs.problems import World
-from duelist.arrays import Floats
-from duelist.effects import PairVotes, misfit, with_effects
-from duelist.engine.announcing import UNLIKELY
-from duelist.estimation import fit_mle
-from duelist.identification import Known, not_ruled_out
-from duelist.links import get_link
-from duelist.policy import Policy
-from duelist.simulation import policy_seed
+from duelist.core.arrays import Floats
+from duelist.model.fit import fit_mle
+from duelist.model.links import get_link
+from duelist.model.misfit import PairVotes, misfit, with_effects
+from duelist.model.stopping import Known, not_ruled_out
+from duelist.policies.base import Policy
+from duelist.policies.engine.recommend import UNLIKELY
+from duelist.simulation.simulate import policy_seed
 
 CHECKPOINTS: Final = (100, 300, 1000, 3000)
 FIRST_LOOK: Final = 16

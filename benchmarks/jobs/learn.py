@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import duelist as dl
 from benchmarks.jobs.rewards import CANDIDATES, KINDS, Pairs, World, excess, missing, real_logs
-from duelist.arrays import Floats
+from duelist.core.arrays import Floats
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs-learn.md"
 TEST_PAIRS = 4000

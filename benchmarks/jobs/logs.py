@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from duelist.arrays import Floats, Ints
-from duelist.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
-from duelist.estimation import fit_mle
+from duelist.core.arrays import Floats, Ints
+from duelist.model.fit import fit_mle
+from duelist.research.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
 from duelist.study import Outcome
 
 VARIABLE = "DUELIST_PUBLIC"

@@ -13,8 +13,8 @@ from scipy.special import expit
 
 import duelist as dl
 from benchmarks.jobs.problems import World
-from duelist.arrays import Floats, Ints
-from duelist.policy import Policy
+from duelist.core.arrays import Floats, Ints
+from duelist.policies.base import Policy
 
 TOP: Final = 10
 VOTES_AN_ARM: Final = 100

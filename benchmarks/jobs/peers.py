@@ -13,8 +13,8 @@ from abc import abstractmethod
 import numpy as np
 
 import duelist as dl
-from duelist.arrays import Floats
-from duelist.policy import Policy
+from duelist.core.arrays import Floats
+from duelist.policies.base import Policy
 
 
 class Laplace(Policy):

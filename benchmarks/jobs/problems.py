@@ -28,11 +28,11 @@ from scipy.special import expit
 import duelist as dl
 from benchmarks.jobs import logs
 from benchmarks.jobs.logs import Log
-from duelist.arrays import Floats, Ints
-from duelist.datasets import data_folder
-from duelist.environments import Environment, Hypercube, PreferenceMatrix, RawFeatures
-from duelist.environments.raw_features import KINDS
-from duelist.estimation import fit_mle
+from duelist.core.arrays import Floats, Ints
+from duelist.model.fit import fit_mle
+from duelist.research.datasets import data_folder
+from duelist.simulation.environments import Environment, Hypercube, PreferenceMatrix, RawFeatures
+from duelist.simulation.environments.raw_features import KINDS
 
 FAMILIES: Final = ("matrices", "public", "raters", "made")
 PSEUDO_VOTES: Final = 2.0
@@ -245,7 +245,7 @@ def _features_and_effects(rng: np.random.Generator) -> World:
 N_ARMS: Final = 12
 DIM: Final = 4
 SIZE: Final = 2.0
-"""The random arms of the frontier's stopping claim (`duelist.paper.stopping`)."""
+"""The random arms of the frontier's stopping claim (`duelist.research.paper.stopping`)."""
 
 
 def _made() -> Iterator[Problem]:

@@ -23,9 +23,9 @@ from benchmarks.jobs import logs, rank_peers
 from benchmarks.jobs.judging import seeds
 from benchmarks.jobs.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
 from benchmarks.jobs.problems import Problem, World, judged
-from duelist.arrays import Floats, Ints
-from duelist.engine import code_stamp
-from duelist.policy import Policy
+from duelist.core.arrays import Floats, Ints
+from duelist.policies.base import Policy
+from duelist.policies.engine import code_stamp
 
 HERE = Path(__file__).parents[2]
 PAGE = HERE / "docs" / "jobs-rank.md"

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import expit, log_ndtr, xlogy
 
 import duelist as dl
-from duelist.arrays import Floats
-from duelist.policy import Policy
+from duelist.core.arrays import Floats
+from duelist.policies.base import Policy
 
 ASAP_FOLDER = "DUELIST_ASAP"
 ASAP_SOURCE = (

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from duelist.arrays import Floats
-from duelist.datasets import load_llmfao
+from duelist.core.arrays import Floats
+from duelist.research.datasets import load_llmfao
 from duelist.study import Outcome
 
 CANDIDATES = 6

@@ -10,7 +10,7 @@ import numpy as np
 
 import duelist as dl
 from benchmarks.street.problems import announcing_problems, wins, world_of
-from duelist.environments import Environment
+from duelist.simulation.environments import Environment
 
 DELTA = 0.1
 OWN_TERMS = "own terms"

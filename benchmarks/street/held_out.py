@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import duelist as dl
-from duelist.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
+from duelist.research.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
 from duelist.study import Outcome
 
 HELD_OUT = 4000

@@ -12,10 +12,10 @@ from scipy.special import expit
 import duelist as dl
 from benchmarks.street.announcing import OWN_TERMS, estimators_of, table_of
 from benchmarks.street.problems import wins, world_of
-from duelist.environments import DelayedVotes, Environment, FixedArms, Hypercube, LateArms, RawFeatures
-from duelist.environments.raw_features import KINDS
 from duelist.policies import POLICIES
-from duelist.simulation import worlds_of
+from duelist.simulation.environments import DelayedVotes, Environment, FixedArms, Hypercube, LateArms, RawFeatures
+from duelist.simulation.environments.raw_features import KINDS
+from duelist.simulation.simulate import worlds_of
 
 HORIZON = 2000
 DELAY = 50

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
-from duelist.environments import Environment, RawFeatures, World
-from duelist.environments.raw_features import KINDS
+from duelist.simulation.environments import Environment, RawFeatures, World
+from duelist.simulation.environments.raw_features import KINDS
 
 
 class ThreeArms(Environment):

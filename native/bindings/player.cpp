@@ -15,7 +15,7 @@
 namespace duelist {
 namespace {
 
-constexpr double MOST_WEIGHT = 1e15;  // of one vote; `duelist.domain` says it in words
+constexpr double MOST_WEIGHT = 1e15;  // of one vote; `duelist.core.duel` says it in words
 
 
 // -- arms and duels, by hand: a live round is so short that looking at its arguments counts --
@@ -53,7 +53,7 @@ constexpr double LARGEST_SQUARE = 1e300;
 
 bool tame(const double* numbers, i64 n) { return kernels->dot(numbers, numbers, n) <= LARGEST_SQUARE; }
 
-// The class of duels and the names of its fields; given once by `duelist.engine`.
+// The class of duels and the names of its fields; given once by `duelist.policies.engine`.
 struct DuelClass {
     PyTypeObject* type = nullptr;
     PyObject *first = nullptr, *second = nullptr, *id = nullptr;
@@ -76,7 +76,7 @@ void set_field(PyObject* duel, PyObject* name, i64 value) {
 }
 
 nb::object new_duel(i64 first, i64 second, i64 id) {
-    if (!duels.type) throw std::invalid_argument("there is no class of duels yet; import duelist.engine");
+    if (!duels.type) throw std::invalid_argument("there is no class of duels yet; import duelist.policies.engine");
     nb::object duel = nb::steal(duels.type->tp_alloc(duels.type, 0));
     if (!duel.ptr()) throw nb::python_error();
     set_field(duel.ptr(), duels.first, first);

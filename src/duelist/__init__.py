@@ -4,29 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from duelist import classic, datasets, environments, policies, reference
-    from duelist.classic import (
-        CCB,
-        DTS,
-        RMED1,
-        RMED2,
-        RMED2FH,
-        RUCB,
-        WSS,
-        WSW,
-        BeatTheMean,
-        BordaElimination,
-        DTSPlus,
-        InterleavedFilter,
-        MergeDTS,
-        MergeRUCB,
-    )
-    from duelist.domain import FIRST_WON, SECOND_WON, TIE, Duel
-    from duelist.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
-    from duelist.estimation import Fit, fit_mle
-    from duelist.free_arms import FreeArms
-    from duelist.jobs import policy_for
-    from duelist.links import Link, get_link
+    from duelist import policies, reference
+    from duelist.core.arms import FreeArms
+    from duelist.core.duel import FIRST_WON, SECOND_WON, TIE, Duel
+    from duelist.core.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
+    from duelist.model.fit import Fit, fit_mle
+    from duelist.model.links import Link, get_link
+    from duelist.model.scorer import Scorer, load_scorer
     from duelist.policies import (
         APO,
         DRTS,
@@ -51,13 +35,32 @@ if TYPE_CHECKING:
         SupCoLSTIM,
         ThompsonPair,
         UniformPair,
+        counting,
         make_policy,
         restore_policy,
     )
-    from duelist.runs import Runs
-    from duelist.scorer import Scorer, load_scorer
-    from duelist.selection import Pair, best_pair, widest_pair
-    from duelist.simulation import simulate
+    from duelist.policies.counting import (
+        CCB,
+        DTS,
+        RMED1,
+        RMED2,
+        RMED2FH,
+        RUCB,
+        WSS,
+        WSW,
+        BeatTheMean,
+        BordaElimination,
+        DTSPlus,
+        InterleavedFilter,
+        MergeDTS,
+        MergeRUCB,
+    )
+    from duelist.policies.pair_search import Pair, best_pair, widest_pair
+    from duelist.policies.recommended import policy_for
+    from duelist.research import datasets
+    from duelist.simulation import environments
+    from duelist.simulation.runs import Runs
+    from duelist.simulation.simulate import simulate
     from duelist.study import (
         backup_storage,
         copy_study,
@@ -71,45 +74,41 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "classic": "",
-    "datasets": "",
-    "environments": "",
-    "policies": "",
-    "reference": "",
-    **dict.fromkeys(("FIRST_WON", "SECOND_WON", "TIE", "Duel"), "domain"),
-    **dict.fromkeys(("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"), "errors"),
-    **dict.fromkeys(("Fit", "fit_mle"), "estimation"),
-    "FreeArms": "free_arms",
-    "policy_for": "jobs",
-    **dict.fromkeys(("Link", "get_link"), "links"),
-    **dict.fromkeys(
-        (
-            "RCDB", "VACDB", "BestArmPair", "CoLSTIM", "GreedyChallenger", "GreedyUniform", "LocalPairUCB", "MaxInP",
-            "MaxPairUCB", "Policy", "RankingPair", "RewardDesign", "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "make_policy",
-            "restore_policy",
-        ),
-        "policies",
+    "core.arms": ("FreeArms",),
+    "core.duel": ("FIRST_WON", "SECOND_WON", "TIE", "Duel"),
+    "core.errors": ("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"),
+    "model.fit": ("Fit", "fit_mle"),
+    "model.links": ("Link", "get_link"),
+    "model.scorer": ("Scorer", "load_scorer"),
+    "policies": (
+        "APO", "BestArmPair", "CoLSTIM", "DRTS", "DeltaUCB", "DesignPair", "FGTS", "GreedyChallenger", "GreedyUniform",
+        "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy", "RCDB", "RankingPair", "RewardDesign",
+        "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "VACDB", "make_policy", "restore_policy",
     ),
-    **dict.fromkeys(("APO", "DRTS", "FGTS", "DeltaUCB", "DesignPair", "InfoMax", "MaxMinLCB"), "policies"),
-    **dict.fromkeys(
-        (
-            "CCB", "DTS", "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW", "BeatTheMean", "BordaElimination", "DTSPlus",
-            "InterleavedFilter", "MergeDTS", "MergeRUCB",
-        ),
-        "classic",
+    "policies.counting": (
+        "BeatTheMean", "BordaElimination", "CCB", "DTS", "DTSPlus", "InterleavedFilter", "MergeDTS", "MergeRUCB",
+        "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW",
     ),
-    "Runs": "runs",
-    **dict.fromkeys(("Scorer", "load_scorer"), "scorer"),
-    **dict.fromkeys(("Pair", "best_pair", "widest_pair"), "selection"),
-    "simulate": "simulation",
-    **dict.fromkeys(
-        (
-            "backup_storage", "copy_study", "create_study", "delete_study", "list_studies", "load_study", "restore_study",
-        ),
-        "study",
+    "policies.pair_search": ("Pair", "best_pair", "widest_pair"),
+    "policies.recommended": ("policy_for",),
+    "simulation.runs": ("Runs",),
+    "simulation.simulate": ("simulate",),
+    "study": (
+        "backup_storage", "copy_study", "create_study", "delete_study", "list_studies", "load_study", "restore_study",
     ),
 }  # fmt: skip
-"""Where each public name lives; "": it is a room itself."""
+"""The module that defines each public name."""
+
+_MODULES = {
+    "counting": "policies.counting",
+    "datasets": "research.datasets",
+    "environments": "simulation.environments",
+    "policies": "policies",
+    "reference": "reference",
+}
+"""Modules that are public under a name of their own."""
+
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "APO",
@@ -165,8 +164,8 @@ __all__ = [
     "UnknownDuel",
     "backup_storage",
     "best_pair",
-    "classic",
     "copy_study",
+    "counting",
     "create_study",
     "datasets",
     "delete_study",
@@ -188,12 +187,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Each name is loaded when it is first used: who only simulates does not wait for a database library."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Load each public name when it is first used, so that simulation does not wait for a database library."""
+    if name in _MODULES:
+        value = import_module(f"duelist.{_MODULES[name]}")
+    elif name in _MODULE_OF:
+        value = getattr(import_module(f"duelist.{_MODULE_OF[name]}"), name)
+    else:
         raise AttributeError(f"module 'duelist' has no attribute {name!r}")
-    found = import_module(f"duelist.{home or name}")
-    value = getattr(found, name) if home else found
     globals()[name] = value
     return value
 

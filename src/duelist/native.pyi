@@ -1,12 +1,12 @@
-"""The native engine; `duelist.engine` is its Python side, `native/` its source."""
+"""The native engine; `duelist.policies.engine` is its Python side, `native/` its source."""
 
 from typing import Any
 
 from numpy import float32, float64, uint64
 from numpy.typing import NDArray
 
-from duelist.arrays import Floats, Ints, Words
-from duelist.domain import Duel
+from duelist.core.arrays import Floats, Ints, Words
+from duelist.core.duel import Duel
 
 MANY_ARMS: int
 MOST_COUNTED: int

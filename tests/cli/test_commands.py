@@ -9,8 +9,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import duelist as dl
-from duelist import simulation
 from duelist.cli import app
+from duelist.simulation import simulate as simulation
 
 mpl.use("Agg")
 

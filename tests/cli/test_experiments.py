@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.cli.batch import Lines
-from duelist.experiments import Results
+from duelist.research.experiments import Results
 
 TOML = """
 name = "small"

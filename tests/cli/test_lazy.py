@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from duelist import demo
 from duelist.cli import defaults
-from duelist.experiments import tuning
-from duelist.experiments.engines import ENGINES
-from duelist.paper import CATALOG
+from duelist.research import demo
+from duelist.research.experiments import tuning
+from duelist.research.experiments.engines import ENGINES
+from duelist.research.paper import CATALOG
 from duelist.study import GOALS
-from duelist.study.draft import KINDS_OF_FEATURES
 from duelist.study.formats import FORMATS
+from duelist.study.imports.items import KINDS_OF_FEATURES
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelist.study.draft import read_draft
 from duelist.study.formats import Comparison, read, write
+from duelist.study.imports.items import read_draft
 from duelist.study.records import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

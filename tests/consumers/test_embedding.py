@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from duelist.study.draft import read_draft
+from duelist.study.imports.items import read_draft
 
 TEXTS = (
     "A cat sleeps on the sofa", "The kitten naps on the couch",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.engine import RadiusPolicy
-from duelist.environments import FixedArms, Hypercube
 from duelist.policies import POLICIES
+from duelist.policies.engine import RadiusPolicy
+from duelist.simulation.environments import FixedArms, Hypercube
 from duelist.testing.policies import DIM, draw_arms, play
 
 ARMS = draw_arms(1, least=5)[0]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.errors import InvalidInput, UnknownDuel
+from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies import POLICIES
-from looking import known, pending
+from tests.helpers.policy_state import known, pending
 
 DIM = 3
 DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]

@@ -11,13 +11,13 @@ import pytest
 
 import duelist as dl
 from duelist import policies
-from duelist.engine.radius_policy import RADIUS_NAMES
-from duelist.links import LINKS
+from duelist.model.links import LINKS
 from duelist.policies import POLICIES, NativePolicy, Policy
+from duelist.policies.engine.radius_policy import RADIUS_NAMES
 from duelist.testing import NativePolicyContract, PolicyContract, RuleContract
 from duelist.testing.native_policies import SHIFT
 from duelist.testing.policies import draw_arms, draw_outcome, play
-from looking import known, pending, throw_dice
+from tests.helpers.policy_state import known, pending, throw_dice
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
 EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.domain import Duel
-from duelist.environments import FixedArms, Hypercube, RandomArms
+from duelist.core.duel import Duel
 from duelist.policies import POLICIES, Policy
-from duelist.reference.estimation import Floats
-from duelist.simulation import policy_seed, simulate
+from duelist.reference.fit import Floats
+from duelist.simulation.environments import FixedArms, Hypercube, RandomArms
+from duelist.simulation.simulate import policy_seed, simulate
 
 
 class Spy(Policy):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.environments import FixedArms, Hypercube, PreferenceMatrix, RandomArms
-from duelist.simulation import policy_seed
+from duelist.simulation.environments import FixedArms, Hypercube, PreferenceMatrix, RandomArms
+from duelist.simulation.simulate import policy_seed
 from duelist.testing.policies import THETA, draw_arms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"

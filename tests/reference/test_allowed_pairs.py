@@ -16,9 +16,9 @@ import pytest
 
 import duelist as dl
 from duelist.reference import REFERENCES
-from duelist.reference.estimation import link_mean
-from tests.reference.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
-from tests.reference.tables import NEAR, Table, best, champions
+from duelist.reference.fit import link_mean
+from tests.helpers.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
+from tests.helpers.tables import NEAR, Table, best, champions
 
 NORMAL = NormalDist()
 ALWAYS_DIFFERENT = (

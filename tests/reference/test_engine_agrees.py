@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from duelist.reference import REFERENCES, colstim
-from tests.reference.playing import (
+from tests.helpers.reference_play import (
     ESTIMATORS,
     LAYERED,
     LINKS,
@@ -25,7 +25,7 @@ from tests.reference.playing import (
     same_duel,
     twins,
 )
-from tests.reference.worlds import World
+from tests.helpers.worlds import World
 
 FLAT = [name for name in REFERENCES if name not in LAYERED]
 WITH_RADIUS = [name for name in FLAT if hasattr(REFERENCES[name], "beta")]

@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.reference.estimation import link_slope
-from tests.reference.playing import ESTIMATORS, LINKS, Game, assert_same_estimates, play, play_late, same_duel, twins
-from tests.reference.worlds import World
+from duelist.reference.fit import link_slope
+from tests.helpers.reference_play import (
+    ESTIMATORS,
+    LINKS,
+    Game,
+    assert_same_estimates,
+    play,
+    play_late,
+    same_duel,
+    twins,
+)
+from tests.helpers.worlds import World
 
 STAGEWISE = ("StaD", "SupCoLSTIM")
 WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "changing"])

@@ -13,8 +13,8 @@ import pytest
 from scipy import special
 
 from duelist.reference import REFERENCES
-from duelist.reference.choosing import Allowed
-from tests.reference.worlds import World
+from duelist.reference.pair_choice import Allowed
+from tests.helpers.worlds import World
 
 EXPLORE = pytest.mark.parametrize("explore", ["value", "widest", "random"])
 

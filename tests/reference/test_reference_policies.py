@@ -15,12 +15,13 @@ import pytest
 from scipy import optimize
 
 import duelist as dl
-from duelist.environments import FixedArms, RandomArms
 from duelist.policies import POLICIES
-from duelist.reference import REFERENCES, estimation
-from duelist.reference.estimation import Exact, Online, Row, link_mean, link_potential, link_slope
-from tests.reference.playing import LINKS
-from tests.reference.worlds import World
+from duelist.reference import REFERENCES
+from duelist.reference import fit as estimation
+from duelist.reference.fit import Exact, Online, Row, link_mean, link_potential, link_slope
+from duelist.simulation.environments import FixedArms, RandomArms
+from tests.helpers.reference_play import LINKS
+from tests.helpers.worlds import World
 
 NAMES = pytest.mark.parametrize("name", REFERENCES)
 

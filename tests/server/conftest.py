@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from duelist.study import Study, load_study_by_id
-from tests.server.running import Running, running
+from tests.helpers.server import Running, running
 
 _NUMBERS = itertools.count()
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from duelist.server.routes.arms import AT_ONCE
+from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
-from tests.server.running import Running
 
 
 def test_a_table_that_is_refused_in_the_middle_says_how_much_of_it_is_there(

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from duelist.server.content import Shower, find_file, media_type, readable
-from duelist.server.limits import Buckets
-from duelist.server.refusals import in_http_words
+from duelist.server.errors import in_http_words
+from duelist.server.rate_limits import Buckets
 
 KEY = "0123456789abcdef0123456789abcdef.png"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from duelist import demo_server
-from duelist.errors import ConnectionLost, StudyNotOpen
+from duelist.cli import demo_study as demo_server
+from duelist.core.errors import ConnectionLost, StudyNotOpen
 
 PAIRS = 28  # of eight arms
 

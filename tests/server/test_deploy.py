@@ -15,7 +15,7 @@ import pytest
 import typer.main
 
 from duelist.cli import app
-from tests.server.running import running
+from tests.helpers.server import running
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text().replace("\\\n", " ")

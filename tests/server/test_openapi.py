@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.server.running import Running, running
+from tests.helpers.server import Running, running
 
 EXAMPLES = int(os.environ.get("DUELIST_API_EXAMPLES", "4"))
 CHECKS = [

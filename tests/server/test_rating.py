@@ -7,8 +7,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused, token_of
-from tests.server.running import Running
 
 
 def ask(client: httpx.Client, study: str, **given: object) -> dict[str, object]:

@@ -14,12 +14,12 @@ import httpx
 import numpy as np
 import pytest
 
-from duelist.errors import InvalidInput, NotConnected
-from duelist.server.desk import MOST_OPEN
+from duelist.core.errors import InvalidInput, NotConnected
+from duelist.server.context import MOST_OPEN
 from duelist.study import Study, load_study, restore_study
-from duelist.study.plain import plain
+from duelist.study.serialization import plain
+from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
-from tests.server.running import Running
 
 OUTCOMES = ("first", "second", "tie", "first", "both_bad", "skip", "first")
 

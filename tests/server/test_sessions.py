@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.helpers.server import Running, running, start
 from tests.server.conftest import checked, refused, token_of
-from tests.server.running import Running, running, start
 
 
 def number_of(study: str) -> int:

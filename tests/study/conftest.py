@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from duelist.study import Study, create_study
-from tests.study import postgres
+from tests.helpers import postgres
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelist.errors import InvalidArchive, InvalidInput, StudyExists, UnknownStudy
+from duelist.core.errors import InvalidArchive, InvalidInput, StudyExists, UnknownStudy
 from duelist.study import (
     Outcome,
     Source,
@@ -29,8 +29,8 @@ from duelist.study import (
 )
 from duelist.study.storage import ContextRow, DetailRow, StagedRow, VoteRow
 from duelist.testing.storages import read_everything
+from tests.helpers.owners import play
 from tests.study.conftest import Clock, filled
-from tests.study.owners import play
 
 
 def eventful(storage: str, clock: Clock) -> Study:

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from duelist.errors import NothingToAsk, VoteRefused
+from duelist.core.errors import NothingToAsk, VoteRefused
 from duelist.study import AsyncStudy, Study, load_study
-from tests.study.busy import rebuilt
+from tests.helpers.busy_study import rebuilt
 from tests.study.conftest import filled
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 import duelist as dl
-from duelist.errors import InvalidInput, StudyExists
+from duelist.core.errors import InvalidInput, StudyExists
 from duelist.policies import POLICIES
 from duelist.study import GOALS, Outcome, Study, Vote, create_study, load_study
 from tests.study.conftest import filled
@@ -64,7 +64,7 @@ def voted(counts: dict[tuple[int, int], int], n_arms: int, **settings: object) -
 def evidence_is_enough(
     counts: dict[tuple[int, int], int], n_arms: int, pairs: list[tuple[int, int]], delta: float
 ) -> bool:
-    """The rule of `duelist.identification`, from a fit and a curvature of our own."""
+    """The rule of `duelist.model.stopping`, from a fit and a curvature of our own."""
 
     def loss(u: np.ndarray) -> float:
         return 0.5 * u @ u + sum(n * np.logaddexp(0.0, u[j] - u[i]) for (i, j), n in counts.items())

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelist.cli import app
-from duelist.scorer import load_scorer
+from duelist.model.scorer import load_scorer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
 

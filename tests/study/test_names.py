@@ -2,7 +2,7 @@
 
 import pytest
 
-from duelist.errors import StudyExists, UnknownStudy
+from duelist.core.errors import StudyExists, UnknownStudy
 from duelist.study import create_study, delete_study, list_studies, load_study
 from tests.study.conftest import filled, path_of
 

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from duelist.cli.words import in_shell_words
-from duelist.errors import DuelistError, NotConnected
+from duelist.core.errors import DuelistError, NotConnected
 
 Report = Callable[[str, int, int], None]
 """Takes a label, how much of it is done, and how much there is."""

@@ -20,7 +20,7 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
 ) -> None:
     """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, with LocalPairUCB beside them."""
-    from duelist.demo import DIM, demo_policies, run_demo
+    from duelist.research.demo import DIM, demo_policies, run_demo
 
     with kind_errors():
         names = ", ".join(type(policy).__name__ for policy in demo_policies(horizon))

@@ -11,10 +11,10 @@ import typer
 
 from duelist.cli.console import err
 from duelist.cli.defaults import ENGINES
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.experiments import Engine
+    from duelist.research.experiments import Engine
 
 EngineOption = Annotated[str, typer.Option("--engine", help=f"Where to play: {ENGINES}.")]
 WorkersOption = Annotated[
@@ -28,8 +28,8 @@ SchedulerOption = Annotated[
 
 def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> Engine:
     """The engine that the options name, not begun."""
-    from duelist.experiments.engines import ENGINES as KNOWN
-    from duelist.experiments.engines import Cluster
+    from duelist.research.experiments.engines import ENGINES as KNOWN
+    from duelist.research.experiments.engines import Cluster
 
     if scheduler is not None:
         if workers is not None:

@@ -7,15 +7,15 @@ import inspect
 from rich.table import Table
 
 from duelist.cli.console import out
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 
 def list_() -> None:
     """Policies, those of other packages too, environments and links, with their settings."""
-    from duelist.classic import CLASSIC
-    from duelist.environments import ENVIRONMENTS
-    from duelist.links import LINKS
+    from duelist.model.links import LINKS
     from duelist.policies import BUILT_IN, other_policies
+    from duelist.policies.counting import CLASSIC
+    from duelist.simulation.environments import ENVIRONMENTS
 
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
     for name in [*(name for name in BUILT_IN if name not in CLASSIC), *other_policies()]:

@@ -18,9 +18,9 @@ def report(
     ] = None,
 ) -> None:
     """Report an experiment, finished or not: tables, paired comparisons, plots, and one page with all of them."""
-    from duelist.experiments import Results
-    from duelist.experiments.comparison import told
-    from duelist.experiments.results_page import write_page
+    from duelist.research.experiments import Results
+    from duelist.research.experiments.comparison import told
+    from duelist.research.experiments.results_page import write_page
 
     with kind_errors():
         results = Results(folder)

@@ -13,7 +13,7 @@ from duelist.cli.defaults import ENGINE, EXPERIMENTS
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
 
 if TYPE_CHECKING:
-    from duelist.experiments.outcome import Outcome
+    from duelist.research.experiments.outcome import Outcome
 
 
 def reproduce(
@@ -27,9 +27,9 @@ def reproduce(
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
     """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
-    from duelist.experiments.runner import write_text
-    from duelist.paper.report import markdown_report
-    from duelist.paper.reproduce import reproduce as run
+    from duelist.research.experiments.runner import write_text
+    from duelist.research.paper.report import markdown_report
+    from duelist.research.paper.reproduce import reproduce as run
 
     with kind_errors():
         with begun_engine(engine, workers, scheduler) as begun, bars() as report:

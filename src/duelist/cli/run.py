@@ -15,8 +15,8 @@ from duelist.cli.defaults import ENGINE
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
 
 if TYPE_CHECKING:
-    from duelist.experiments import Engine, Results
-    from duelist.experiments.timing import Forecast
+    from duelist.research.experiments import Engine, Results
+    from duelist.research.experiments.timing import Forecast
 
 
 def run(
@@ -35,8 +35,8 @@ def run(
     ] = False,
 ) -> None:
     """Run a declared experiment; interrupted, the same command goes on where it stopped."""
-    from duelist.experiments import Experiment, run_experiment
-    from duelist.experiments.timing import forecast
+    from duelist.research.experiments import Experiment, run_experiment
+    from duelist.research.experiments.timing import forecast
 
     with kind_errors():
         if not experiment.exists():

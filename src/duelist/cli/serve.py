@@ -11,7 +11,7 @@ from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
 from duelist.cli.defaults import STORAGE
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 Url = Annotated[
     str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
@@ -96,7 +96,7 @@ def demo_server(
 ) -> None:
     """A study server with a study that lives: real answers to compare, and made-up raters who vote."""
     with kind_errors():
-        from duelist.demo_server import run_demo
+        from duelist.cli.demo_study import run_demo
 
         run_demo(port, folder, say)
 

@@ -10,12 +10,12 @@ import typer
 from duelist.cli.console import bars, kind_errors, say, say_written
 from duelist.cli.defaults import GOALS
 from duelist.cli.tune import TUNED_FOLDER
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.environments import Environment
-    from duelist.policy import Policy
-    from duelist.runs import Runs
+    from duelist.policies.base import Policy
+    from duelist.simulation.environments import Environment
+    from duelist.simulation.runs import Runs
 
 
 def simulate(
@@ -47,10 +47,10 @@ def simulate(
     With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is judged by the
     published rules, under which an arm may meet itself. With both, everything is played twice, and --out keeps the first.
     """
-    from duelist.judging import check_goal, judge
-    from duelist.recording import check_duels_fit
-    from duelist.regret import check_kind
-    from duelist.specs import parse_environment
+    from duelist.simulation.environments.registry import parse_environment
+    from duelist.simulation.evaluation import check_goal, judge
+    from duelist.simulation.regret import check_kind
+    from duelist.simulation.run_log import check_duels_fit
 
     with kind_errors():
         check_kind(kind)
@@ -88,9 +88,9 @@ def _played(
     distinct: bool,
 ) -> Runs:
     """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
-    from duelist.runs import Runs
-    from duelist.simulation import describe_player
-    from duelist.simulation import simulate as play
+    from duelist.simulation.runs import Runs
+    from duelist.simulation.simulate import describe_player
+    from duelist.simulation.simulate import simulate as play
 
     done = Runs.load(save) if save is not None and save.exists() else None
     if done is not None:
@@ -111,7 +111,7 @@ def _played(
 
 
 def _for_goal(name: str, top: int | None) -> str:
-    from duelist.goals import find_goal
+    from duelist.policies.goals import find_goal
 
     policy = find_goal(name).policy
     return policy if name != "rank" or top is None else f"{policy}:top={top}"
@@ -128,7 +128,7 @@ def _policy(spec: str, horizon: int) -> Policy:
         from duelist.policies import make_policy
 
         return make_policy(spec, horizon=horizon)
-    from duelist.experiments.tuning import Tuned
+    from duelist.research.experiments.tuning import Tuned
 
     path = TUNED_FOLDER / f"{spec[1:]}.json"
     if not path.exists():

@@ -14,11 +14,11 @@ from rich.table import Table
 from duelist.cli.console import kind_errors, out, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
 from duelist.cli.study_files import add_from_file, create_from_files
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.study import Study, StudyDuel
-    from duelist.study.reading import Leaderboard
+    from duelist.study.analysis import Leaderboard
 
 app = typer.Typer(help="Live studies: ask people, keep what they say.", no_args_is_help=True)
 
@@ -347,7 +347,7 @@ def _payload(payload: Any) -> str:
 
 
 def _draw(board: Leaderboard, path: Path) -> None:
-    from duelist.study.reading import draw_leaderboard
+    from duelist.study.analysis import draw_leaderboard
 
     figure = draw_leaderboard(board)
     kinds = figure.canvas.get_supported_filetypes()

@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from duelist.cli.console import out, say
-from duelist.errors import InvalidInput, StudyExists
+from duelist.core.errors import InvalidInput, StudyExists
 
 if TYPE_CHECKING:
-    from duelist.study.draft import Draft
+    from duelist.study.imports.items import Draft
 
 _SHOWN = 5
 
@@ -28,7 +28,7 @@ def create_from_files(
     if_missing: bool,
 ) -> None:
     """Understand files, show what they are understood as, and make the study of them unless only a preview is wanted."""
-    from duelist.study.draft import read_draft
+    from duelist.study.imports.items import read_draft
     from duelist.study.storage import without_password
 
     given = {key: value for key, value in plan.items() if value is not None}
@@ -56,7 +56,7 @@ def create_from_files(
 def add_from_file(name: str, file: Path, columns: dict[str, str], encoding: str | None, storage: str) -> None:
     """Understand a file as `create` does, say what its columns were taken as, and add its arms to a study."""
     from duelist.study import load_study
-    from duelist.study.draft import read_draft
+    from duelist.study.imports.items import read_draft
 
     plan = {"columns": columns, "encoding": encoding}
     draft = read_draft([file], {key: value for key, value in plan.items() if value})

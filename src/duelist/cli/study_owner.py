@@ -10,7 +10,7 @@ import typer
 
 from duelist.cli.console import kind_errors, say
 from duelist.cli.defaults import GOALS, STORAGE
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.study import Study

@@ -9,7 +9,7 @@ import typer
 
 from duelist.cli.console import kind_errors, say
 from duelist.cli.defaults import STORAGE
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.study import Study

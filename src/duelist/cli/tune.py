@@ -12,7 +12,7 @@ from duelist.cli.console import bars, kind_errors, out, say
 from duelist.cli.defaults import TUNING_RUNS, TUNING_SEED
 
 if TYPE_CHECKING:
-    from duelist.experiments.tuning import Tuned
+    from duelist.research.experiments.tuning import Tuned
 
 TUNED_FOLDER: Final = Path("out/tuned")
 
@@ -31,10 +31,10 @@ def tune(
     folder: Annotated[Path, typer.Option("--out", "-o", help="Where results are kept.")] = TUNED_FOLDER,
 ) -> None:
     """Find the radius scale and ridge of a policy: the same trials for every policy, on tuning seeds."""
-    from duelist.experiments import tuning
-    from duelist.experiments.lab import Lab
     from duelist.policies import builtin_policy
-    from duelist.specs import parse_environment
+    from duelist.research.experiments import tuning
+    from duelist.research.experiments.lab import Lab
+    from duelist.simulation.environments.registry import parse_environment
 
     with kind_errors():
         worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.arrays import Floats, finite_floats
-from duelist.errors import InvalidInput, MissingExtra
-from duelist.selection import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
+from duelist.core.arrays import Floats, finite_floats
+from duelist.core.errors import InvalidInput, MissingExtra
+from duelist.policies.pair_search import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
 
 try:
     import torch

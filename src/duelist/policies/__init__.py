@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from duelist.engine import NativePolicy
-from duelist.policies.apo import APO
-from duelist.policies.best_arm_pair import BestArmPair
-from duelist.policies.colstim import CoLSTIM
-from duelist.policies.delta_ucb import DeltaUCB
-from duelist.policies.design_pair import DesignPair
-from duelist.policies.drts import DRTS
-from duelist.policies.fgts import FGTS
-from duelist.policies.greedy_challenger import GreedyChallenger
-from duelist.policies.greedy_uniform import GreedyUniform
-from duelist.policies.info_max import InfoMax
-from duelist.policies.local_pair_ucb import LocalPairUCB
-from duelist.policies.max_in_p import MaxInP
-from duelist.policies.max_min_lcb import MaxMinLCB
-from duelist.policies.max_pair_ucb import MaxPairUCB
-from duelist.policies.ranking_pair import RankingPair
-from duelist.policies.rcdb import RCDB
+from duelist.policies.base import Choice, Policy
+from duelist.policies.engine import NativePolicy
+from duelist.policies.linear.apo import APO
+from duelist.policies.linear.best_arm_pair import BestArmPair
+from duelist.policies.linear.colstim import CoLSTIM
+from duelist.policies.linear.delta_ucb import DeltaUCB
+from duelist.policies.linear.design_pair import DesignPair
+from duelist.policies.linear.drts import DRTS
+from duelist.policies.linear.fgts import FGTS
+from duelist.policies.linear.greedy_challenger import GreedyChallenger
+from duelist.policies.linear.greedy_uniform import GreedyUniform
+from duelist.policies.linear.info_max import InfoMax
+from duelist.policies.linear.local_pair_ucb import LocalPairUCB
+from duelist.policies.linear.max_in_p import MaxInP
+from duelist.policies.linear.max_min_lcb import MaxMinLCB
+from duelist.policies.linear.max_pair_ucb import MaxPairUCB
+from duelist.policies.linear.ranking_pair import RankingPair
+from duelist.policies.linear.rcdb import RCDB
+from duelist.policies.linear.reward_design import RewardDesign
+from duelist.policies.linear.stad import StaD
+from duelist.policies.linear.sup_colstim import SupCoLSTIM
+from duelist.policies.linear.thompson_pair import ThompsonPair
+from duelist.policies.linear.uniform_pair import UniformPair
+from duelist.policies.linear.vacdb import VACDB
 from duelist.policies.registry import (
     BUILT_IN,
     ENTRY_POINTS,
@@ -31,13 +38,6 @@ from duelist.policies.registry import (
     read_policy,
     restore_policy,
 )
-from duelist.policies.reward_design import RewardDesign
-from duelist.policies.stad import StaD
-from duelist.policies.sup_colstim import SupCoLSTIM
-from duelist.policies.thompson_pair import ThompsonPair
-from duelist.policies.uniform_pair import UniformPair
-from duelist.policies.vacdb import VACDB
-from duelist.policy import Choice, Policy
 
 __all__ = [
     "APO",

@@ -6,7 +6,7 @@ To be played: each is a `Policy` with the settings of the fast one, for `simulat
 
 How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
 known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random numbers,
-`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those, `classic` those that count wins. Names
+`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those, `counting` those that count wins. Names
 that end in _ are learned from the arms or the votes.
 
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from duelist.reference import classic
+from duelist.reference import counting
 from duelist.reference.apo import APO
+from duelist.reference.base import Reference
 from duelist.reference.best_arm_pair import BestArmPair
-from duelist.reference.choosing import Allowed, Choice
 from duelist.reference.colstim import CoLSTIM
 from duelist.reference.delta_ucb import DeltaUCB
 from duelist.reference.design_pair import DesignPair
@@ -41,7 +41,7 @@ from duelist.reference.local_pair_ucb import LocalPairUCB
 from duelist.reference.max_in_p import MaxInP
 from duelist.reference.max_min_lcb import MaxMinLCB
 from duelist.reference.max_pair_ucb import MaxPairUCB
-from duelist.reference.policy import Reference
+from duelist.reference.pair_choice import Allowed, Choice
 from duelist.reference.ranking_pair import RankingPair
 from duelist.reference.rcdb import RCDB
 from duelist.reference.reward_design import RewardDesign
@@ -77,7 +77,7 @@ __all__ = [
     "SupCoLSTIM",
     "ThompsonPair",
     "UniformPair",
-    "classic",
+    "counting",
 ]
 
 REFERENCES: Final[dict[str, type[Reference]]] = {

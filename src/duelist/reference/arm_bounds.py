@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Pair
-from duelist.reference.estimation import Floats, utilities
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, utilities
+from duelist.reference.pair_choice import Allowed, Pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

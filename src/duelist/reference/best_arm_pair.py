@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, best_pair, only
-from duelist.reference.estimation import Floats, slope_in_doubt
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, slope_in_doubt
+from duelist.reference.pair_choice import Allowed, Choice, best_pair, only
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, Draws, champion_pair, only
-from duelist.reference.estimation import Floats, horizon_in
-from duelist.reference.policy import RadiusReference, root_d_log
+from duelist.reference.base import RadiusReference, root_d_log
+from duelist.reference.fit import Floats, horizon_in
+from duelist.reference.pair_choice import Allowed, Choice, Draws, champion_pair, only
 from duelist.reference.uniform_pair import uniform_pair
 
 

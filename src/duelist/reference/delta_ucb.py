@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duelist.reference.arm_bounds import ArmBounds, ordered_pairs
-from duelist.reference.choosing import Allowed, Choice, best_pair, only
-from duelist.reference.estimation import Floats
+from duelist.reference.fit import Floats
+from duelist.reference.pair_choice import Allowed, Choice, best_pair, only
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

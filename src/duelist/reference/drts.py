@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelist.reference.arm_bounds import ArmBounds, ordered_pairs
-from duelist.reference.choosing import Allowed, Choice, only
-from duelist.reference.estimation import Floats
+from duelist.reference.fit import Floats
+from duelist.reference.pair_choice import Allowed, Choice, only
 
 TRIES = 30
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.reference.choosing import Allowed, Choice, champion_pair
-from duelist.reference.estimation import Floats
-from duelist.reference.policy import RadiusReference
+from duelist.reference.base import RadiusReference
+from duelist.reference.fit import Floats
+from duelist.reference.pair_choice import Allowed, Choice, champion_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, champion_pair, only
-from duelist.reference.estimation import Floats, utilities
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, utilities
+from duelist.reference.pair_choice import Allowed, Choice, champion_pair, only
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelist.reference.arm_bounds import ArmBounds
-from duelist.reference.choosing import Allowed, Choice, best_pair, only
-from duelist.reference.estimation import Floats, link_mean
+from duelist.reference.fit import Floats, link_mean
+from duelist.reference.pair_choice import Allowed, Choice, best_pair, only
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, best_pair
-from duelist.reference.estimation import Floats, horizon_in, link_slope, reach
-from duelist.reference.policy import RadiusReference
+from duelist.reference.base import RadiusReference
+from duelist.reference.fit import Floats, horizon_in, link_slope, reach
+from duelist.reference.pair_choice import Allowed, Choice, best_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

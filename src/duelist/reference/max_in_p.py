@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, best_pair
-from duelist.reference.estimation import Floats
-from duelist.reference.policy import RadiusReference
+from duelist.reference.base import RadiusReference
+from duelist.reference.fit import Floats
+from duelist.reference.pair_choice import Allowed, Choice, best_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

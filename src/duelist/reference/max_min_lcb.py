@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, champion_pair
-from duelist.reference.estimation import Floats, link_mean, link_slope
-from duelist.reference.policy import RadiusReference
+from duelist.reference.base import RadiusReference
+from duelist.reference.fit import Floats, link_mean, link_slope
+from duelist.reference.pair_choice import Allowed, Choice, champion_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

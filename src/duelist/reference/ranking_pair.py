@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, only
-from duelist.reference.estimation import Floats, slope_in_doubt
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, slope_in_doubt
+from duelist.reference.pair_choice import Allowed, Choice, Pair, best_pair, only
 
 
 def lots(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

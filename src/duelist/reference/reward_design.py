@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, only
-from duelist.reference.estimation import Floats, link_slope
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, link_slope
+from duelist.reference.pair_choice import Allowed, Choice, Pair, best_pair, only
 from duelist.reference.uniform_pair import uniform_pair
 
 

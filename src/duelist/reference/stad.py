@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from duelist.reference.choosing import Allowed, Choice, best_pair, champion_pair, nothing
-from duelist.reference.estimation import Floats, horizon_in, utilities, widths
-from duelist.reference.policy import RadiusReference, root_d_log
+from duelist.reference.base import RadiusReference, root_d_log
+from duelist.reference.fit import Floats, horizon_in, utilities, widths
+from duelist.reference.pair_choice import Allowed, Choice, best_pair, champion_pair, nothing
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelist.reference.choosing import Allowed, Choice, champion_pair, nothing
+from duelist.reference.base import root_d_log
 from duelist.reference.colstim import coin_chance, perturbations, sizes
-from duelist.reference.estimation import Floats, horizon_in
-from duelist.reference.policy import root_d_log
+from duelist.reference.fit import Floats, horizon_in
+from duelist.reference.pair_choice import Allowed, Choice, champion_pair, nothing
 from duelist.reference.stad import StaD, final_partners
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelist.reference.choosing import Allowed, Choice, champion_pair
-from duelist.reference.estimation import Floats, utilities
-from duelist.reference.policy import Reference
+from duelist.reference.base import Reference
+from duelist.reference.fit import Floats, utilities
+from duelist.reference.pair_choice import Allowed, Choice, champion_pair
 
 DRAWS_TO_CHOOSE_FROM = 8
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.reference.choosing import Allowed, Choice, Pair, best_pair, nothing, only
-from duelist.reference.estimation import (
+from duelist.reference.base import RadiusReference
+from duelist.reference.fit import (
     Estimator,
     Floats,
     Row,
@@ -17,7 +17,7 @@ from duelist.reference.estimation import (
     utilities,
     widths,
 )
-from duelist.reference.policy import RadiusReference
+from duelist.reference.pair_choice import Allowed, Choice, Pair, best_pair, nothing, only
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,14 +6,14 @@ Its names are loaded when they are first used: the back office, a process that s
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from duelist.errors import MissingExtra
+from duelist.core.errors import MissingExtra
 
 if TYPE_CHECKING:
     from duelist.server.app import make_app
     from duelist.server.options import ServerOptions
-    from duelist.server.running import serve
+    from duelist.server.run import serve
 
-_HOMES = {"make_app": "app", "ServerOptions": "options", "serve": "running"}
+_HOMES = {"make_app": "app", "ServerOptions": "options", "serve": "run"}
 
 __all__ = ["ServerOptions", "make_app", "serve"]
 

@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from duelist import __version__
-from duelist.errors import DuelistError
-from duelist.server.desk import Desk
-from duelist.server.gate import Gate
+from duelist.core.errors import DuelistError
+from duelist.server.context import Desk
+from duelist.server.errors import Refused, of_error, of_validation, shape
+from duelist.server.middleware import Gate
 from duelist.server.options import ServerOptions
-from duelist.server.refusals import Refused, of_error, of_validation, shape
 from duelist.server.routes import arms, drafts, owners, rating, readings, service, session, studies
 
 _CODES = {

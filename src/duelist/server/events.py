@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
-from duelist.errors import DuelistError
-from duelist.server.logs import say
+from duelist.core.errors import DuelistError
+from duelist.server.monitoring.logs import say
 from duelist.study import AsyncStudy, Study
 
 EVERY: Final = 0.5

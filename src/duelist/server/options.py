@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 from duelist.study import Storage
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -1,13 +1,12 @@
 """Live studies: ask and tell that survive anything."""
 
-from duelist.goals import GOALS, Goal
-from duelist.study._importing import Imported
-from duelist.study._owning import Erased
-from duelist.study._serving import Mine, Page, Queue, Stamp
-from duelist.study._settings import policy_names
-from duelist.study._why import Why
+from duelist.policies.goals import GOALS, Goal
+from duelist.study.administration import Erased
+from duelist.study.asking.explain import Why
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
+from duelist.study.imports.votes import Imported
+from duelist.study.log_queries import Mine, Page, Queue, Stamp
 from duelist.study.opening import (
     StudySummary,
     create_study,
@@ -31,7 +30,8 @@ from duelist.study.records import (
     counted,
     standing,
 )
-from duelist.study.remote import RemoteStudy
+from duelist.study.remote.remote_study import RemoteStudy
+from duelist.study.settings import policy_names
 from duelist.study.storage import Storage, open_storage, upgrade_storage
 from duelist.study.study import Study
 

@@ -18,10 +18,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from duelist.errors import InvalidInput, UnknownToken
-from duelist.study._checks import checked_rater, checked_text, one_of
-from duelist.study._times import moment
+from duelist.core.errors import InvalidInput, UnknownToken
 from duelist.study.storage import Storage, TokenRow
+from duelist.study.times import moment
+from duelist.study.validation import checked_rater, checked_text, one_of
 
 PREFIX: Final = "duelist_"
 """What every token begins with, so that those who look for leaked secrets find it."""

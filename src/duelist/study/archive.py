@@ -26,8 +26,8 @@ from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from duelist.errors import DuelistError, InvalidArchive
-from duelist.files import replacing
+from duelist.core.errors import DuelistError, InvalidArchive
+from duelist.core.files import replacing
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
 from duelist.study.storage import (
     ArmRow,

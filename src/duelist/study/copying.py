@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from duelist.errors import InvalidInput, StudyExists
-from duelist.study._checks import checked_text
+from duelist.core.errors import InvalidInput, StudyExists
 from duelist.study.archive import restore_archive
 from duelist.study.opening import DEFAULT_STORAGE, load_study
 from duelist.study.storage import Storage, open_storage
 from duelist.study.study import Study
+from duelist.study.validation import checked_text
 
 
 def restore_study(path: str | Path, storage: str | Storage | None = DEFAULT_STORAGE, name: str | None = None) -> Study:

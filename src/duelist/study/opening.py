@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from duelist.errors import StudyExists, UnknownStudy
-from duelist.goals import find_goal
+from duelist.core.errors import StudyExists, UnknownStudy
 from duelist.policies import Policy
-from duelist.study._checks import checked_text
-from duelist.study._fold import new_policy
-from duelist.study._settings import checked_settings, described_policy, with_top
+from duelist.policies.goals import find_goal
 from duelist.study.records import StudySettings, StudyState
-from duelist.study.remote import connect, is_address
+from duelist.study.remote.remote_study import connect, is_address
+from duelist.study.replay import new_policy
+from duelist.study.settings import checked_settings, described_policy, with_top
 from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.study import Study
+from duelist.study.validation import checked_text
 
 DEFAULT_STORAGE: Final = "sqlite:///duelist.db"
 DEFAULT_POLICY: Final = "LocalPairUCB"
@@ -80,7 +80,7 @@ def create_study(
         open_registration: whether anybody who has the address may rate; default False.
         top: for "rank", how many places matter, to the policy that asks and to `can_stop`; all of them by default. (It is kept as the
         setting `top` of the policy.)
-        made_features: how features of arms were made from a file, see `duelist.study.draft`.
+        made_features: how features of arms were made from a file, see `duelist.study.imports.items`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
         alike (such duels are of kind "repeat" and teach nothing about the arms).
@@ -116,7 +116,7 @@ def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str |
     """The study of that name.
 
     On a server (`duelist serve`) it is `load_study("captions", storage="https://...", token=...)`, or
-    `load_study("https://.../study/ID", token=...)`, and what is returned has the verbs of a `Study` (`duelist.study.remote`). The token
+    `load_study("https://.../study/ID", token=...)`, and the result is used like a `Study` (`duelist.study.remote`). The token
     may be in the environment, as DUELIST_TOKEN.
     """
     if is_address(name) or is_address(storage):

@@ -18,11 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from duelist.errors import InvalidInput, StorageCorrupted, UnknownArm
+from duelist.core.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import Policy, restore_policy
-from duelist.study._arms import KnownArms
-from duelist.study._asking import Leased, Wanted, ask, holds
-from duelist.study._checks import (
+from duelist.study.administration import Owning
+from duelist.study.analysis.can_stop import Deciding
+from duelist.study.analysis.plotting import Plotting
+from duelist.study.asking.ask import Leased, Wanted, ask, holds
+from duelist.study.asking.gold import gold_duel
+from duelist.study.asking.limits import within_limits
+from duelist.study.cache import Side
+from duelist.study.imports.files import Filing
+from duelist.study.items.catalog import KnownArms
+from duelist.study.log_queries import Serving
+from duelist.study.records import Outcome, Source, StudyDuel, StudySettings, Vote
+from duelist.study.storage import DuelRow, Storage, StudyRow, Transaction, VoteRow
+from duelist.study.storage.write_queue import BUSY_SECONDS, waiting_for
+from duelist.study.times import moment as _time
+from duelist.study.validation import (
     checked_ids,
     checked_number,
     checked_outcome,
@@ -31,19 +43,7 @@ from duelist.study._checks import (
     checked_seconds,
     one_of,
 )
-from duelist.study._filing import Filing
-from duelist.study._goals import Deciding
-from duelist.study._gold import gold_duel
-from duelist.study._limits import within_limits
-from duelist.study._owning import Owning
-from duelist.study._plotting import Plotting
-from duelist.study._serving import Serving
-from duelist.study._side import Side
-from duelist.study._telling import Told, tell, undo
-from duelist.study._times import moment as _time
-from duelist.study.records import Outcome, Source, StudyDuel, StudySettings, Vote
-from duelist.study.storage import DuelRow, Storage, StudyRow, Transaction, VoteRow
-from duelist.study.storage.turns import BUSY_SECONDS, waiting_for
+from duelist.study.voting.tell import Told, tell, undo
 
 
 class Study(Owning, Serving, Filing, Deciding, Plotting):

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from duelist.domain import Duel
-from duelist.errors import InvalidInput, UnknownDuel
-from duelist.free_arms import FreeArms
+from duelist.core.arms import FreeArms
+from duelist.core.duel import Duel
+from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies import Policy
 
 N_ARMS: Final = 12

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from duelist import native
-from duelist.errors import InvalidInput
-from duelist.links import Link, get_link
+from duelist.core.errors import InvalidInput
+from duelist.model.links import Link, get_link
 
 EPS: Final = float(np.finfo(float).eps)
 LARGEST: Final = 1e4

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from duelist.domain import Duel
-from duelist.errors import UnknownDuel
+from duelist.core.duel import Duel
+from duelist.core.errors import UnknownDuel
 from duelist.policies import NativePolicy
 from duelist.testing.policies import (
     DIM,

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.arrays import Floats
-from duelist.domain import Duel
-from duelist.environments import FixedArms, RandomArms
+from duelist.core.arrays import Floats
+from duelist.core.duel import Duel
 from duelist.policies import Policy
-from duelist.runs import Runs
-from duelist.simulation import policy_seed, simulate
+from duelist.simulation.environments import FixedArms, RandomArms
+from duelist.simulation.runs import Runs
+from duelist.simulation.simulate import policy_seed, simulate
 
 DIM: Final = 3
 THETA: Final = np.array([2.0, -1.0, 0.5])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelist.errors import DuelistError, StudyExists, UnknownStudy
+from duelist.core.errors import DuelistError, StudyExists, UnknownStudy
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
 from duelist.study.storage import (
     ContextRow,

@@ -8,14 +8,14 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 
-from duelist.errors import InvalidInput
-from duelist.server import shapes
-from duelist.server.access import DeskHere, Looker, Owner
-from duelist.server.documented import IN_STUDY, refusing
-from duelist.server.files import uploaded
-from duelist.server.refusals import Refused, of_validation
+from duelist.core.errors import InvalidInput
+from duelist.server.auth import DeskHere, Looker, Owner
+from duelist.server.errors import Refused, of_validation
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY, refusing
+from duelist.server.uploads import uploaded
 from duelist.study import AsyncStudy, Study
-from duelist.study.draft import Draft, far_off_in, read_draft
+from duelist.study.imports.items import Draft, far_off_in, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 AT_ONCE = 1000

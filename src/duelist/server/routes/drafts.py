@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 
-from duelist.server import shapes
-from duelist.server.access import DeskHere, Owner, OwnerOfAll
+from duelist.server.auth import DeskHere, Owner, OwnerOfAll
 from duelist.server.content import Shower
-from duelist.server.documented import IN_STUDY, refusing
-from duelist.server.files import folder, keep_parts
-from duelist.server.reading_shapes import Preview
-from duelist.server.refusals import Refused
+from duelist.server.errors import Refused
 from duelist.server.routes.studies import check_policy, summary
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY, refusing
+from duelist.server.schemas.readings import Preview
+from duelist.server.uploads import folder, keep_parts
 
 router = APIRouter(tags=["files of arms"])
 Files = Annotated[list[UploadFile], File(description="A table of arms, JSON, or media files.", max_length=10_000)]

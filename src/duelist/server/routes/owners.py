@@ -7,15 +7,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from duelist.errors import UnknownToken
-from duelist.server import shapes
-from duelist.server.access import DeskHere, Looker, Owner, OwnerOfAll
-from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY, refusing
-from duelist.server.refusals import Refused
+from duelist.core.errors import UnknownToken
+from duelist.server.auth import DeskHere, Looker, Owner, OwnerOfAll
+from duelist.server.context import Desk
+from duelist.server.errors import Refused
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY, refusing
 from duelist.study import Study
 from duelist.study.access import Scope, Token, create_token, list_tokens, revoke_token
-from duelist.study.plain import plain
+from duelist.study.serialization import plain
 
 router = APIRouter()
 _raters = APIRouter(prefix="/studies/{study}/raters", tags=["owners"], responses=IN_STUDY)

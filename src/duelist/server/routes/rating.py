@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from duelist.server import shapes
-from duelist.server.access import Answerer, Anybody, Caller, DeskHere
+from duelist.server.auth import Answerer, Anybody, Caller, DeskHere
 from duelist.server.content import find_file, media_type, readable
-from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY
-from duelist.server.readings import vote_shown
-from duelist.server.refusals import Refused
+from duelist.server.context import Desk
+from duelist.server.errors import Refused
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY
+from duelist.server.worker.readings import vote_shown
 from duelist.study import Outcome, Study, StudyDuel, Vote
-from duelist.study.plain import plain
+from duelist.study.serialization import plain
 
 router = APIRouter(prefix="/studies/{study}", tags=["raters"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"

@@ -1,4 +1,4 @@
-"""Everything that can be read of a study: `duelist.server.readings` makes it, in the back office."""
+"""Everything that can be read of a study: `duelist.server.worker.readings` makes it, in the back office."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from duelist.server import shapes
-from duelist.server.access import DeskHere, Looker, Owner
-from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY
-from duelist.server.files import lasting_folder, safe_name, sent, uploaded
-from duelist.server.reading_shapes import (
+from duelist.server.auth import DeskHere, Looker, Owner
+from duelist.server.context import Desk
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY
+from duelist.server.schemas.readings import (
     CanStop,
     Contexts,
     HistoryShown,
@@ -26,8 +25,9 @@ from duelist.server.reading_shapes import (
     WhyShown,
     WinChancesShown,
 )
+from duelist.server.uploads import lasting_folder, safe_name, sent, uploaded
+from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
 from duelist.study.formats import get_format
-from duelist.study.reading import Calibration, Leaderboard, RegretEstimate
 
 router = APIRouter(prefix="/studies/{study}", tags=["readings"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the best so many.")]

@@ -12,10 +12,10 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from duelist import __version__
-from duelist.server import shapes
-from duelist.server.access import DeskHere, LookerAtAll
-from duelist.server.documented import SHAPE, refusing
-from duelist.server.refusals import Refused
+from duelist.server.auth import DeskHere, LookerAtAll
+from duelist.server.errors import Refused
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import SHAPE, refusing
 
 PAGES: Final = Path(__file__).parents[1] / "pages"
 router = APIRouter(tags=["server"])

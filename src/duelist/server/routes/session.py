@@ -9,8 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials
 
-from duelist.server import shapes
-from duelist.server.access import (
+from duelist.server.auth import (
     BEARER,
     OWNER_COOKIE,
     RATER_COOKIE,
@@ -24,9 +23,10 @@ from duelist.server.access import (
     too_many,
     unknown_token,
 )
-from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY, PUBLIC, SIGNED_IN
-from duelist.server.refusals import Refused
+from duelist.server.context import Desk
+from duelist.server.errors import Refused
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
 from duelist.study.access import Scope, create_token, list_tokens, revoke_token
 

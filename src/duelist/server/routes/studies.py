@@ -14,19 +14,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 
-from duelist.errors import InvalidInput
-from duelist.server import shapes
-from duelist.server.access import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
-from duelist.server.desk import Desk
-from duelist.server.documented import IN_STUDY, SIGNED_IN, Responses, refusing
+from duelist.core.errors import InvalidInput
+from duelist.server.auth import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
+from duelist.server.context import Desk
+from duelist.server.errors import Refused
 from duelist.server.events import MOST, Changes
-from duelist.server.files import lasting_folder, sent, uploaded
-from duelist.server.refusals import Refused
+from duelist.server.schemas import common as shapes
+from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, refusing
+from duelist.server.uploads import lasting_folder, sent, uploaded
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.archive import read_manifest
-from duelist.study.draft import KINDS_OF_FEATURES
 from duelist.study.formats import FORMATS
-from duelist.study.plain import plain
+from duelist.study.imports.items import KINDS_OF_FEATURES
+from duelist.study.serialization import plain
 
 router = APIRouter(tags=["studies"])
 _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}

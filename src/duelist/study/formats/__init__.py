@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from duelist.errors import InvalidInput
+from duelist.core.errors import InvalidInput
 from duelist.study.formats import arena, evalica, jsonl, label_studio, left_right, openai, trl, trl_unpaired
-from duelist.study.formats._comparison import Comparison, Written, arm_id, context_id
-from duelist.study.formats.files import suffix_of
-from duelist.study.formats.tables import is_table, read_rows
+from duelist.study.formats.comparison import Comparison, Written, arm_id, context_id
+from duelist.study.formats.csv_tables import is_table, read_rows
+from duelist.study.formats.json_records import suffix_of
 
 __all__ = [
     "FORMATS",

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.errors import InvalidInput
-from duelist.study.formats._comparison import (
+from duelist.core.errors import InvalidInput
+from duelist.study.formats.comparison import (
     Comparison,
     Written,
     as_messages,
@@ -26,10 +26,10 @@ from duelist.study.formats._comparison import (
     plainest,
     shared_start,
 )
-from duelist.study.formats._writing import CONTENTS, Layout, Survey, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.csv_tables import JSON_CELLS, is_table, read_rows, with_json_cells, writing_csv
 from duelist.study.formats.fields import name_of, one_of, optional_epoch, optional_name, rest, wrong
-from duelist.study.formats.files import Row, writing_json
-from duelist.study.formats.tables import JSON_CELLS, is_table, read_rows, with_json_cells, writing_csv
+from duelist.study.formats.json_records import Row, writing_json
+from duelist.study.formats.writing import CONTENTS, Layout, Survey, Unheld, beside_texts, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 NEEDED: Final = ("model_a", "model_b", "winner")

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._writing import Layout, Unheld, surveyed, why_not, write_each
-from duelist.study.formats.tables import writing_csv
+from duelist.study.formats.comparison import Comparison, Written
+from duelist.study.formats.csv_tables import writing_csv
+from duelist.study.formats.writing import Layout, Unheld, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("left", "right", "winner")

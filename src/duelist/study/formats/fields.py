@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from duelist.errors import InvalidInput
-from duelist.study.formats.files import Row, shown
+from duelist.core.errors import InvalidInput
+from duelist.study.formats.json_records import Row, shown
 from duelist.study.records import ChosenBy, Outcome, Source
 
 _IN_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d+")

@@ -13,8 +13,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.errors import InvalidInput
-from duelist.study.formats._comparison import Comparison, Written
+from duelist.core.errors import InvalidInput
+from duelist.study.formats.comparison import Comparison, Written
 from duelist.study.formats.fields import (
     iso,
     name_of,
@@ -29,7 +29,7 @@ from duelist.study.formats.fields import (
     rest,
     wrong,
 )
-from duelist.study.formats.files import Row, read_json, shown, writing_json
+from duelist.study.formats.json_records import Row, read_json, shown, writing_json
 from duelist.study.records import Outcome
 
 FORMAT: Final = "duelist.votes"

@@ -13,8 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import Comparison, Written, arm_id, as_text, different
-from duelist.study.formats._writing import CONTENTS, Layout, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.comparison import Comparison, Written, arm_id, as_text, different
 from duelist.study.formats.fields import (
     iso,
     need,
@@ -25,7 +24,8 @@ from duelist.study.formats.fields import (
     rest,
     wrong,
 )
-from duelist.study.formats.files import Row, read_json, writing_json
+from duelist.study.formats.json_records import Row, read_json, writing_json
+from duelist.study.formats.writing import CONTENTS, Layout, Unheld, beside_texts, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 LEFT: Final = "text1"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import Comparison, Written, different
-from duelist.study.formats._writing import CONTENTS, Layout, Unheld, surveyed, why_not, write_each
+from duelist.study.formats.comparison import Comparison, Written, different
+from duelist.study.formats.csv_tables import JSON_CELLS, read_table, with_json_cells, writing_csv
 from duelist.study.formats.fields import (
     iso,
     name_of,
@@ -25,8 +25,8 @@ from duelist.study.formats.fields import (
     optional_time,
     rest,
 )
-from duelist.study.formats.files import Row
-from duelist.study.formats.tables import JSON_CELLS, read_table, with_json_cells, writing_csv
+from duelist.study.formats.json_records import Row
+from duelist.study.formats.writing import CONTENTS, Layout, Unheld, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 NEEDED: Final = ("left", "right", "winner")

@@ -10,18 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import (
-    Comparison,
-    Written,
-    arm_id,
-    as_messages,
-    different,
-    is_messages,
-    plainest,
-)
-from duelist.study.formats._writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
+from duelist.study.formats.comparison import Comparison, Written, arm_id, as_messages, different, is_messages, plainest
 from duelist.study.formats.fields import need, rest, wrong
-from duelist.study.formats.files import Row, read_json, writing_json
+from duelist.study.formats.json_records import Row, read_json, writing_json
+from duelist.study.formats.writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("input", "preferred_output", "non_preferred_output")

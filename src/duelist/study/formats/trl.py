@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import (
+from duelist.study.formats.comparison import (
     Comparison,
     Written,
     arm_id,
@@ -20,10 +20,10 @@ from duelist.study.formats._comparison import (
     is_messages,
     shared_start,
 )
-from duelist.study.formats._writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
+from duelist.study.formats.csv_tables import read_rows
 from duelist.study.formats.fields import rest, wrong
-from duelist.study.formats.files import Row, writing_json
-from duelist.study.formats.tables import read_rows
+from duelist.study.formats.json_records import Row, writing_json
+from duelist.study.formats.writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "chosen", "rejected")

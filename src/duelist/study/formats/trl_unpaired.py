@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats._comparison import Comparison, Written
-from duelist.study.formats._writing import Layout, Unheld, beside_texts, surveyed, why_not, write_each
-from duelist.study.formats.files import writing_json
+from duelist.study.formats.comparison import Comparison, Written
+from duelist.study.formats.json_records import writing_json
 from duelist.study.formats.trl import HOLDS, contents
+from duelist.study.formats.writing import Layout, Unheld, beside_texts, surveyed, why_not, write_each
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "completion", "label")

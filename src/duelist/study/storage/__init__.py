@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from duelist.errors import InvalidInput
-from duelist.study.storage._base import (
+from duelist.core.errors import InvalidInput
+from duelist.study.storage.base import (
     ArmRow,
     ContextRow,
     Counters,
@@ -26,10 +26,10 @@ from duelist.study.storage._base import (
     VoteColumns,
     VoteRow,
 )
-from duelist.study.storage._keeping import MediaRow, TokenRow
-from duelist.study.storage._postgres import PostgresStorage
-from duelist.study.storage._sql import SqlStorage
-from duelist.study.storage._sqlite import MemoryStorage, SqliteStorage
+from duelist.study.storage.postgres import PostgresStorage
+from duelist.study.storage.sql.storage import SqlStorage
+from duelist.study.storage.sqlite import MemoryStorage, SqliteStorage
+from duelist.study.storage.tokens import MediaRow, TokenRow
 
 __all__ = [
     "ArmRow",

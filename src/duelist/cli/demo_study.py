@@ -1,0 +1,184 @@
+"""A study server with a living study: real answers of language models where the data is there, and made-up raters who vote.
+
+`make demo-server`, or `duelist demo-server`: a newcomer sees a dashboard that moves within a minute.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from duelist.core.errors import (
+    ConnectionLost,
+    DuelistError,
+    InvalidInput,
+    NothingLeft,
+    NothingToAsk,
+    RaterBlocked,
+    StorageError,
+    VoteRefused,
+)
+from duelist.research.datasets import load_llmfao
+from duelist.server import ServerOptions, serve
+from duelist.study import Study, create_study, load_study
+
+ARMS: Final = 14
+RATERS: Final = ("ana", "ben", "chidi", "dora", "noor")
+SLOPPY: Final = "always-left"
+BEFORE: Final = 120
+"""Votes that are there when the server starts."""
+PAUSE: Final = 1.5
+"""Seconds that a made-up rater thinks, in the mean."""
+NAME: Final = "Which answer is better?"
+
+_OUR_OWN: Final = {
+    "plain": (1.2, "Compare two answers at a time. We choose the pair that teaches the most, and tell you when you can stop."),
+    "short": (0.9, "Two answers, one question: which is better?"),
+    "number": (0.5, "Ask a third of the questions you would ask at random, and know as much."),
+    "friend": (0.4, "Like asking a friend twice, but with error bars."),
+    "verse": (0.1, "Of every two, you choose the one; / we know the best before you're done."),
+    "long": (-0.3, "A system for the adaptive elicitation of pairwise preferences under a generalised linear model with confidence sets."),
+    "shout": (-0.6, "STOP GUESSING!!! START DUELING!!!"),
+    "vague": (-0.9, "Better decisions, better tomorrow."),
+}  # fmt: skip
+"""What to do without the data: ways to describe this library, and how much we like them."""
+
+
+class Demo(NamedTuple):
+    """What is compared: texts by name, how good each is to the made-up raters, and what they are asked."""
+
+    texts: dict[str, str]
+    utility: dict[str, float]
+    prompt: str
+    source: str
+
+
+def demo_arms() -> Demo:
+    """Answers to the most voted prompt of llmfao, as good as real people found them; or a few lines of our own."""
+    try:
+        votes = list(load_llmfao())
+    except (InvalidInput, OSError):
+        own = {name: text for name, (_, text) in _OUR_OWN.items()}
+        liked = {name: value for name, (value, _) in _OUR_OWN.items()}
+        return Demo(own, liked, "How would you describe this library to a friend?", "a few lines of our own")
+    (context, _), *_ = Counter(vote.context for vote in votes).most_common(1)
+    here = [vote for vote in votes if vote.context == context and vote.payload_first and vote.payload_second]
+    met: Counter[str] = Counter()
+    won: Counter[str] = Counter()
+    texts: dict[str, str] = {}
+    for vote in votes:
+        share = {"first": 1.0, "second": 0.0}.get(vote.outcome or "", 0.5)
+        for arm, part in ((vote.first, share), (vote.second, 1.0 - share)):
+            met[arm] += 1
+            won[arm] += part  # type: ignore[assignment]  # ties are shared
+    for vote in here:
+        texts.setdefault(vote.first, str(vote.payload_first))
+        texts.setdefault(vote.second, str(vote.payload_second))
+    chosen = sorted(texts, key=lambda arm: (-met[arm], arm))[:ARMS]
+    odds = {arm: (won[arm] + 1.0) / (met[arm] - won[arm] + 1.0) for arm in chosen}
+    utility = {arm: float(2.0 * np.log(odds[arm])) for arm in chosen}
+    prompt = str(here[0].prompt)
+    return Demo({arm: texts[arm] for arm in chosen}, utility, prompt, "answers of language models (llmfao)")
+
+
+def make_demo(storage: str) -> tuple[Study, Demo]:
+    """The study, with some votes in it; or the one that is there from the last time."""
+    demo = demo_arms()
+    study = create_study(
+        NAME,
+        storage,
+        goal="best",
+        random_share=0.2,
+        question="Which answer is better?",
+        guidelines="Read both answers. Choose the one you would rather have got. *Both bad* is an answer, too.",
+        show_as="markdown",
+        ask_reason=True,
+        repeat_pairs=0.1,
+        open_registration=True,
+        load_if_exists=True,
+    )
+    if study.arms():
+        return study, demo
+    names = list(demo.texts)
+    study.add_arms(
+        names, payloads=list(demo.texts.values()), contexts="prompt", context_payloads={"prompt": demo.prompt}
+    )
+    best, worst = max(names, key=lambda arm: demo.utility[arm]), min(names, key=lambda arm: demo.utility[arm])
+    study.add_gold(best, worst, "first")
+    luck = random.Random(0)  # noqa: S311  (nothing here is secret)
+    for k in range(BEFORE):
+        rater = RATERS[k % len(RATERS)]
+        _vote(study, rater, demo, luck, luck.uniform(2.0, 12.0))
+    return study, demo
+
+
+def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: float) -> None:
+    duel = study.ask(rater)
+    gap = demo.utility[duel.first.id] - demo.utility[duel.second.id]
+    chance = 1.0 / (1.0 + np.exp(-gap))
+    outcome = "first" if luck.random() < chance else "second"
+    if rater.startswith(SLOPPY):
+        outcome, seconds = "first", 0.4
+    elif abs(gap) < 0.3 and luck.random() < 0.3:
+        outcome = "tie"
+    study.tell(duel, outcome, rater, response_seconds=round(seconds, 1))
+
+
+def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
+    """One made-up rater after the other, who vote over HTTP like anybody else: each until nothing is left for them.
+
+    An owner who pauses the study sees them wait, and one who blocks a rater sees the next one come.
+    """
+    luck = random.Random(rater)  # noqa: S311  (nothing here is secret)
+    names = (rater if k == 1 else f"{rater} {k}" for k in count(1))
+    name = next(names)
+    try:
+        with closing(load_study(NAME, storage=address, token=token)) as study:
+            while True:
+                seconds = luck.expovariate(1.0 / PAUSE)
+                time.sleep(min(seconds, 4 * PAUSE))
+                try:
+                    _vote(study, name, demo, luck, 2.0 + seconds)
+                except (NothingLeft, RaterBlocked):
+                    name = next(names)
+                except (NothingToAsk, VoteRefused):
+                    continue
+    except (ConnectionLost, StorageError):
+        return  # the server has stopped
+    except DuelistError:
+        return  # an owner has deleted the study: that is what a demonstration is for
+
+
+def run_demo(
+    port: int, folder: Path | None = None, say: Callable[[str], None] = print, log_level: str = "warning"
+) -> None:
+    """Serve the study until somebody stops it; it is in `folder`, or gone afterwards."""
+    with ExitStack() as stack:
+        where = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duelist-demo-")))
+        where.mkdir(parents=True, exist_ok=True)
+        storage = f"sqlite:///{where / 'demo.db'}"
+        study, demo = make_demo(storage)
+        number = study.id
+        study.close()
+
+        def begin(address: str, secret: str | None) -> None:
+            say(
+                f"{len(demo.texts)} arms, {demo.source}; {len(RATERS) + 1} made-up raters vote, one of them carelessly. Open"
+            )
+            say(f"  {address}/signin#{secret}   the dashboard, as the owner")
+            say(f"  {address}/rate/{number}   rate yourself: give any name")
+            say("Ctrl-C stops it.")
+            for rater in (*RATERS, SLOPPY):
+                threading.Thread(target=_rate, args=(address, secret or "", rater, demo), daemon=True).start()
+
+        serve(ServerOptions(storage), port=port, log_level=log_level, on_start=begin)

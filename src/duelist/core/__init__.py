@@ -1,0 +1,1 @@
+"""Values that every room speaks: duels, arms, errors, arrays, files, settings."""

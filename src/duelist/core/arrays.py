@@ -1,0 +1,223 @@
+"""Array types, and what people give turned into arrays and numbers, or an error that names the value and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist.core.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+"""The state of a random generator."""
+
+LARGEST_SQUARE: Final = 1e300
+"""The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
+MOST_ROUNDS: Final = 2**53
+"""Beyond them, counts are no longer exact as floats."""
+IN_ORDER: Final = ("C", "ALIGNED", "ENSUREARRAY")
+"""How arrays lie in memory that the engine reads: what `np.require` takes."""
+_SHORT: Final = 80
+
+
+def floats(name: str, value: Any, wanted: str) -> Floats:
+    """`value` as a fresh array of floats; `wanted` says what to give instead."""
+    try:
+        if value is None:  # NumPy would make it NaN
+            raise TypeError("nothing given")
+        return np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        shown = repr(value)
+        raise InvalidInput(
+            f"{name} is {shown if len(shown) < _SHORT else shown[: _SHORT - 3] + '...'} ({error}); give {wanted}"
+        ) from None
+
+
+def finite_floats(name: str, value: Any, wanted: str) -> Floats:
+    """`value` as a fresh array of finite floats; the error names the first entry that is not."""
+    array = floats(name, value, wanted)
+    if not np.isfinite(array).all():
+        at = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
+        where = f"{name}[{', '.join(map(str, at))}]" if at else name
+        raise InvalidInput(f"{where} is {array[tuple(at)]}; give {wanted}")
+    return array
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number; True and False are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number; True and False are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int = 1, wanted: str | None = None) -> int:
+    """A whole number of at least `least`."""
+    if not is_whole(value) or value < least:
+        raise InvalidInput(f"{name} is {value!r}; give {wanted or f'a whole number of at least {least}'}")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A positive finite number."""
+    if not is_number(value) or not 0.0 < float(value) < np.inf:
+        raise InvalidInput(f"{name} is {value!r}; give a positive finite number")
+    return float(value)
+
+
+def check_probability(name: str, value: Any, wanted: str = "a probability between 0 and 1") -> float:
+    """A number between 0 and 1, neither of them."""
+    if not is_number(value) or not 0.0 < float(value) < 1.0:
+        raise InvalidInput(f"{name} is {value!r}; give {wanted}")
+    return float(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} is {value!r}; give True or False")
+    return bool(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...], otherwise: str = "") -> str:
+    """One of some words; `otherwise` says what else may be given."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(choices)}{otherwise}")
+    return value
+
+
+def check_horizon(horizon: Any) -> int:
+    """A positive whole number of rounds, or 0 for None (unknown)."""
+    if horizon is None:
+        return 0
+    rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or None if it is not known")
+    if rounds > MOST_ROUNDS:
+        raise InvalidInput(f"horizon is {horizon!r}; give at most 2**53 rounds, or None if it is not known")
+    return rounds
+
+
+def check_threads(threads: Any) -> int | None:
+    """A number of threads, or None for all cores."""
+    if threads is None:
+        return None
+    return check_whole("threads", threads, 1, "a whole number of at least 1, or None for all cores")
+
+
+def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
+    """`arms` as an array of floats, of any shape; `shape` is the one that is wanted, in words."""
+    try:
+        return np.require(arms, np.float64, IN_ORDER)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"arms are not numbers in rows of one length ({error}); give an array of shape {shape}"
+        ) from None
+
+
+def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
+    """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
+    array = as_floats(arms)
+    if array.ndim != 2:
+        raise InvalidInput(
+            f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim); arms without features are `FreeArms(n)`"
+        )
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
+    check_dim(array.shape[1], dim)
+    if not _square(array) <= LARGEST_SQUARE:
+        _refuse(array, "replace missing features, and those without an end, before asking")
+    return array
+
+
+def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
+    """`arms` as finite floats (contexts, candidates, dim)."""
+    array = as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
+    if array.ndim != 3 or 0 in array.shape:
+        raise InvalidInput(f"arms have shape {array.shape}; give finite features (contexts, candidates, dim)")
+    check_dim(array.shape[2], dim)
+    if not _square(array) <= LARGEST_SQUARE:
+        _refuse(array, "give finite features (contexts, candidates, dim)")
+    return array
+
+
+def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> list[Floats]:
+    """Contexts with candidates (candidates, dim) each, more in one than in another."""
+    found: list[Floats] = []
+    for k, each in enumerate(arms):
+        try:
+            found.append(check_arms(each, dim))
+        except InvalidInput as error:
+            raise InvalidInput(f"context {k}: {error}") from error
+        if found[k].shape[1] != found[0].shape[1]:
+            raise InvalidInput(
+                f"context {k}: arms have {found[k].shape[1]} features, and those of context 0 have {found[0].shape[1]}; "
+                "give all the same features"
+            )
+    return found
+
+
+def are_unlike(arms: Any) -> bool:
+    """Whether these are contexts of unlike sizes: a list of arrays, or of what NumPy takes for one, as tensors and data frames are."""
+    if not isinstance(arms, (list, tuple)) or not all(map(_is_table, arms)):
+        return False
+    return len({len(each) for each in arms}) > 1
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return True
+    return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
+
+
+def check_dim(given: int, known: int | None) -> None:
+    """The number of features that a policy has learned with, if it has."""
+    if known is not None and given != known:
+        raise InvalidInput(
+            f"arms have {given} features, but this policy has learned with {known}; "
+            "give the same features every round, or start a new policy"
+        )
+
+
+def check_difference(difference: ArrayLike, dim: int) -> Floats:
+    """The features of one arm minus those of another, `dim` numbers."""
+    z = finite_floats("difference", difference, "the features of the first arm minus those of the second")
+    if z.shape != (dim,):
+        raise InvalidInput(f"difference has shape {z.shape}; give {dim} numbers, first arm minus second")
+    return z
+
+
+def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
+    """Pairs of positions on a table of `n_arms` arms, (pairs, 2)."""
+    wanted = f"pairs of positions from 0 to {n_arms - 1}"
+    try:
+        given = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} is {pairs!r}; give {wanted}") from None
+    if given.size == 0:
+        return np.empty((0, 2), np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise InvalidInput(f"{name} has shape {given.shape} and type {given.dtype}; give {wanted}")
+    outside = ((given < 0) | (given >= n_arms)).any(axis=1)
+    if outside.any():
+        raise InvalidInput(f"{name} holds {tuple(given[int(np.argmax(outside))].tolist())}; give {wanted}")
+    return np.ascontiguousarray(given, np.int64)
+
+
+def _square(array: Floats) -> float:
+    """The sum of all squares, which may overflow without a warning: one pass proves every entry finite and small enough."""
+    flat = array.reshape(-1)
+    return float(np.einsum("i,i->", flat, flat))
+
+
+def _refuse(array: Floats, way_out: str) -> None:
+    if np.isfinite(array).all():
+        raise InvalidInput(
+            f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
+        )
+    at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {array[at]}; {way_out}")

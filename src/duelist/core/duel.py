@@ -1,0 +1,82 @@
+"""The small frozen values every layer speaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from duelist.core.errors import InvalidInput
+
+FIRST_WON: Final = 1.0
+SECOND_WON: Final = 0.0
+TIE: Final = 0.5
+LARGEST_WEIGHT: Final = 1e15
+"""Of one vote: the sum of 2^53 such votes, times squared features in any unit people use, is far from overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two arms to compare: positions in the arms that were shown, in the order asked.
+
+    >>> duel = Duel(first=3, second=1, id=7)
+    >>> i, j = duel
+    >>> i, j
+    (3, 1)
+    """
+
+    first: int
+    second: int
+    id: int = -1
+
+    def __init__(self, first: int, second: int, id: int = -1) -> None:  # noqa: A002  (the name of the field)
+        # What a frozen dataclass does, in half the time: a live round makes one.
+        _set_first(self, first)
+        _set_second(self, second)
+        _set_id(self, id)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.first, self.second))
+
+    @property
+    def is_self_duel(self) -> bool:
+        """Whether an arm meets itself, which teaches nothing."""
+        return self.first == self.second
+
+
+_set_first, _set_second, _set_id = (vars(Duel)[name].__set__ for name in ("first", "second", "id"))
+
+
+def check_outcome(outcome: float) -> float:
+    """Return `outcome` as a float in [0, 1]: 1 the first arm won, 0 the second, 0.5 a tie.
+
+    >>> check_outcome(True)
+    1.0
+    """
+    try:
+        value = float(outcome)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise InvalidInput(
+            f"outcome is {outcome!r}; give a number from 0 to 1: 1 if the first arm won, "
+            "0 if the second won, 0.5 for a tie"
+        )
+    return value
+
+
+def check_weight(weight: float) -> float:
+    """Return `weight` as a positive float of at most `LARGEST_WEIGHT`."""
+    try:
+        value = float(weight)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise InvalidInput(
+            f"weight is {weight!r}; give a positive finite number, or leave the duel untold "
+            "(`forget` it) if its outcome should not count"
+        )
+    if value > LARGEST_WEIGHT:
+        raise InvalidInput(f"weight is {weight!r}; give at most {LARGEST_WEIGHT:g}")
+    return value

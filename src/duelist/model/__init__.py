@@ -1,0 +1,1 @@
+"""The statistics of votes: links, fits, prior scales, stopping, goodness of fit."""

@@ -1,0 +1,247 @@
+"""`fit_mle`: the paper's estimator, on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist import native
+from duelist.core.arrays import Floats, check_choice, finite_floats, floats, is_whole
+from duelist.core.errors import InvalidInput
+from duelist.model.links import Link, get_link
+from duelist.model.ridge_selection import Votes, likeliest_ridge
+from duelist.model.scorer import Scorer
+
+SOLVERS: Final = ("newton", "agd", "svrg", "online")
+
+_CONVERGED, _OUT_OF_ITERATIONS, _STALLED, _ONE_PASS, _UNSETTLED = range(5)
+_ADVICE: Final = {
+    _CONVERGED: "converged",
+    _OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or take solver='newton'",
+    _STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
+    _UNSETTLED: "the gradient is small, but theta is not settled: raise ridge, or take solver='newton'",
+    _ONE_PASS: "one pass over the duels in their order: an approximation; take solver='newton' for the root",
+}
+_PAD: Final = 16
+_LARGEST_ENERGY: Final = 1e300
+_HUGE: Final = 2.0**40
+_SMALLEST: Final = 1e-300
+_SETTLED: Final = 1e-3
+"""Share of theta by which Newton's next step may still move it where a solver has converged."""
+AUTO: Final = "auto"
+_ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online": 1}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `fit_mle` found. `status` says in words whether to trust it, and what to do if not."""
+
+    theta: Floats
+    converged: bool
+    status: str
+    iterations: int
+    gradient_norm: float
+    solver: str
+    ridge: float | Floats = 1.0
+    """As it was given, or as it was found."""
+
+
+def fit_mle(
+    differences: ArrayLike,
+    outcomes: ArrayLike,
+    weights: ArrayLike | None = None,
+    ridge: float | ArrayLike | str = 1.0,
+    link: str | Link = "logistic",
+    solver: str = "newton",
+    *,
+    start: ArrayLike | None = None,
+    tolerance: float | None = None,
+    max_iterations: int | None = None,
+    seed: int = 0,
+) -> Fit:
+    """The regularised weighted estimate of theta from duels.
+
+    Minimises
+
+        ridge/2 |theta|^2 + sum_s weights_s [ M(z_s . theta) - o_s z_s . theta ],
+
+    with M the potential of the link (M' = mu), so that at the solution
+    ridge theta + sum_s weights_s (mu(z_s . theta) - o_s) z_s = 0, the paper's equation. For the
+    logistic link this is ridge logistic regression without an intercept, with C = 1/ridge.
+
+    Parameters
+    ----------
+    differences
+        z = x - y of each duel, (n, dim).
+    outcomes
+        1 the first arm won, 0 the second, 0.5 a tie; any number in [0, 1].
+    weights
+        What multiplies a duel's loss (scikit-learn's `sample_weight`); VACDB passes w^2. Default 1.
+    ridge
+        lambda > 0, not divided by anything: one number, or one for each feature. "auto": the one that makes the
+        outcomes most likely, in proportion to the size of each feature (`duelist.model.ridge_selection`); it does not depend on the
+        units of any, and is what to take for predicting new votes, above all with many features.
+    link
+        "logistic", "probit", "exponential", or a `Link`.
+    solver
+        "newton" (a line search guards it on separable data), "agd" (accelerated gradient
+        descent, for large dim), or "svrg": all reach the same root. "online": one pass over the duels in their
+        order, O(dim^2) each, as policies with `estimator="online"` do; an approximation, never `converged`.
+    start
+        Where to start; default 0 ("online": what was known before the first duel).
+    tolerance
+        Of the Newton decrement (newton, default 1e-16) or the gradient norm (agd and svrg, default
+        1e-10 times that at 0, or 1e-12 if larger).
+    max_iterations
+        Steps (newton, agd) or passes over the data (svrg) before giving up.
+    seed
+        Of the random order of svrg.
+
+    >>> fit = fit_mle([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+    >>> fit.converged
+    True
+    >>> fit.theta.round(4)
+    array([ 0.4011, -0.4011])
+    """
+    z, mass, wins = _check_rows(differences, outcomes, weights)
+    dim = z.shape[0]
+    name = get_link(link).name
+    _check_settings(solver, tolerance, max_iterations)
+    theta = _check_start(start, dim)
+    if isinstance(ridge, str):
+        ridge = _likeliest(ridge, Votes(z.T, mass, wins), get_link(link))
+    root, common = _common_ridge(ridge, dim)
+    z, theta = z / root[:, None], theta * root
+    unit = _unit_of_mass(z, mass, solver)
+    rows = (z, mass / unit, wins / unit, common / unit, name)
+    if tolerance is None:
+        slope_at_zero = np.linalg.norm(native.gradient(*rows, np.zeros(dim)))
+        tolerance = 1e-16 if solver == "newton" else max(1e-10 * float(slope_at_zero), 1e-12)
+    else:
+        tolerance = tolerance / unit
+    most = max_iterations if max_iterations is not None else _ITERATIONS[solver]
+    words = np.asarray(np.random.SFC64(seed).state["state"]["state"], np.uint64)
+    theta, status, iterations = native.solve(solver, *rows, theta, float(tolerance), int(most), words)
+    gradient = native.gradient(*rows, theta)
+    if solver == "online":
+        status = _ONE_PASS
+    elif status == _CONVERGED and not _settled(rows, theta, gradient):
+        status = _UNSETTLED
+    size = unit * float(np.linalg.norm(gradient))
+    kept = np.asarray(ridge, np.float64)
+    return Fit(
+        theta / root,
+        status == _CONVERGED,
+        _ADVICE[status],
+        iterations,
+        size,
+        solver,
+        kept if kept.ndim else float(kept),
+    )
+
+
+def fitted_scorer(
+    differences: ArrayLike,
+    outcomes: ArrayLike,
+    weights: ArrayLike | None = None,
+    link: str | Link = "logistic",
+    **described: Any,
+) -> Scorer:
+    """`fit_mle` with ridge "auto", as a scorer; `described` are fields of `Scorer`.
+
+    >>> fitted_scorer([[1.0, 0.0], [0.0, 1.0]], [1, 0]).prefer([1.0, 0.0], [0.0, 1.0]) > 0.5
+    np.True_
+    """
+    fit = fit_mle(differences, outcomes, weights, AUTO, link)
+    z, mass, _ = _check_rows(differences, outcomes, weights)
+    sizes = np.sqrt(np.square(z) @ mass / (2.0 * max(mass.sum(), _SMALLEST)))
+    ridge = np.broadcast_to(np.asarray(fit.ridge, np.float64), fit.theta.shape)
+    return Scorer(fit.theta, get_link(link).name, sizes=sizes, ridge=ridge, **described)
+
+
+def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:
+    if ridge != AUTO:
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, one for each feature, or {AUTO!r}")
+    return likeliest_ridge(votes, link)
+
+
+def _unit_of_mass(z: Floats, mass: Floats, solver: str) -> float:
+    """A power of two near the curvature of all rows: divided by it, weights of any size are weights of a usual size.
+
+    Steps that know the curvature need that only where weights are huge, so that rounding is above what they stop at.
+    """
+    energy = float(mass @ np.square(z).sum(axis=0))
+    if solver == "online" or (solver == "newton" and energy < _HUGE):
+        return 1.0
+    return float(2.0 ** np.clip(np.round(np.log2(energy)), -1000, 1000)) if energy > 0.0 else 1.0
+
+
+def _settled(rows: tuple[Floats, Floats, Floats, float, str], theta: Floats, gradient: Floats) -> bool:
+    """Whether Newton's next step would leave theta nearly where it is: a small gradient alone does not say so."""
+    z, mass, _, ridge, link = rows
+    curvature = (z * (mass * get_link(link).slope(theta @ z))) @ z.T
+    curvature[np.diag_indices_from(curvature)] += ridge
+    try:
+        step = np.linalg.solve(curvature, gradient)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.linalg.norm(step) <= _SETTLED * max(float(np.linalg.norm(theta)), 1e-6))
+
+
+def _check_rows(
+    differences: ArrayLike, outcomes: ArrayLike, weights: ArrayLike | None
+) -> tuple[Floats, Floats, Floats]:
+    """Rows as the engine wants them: differences as columns, mass, wins, and rows without mass up to a multiple of 16."""
+    z = finite_floats("differences", differences, "finite numbers, one row a duel: (n, dim)")
+    o = floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
+    if z.ndim != 2 or z.shape[1] == 0:
+        raise InvalidInput(f"differences have shape {z.shape}; give one row a duel: (n, dim)")
+    mass = np.ones(len(z)) if weights is None else floats("weights", weights, "finite numbers of at least 0")
+    for name, array in (("outcomes", o), ("weights", mass)):
+        if array.shape != (len(z),):
+            raise InvalidInput(f"{name} have shape {array.shape}, but there are {len(z)} differences; give one each")
+    _check_all("outcomes", o, (o >= 0.0) & (o <= 1.0), "numbers from 0 (second won) to 1 (first won)")
+    _check_all("weights", mass, (mass >= 0.0) & np.isfinite(mass), "finite numbers of at least 0")
+    with np.errstate(over="ignore", invalid="ignore"):
+        energy = float(mass @ np.square(z).sum(axis=1))
+    if not energy <= _LARGEST_ENERGY:
+        raise InvalidInput(
+            f"weights times squared differences add to {energy:.3g}, which would overflow; rescale the features or weights"
+        )
+    n = len(z)
+    columns = np.zeros((z.shape[1], -(-n // _PAD) * _PAD))
+    columns[:, :n] = z.T
+    room = columns.shape[1] - n
+    return columns, np.pad(mass, (0, room)), np.pad(mass * o, (0, room))
+
+
+def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) -> None:
+    if not good.all():
+        at = int(np.argmin(good))
+        raise InvalidInput(f"{name}[{at}] is {values[at]}; give {wanted}")
+
+
+def _check_start(start: ArrayLike | None, dim: int) -> Floats:
+    theta = np.zeros(dim) if start is None else finite_floats("start", start, f"{dim} finite numbers")
+    if theta.shape != (dim,):
+        raise InvalidInput(f"start has shape {theta.shape}; give {dim} finite numbers")
+    return theta
+
+
+def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
+    """Factors of the features after which they all have one ridge, and that ridge."""
+    value = finite_floats("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
+    if value.shape not in ((), (dim,)) or not (value > 0.0).all():
+        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, or one for each of the {dim} features")
+    return (np.ones(dim), float(value)) if value.shape == () else (np.sqrt(value), 1.0)
+
+
+def _check_settings(solver: str, tolerance: float | None, max_iterations: int | None) -> None:
+    check_choice("solver", solver, SOLVERS)
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
+        raise InvalidInput(f"tolerance is {tolerance!r}; give a positive finite number, or None")
+    if max_iterations is not None and not (is_whole(max_iterations) and max_iterations >= 0):
+        raise InvalidInput(f"max_iterations is {max_iterations!r}; give a whole number of at least 0, or None")

@@ -1,0 +1,96 @@
+"""Link functions: how a difference of utilities becomes a chance of winning.
+
+Convention. For a duel with difference z = x - y and parameter theta, v = z . theta and
+
+    P(first arm wins) = mu(v),    mu increasing,    mu(v) + mu(-v) = 1.
+
+`mean` is mu, `slope` its derivative mu', `potential` an antiderivative M with M' = mu that
+tends to 0 at minus infinity. The regularised estimate of every policy minimises
+lambda/2 |theta|^2 + sum W M(z . theta) - O z . theta.
+
+A new link is a type in `native/model/links.hpp`, which carries everything there is to supply, and its object here.
+`duelist.testing.LinkContract` holds it to the convention; a name that the engine does not know is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist import native
+from duelist.core.arrays import IN_ORDER, Floats
+from duelist.core.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symmetric link, by its name. Use the ready ones: `logistic`, `probit`, `exponential`.
+
+    >>> link = get_link("logistic")
+    >>> float(link.mean(0.0))
+    0.5
+    >>> link.max_slope
+    0.25
+    """
+
+    name: str
+    describes: str
+    """Its formula, and the model it belongs to."""
+
+    @property
+    def max_slope(self) -> float:
+        """L_mu, the largest slope, reached at 0."""
+        return native.max_slope(self.name)
+
+    def mean(self, v: ArrayLike) -> Floats:
+        """Chance mu(v) that the first arm wins."""
+        return self._values("mean", v)
+
+    def slope(self, v: ArrayLike) -> Floats:
+        """Derivative mu'(v)."""
+        return self._values("slope", v)
+
+    def potential(self, v: ArrayLike) -> Floats:
+        """Antiderivative M(v)."""
+        return self._values("potential", v)
+
+    def _values(self, what: str, v: ArrayLike) -> Floats:
+        given = np.require(v, np.float64, IN_ORDER)
+        return native.link_values(self.name, what, given.reshape(-1)).reshape(np.shape(v))
+
+    def min_slope(self, largest: float) -> float:
+        """kappa_mu, the smallest slope on |v| <= `largest`; nearly zero once it underflows.
+
+        All slopes fall with |v|, so it is the slope at the end of the range.
+        """
+        if not largest >= 0.0:
+            raise InvalidInput(f"largest |v| is {largest!r}; give a number >= 0")
+        return float(self.slope(largest))
+
+    def draw(self, v: ArrayLike, rng: np.random.Generator) -> Floats:
+        """Outcomes (1.0 first won, 0.0 second won) drawn with chance mu(v)."""
+        p = self.mean(v)
+        return (rng.random(p.shape) < p).astype(np.float64)
+
+
+LOGISTIC: Final = Link("logistic", "mu(v) = 1/(1 + e^-v): Bradley-Terry-Luce")
+PROBIT: Final = Link("probit", "mu(v) = Phi(v): Thurstone-Mosteller")
+EXPONENTIAL: Final = Link("exponential", "mu(v) = e^v / 2 below zero, 1 - e^-v / 2 above: exponential noise")
+
+LINKS: Final[dict[str, Link]] = {link.name: link for link in (LOGISTIC, PROBIT, EXPONENTIAL)}
+
+
+def get_link(link: str | Link) -> Link:
+    """The link of that name, or the link itself.
+
+    >>> get_link("probit").describes
+    'mu(v) = Phi(v): Thurstone-Mosteller'
+    """
+    if isinstance(link, Link):
+        return link
+    if not isinstance(link, str) or link not in LINKS:
+        raise InvalidInput(f"link is {link!r}; choose one of {', '.join(LINKS)}")
+    return LINKS[link]

@@ -1,0 +1,195 @@
+"""What was learned, as a small thing of its own: it scores arms by their features, and foresees votes.
+
+    scorer = policy.scorer()                      # or study.scorer()
+    scorer.save("scorer.json")                    # or .npz; plain numbers, never pickle
+    scorer = load_scorer("scorer.json")           # elsewhere
+    scorer.score(features)                        # one number an arm
+    scorer.prefer(one, other)                     # the chance that people prefer the first
+    scorer.columns                                # of a study made from a table: its columns, in their order
+
+It needs NumPy alone: neither the engine nor SciPy is loaded for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist.core.arrays import Floats, finite_floats
+from duelist.core.errors import InvalidInput
+from duelist.core.files import UNREADABLE, replacing
+
+FORMAT: Final = "duelist.model.scorer"
+VERSION: Final = 1
+_SUFFIXES: Final = (".json", ".npz")
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def _logistic(v: Floats) -> Floats:
+    e = np.exp(-np.abs(v))
+    return np.asarray(np.where(v >= 0.0, 1.0, e) / (1.0 + e))
+
+
+def _probit(v: Floats) -> Floats:
+    return np.asarray(0.5 * (1.0 + np.asarray(_erf(v / math.sqrt(2.0)), np.float64)))
+
+
+def _exponential(v: Floats) -> Floats:
+    tail = 0.5 * np.exp(-np.abs(v))
+    return np.asarray(np.where(v < 0.0, tail, 1.0 - tail))
+
+
+MEANS: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "logistic": _logistic,
+    "probit": _probit,
+    "exponential": _exponential,
+}
+"""The chance of winning by a difference of scores; `duelist.model.links` says more, and needs the engine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A linear model of what people prefer: the score of an arm is (x - centre) . theta.
+
+    >>> scorer = Scorer(theta=np.array([2.0, 0.0]))
+    >>> scorer.score([[1.0, 5.0], [0.0, 7.0]])
+    array([2., 0.])
+    >>> round(float(scorer.prefer([1.0, 5.0], [0.0, 7.0])), 3)
+    0.881
+    """
+
+    theta: Floats
+    link: str = "logistic"
+    """What turns a difference of scores into a chance."""
+    centre: Floats = field(default_factory=lambda: np.zeros(0))
+    """Features of an arm with score 0: the mean of a study's arms. It changes no preference."""
+    sizes: Floats = field(default_factory=lambda: np.zeros(0))
+    """How much arms that were compared differed in each feature, as a standard deviation; 0: they never did, and nothing is known."""
+    ridge: Floats = field(default_factory=lambda: np.zeros(0))
+    """With which theta was estimated, a number a feature."""
+    votes: float = 0.0
+    """How many it was learned from."""
+    source: str = ""
+    """Who learned it: a policy, or a study."""
+    columns: tuple[str, ...] = ()
+    """The columns of a table that its features are, in their order and in the table's own units; none where they have no names."""
+    takes: str = ""
+    """What its features are, in words, where they are neither columns nor what the arms were given."""
+
+    def __post_init__(self) -> None:
+        theta = finite_floats("theta", self.theta, "finite numbers, one a feature")
+        if theta.ndim != 1 or not len(theta):
+            raise InvalidInput(f"theta has shape {theta.shape}; give one finite number a feature")
+        if self.link not in MEANS:
+            raise InvalidInput(f"link is {self.link!r}; a scorer knows {', '.join(MEANS)}")
+        object.__setattr__(self, "theta", theta)
+        for name in ("centre", "sizes", "ridge"):
+            value = finite_floats(name, getattr(self, name), f"{len(theta)} finite numbers")
+            if value.shape == (0,):
+                value = np.zeros(len(theta))
+            if value.shape != theta.shape:
+                raise InvalidInput(
+                    f"{name} has shape {value.shape}; give {len(theta)} numbers, one for each of theta's"
+                )
+            object.__setattr__(self, name, value)
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        columns = tuple(map(str, self.columns))
+        if columns and len(columns) != self.dim:
+            raise InvalidInput(f"columns are {', '.join(columns)}; give {self.dim} names, one for each of theta's")
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return len(self.theta)
+
+    def score(self, features: ArrayLike) -> Floats:
+        """(..., dim) -> (...): the larger the better. Only differences between scores mean anything."""
+        x = finite_floats("features", features, f"finite numbers (..., {self.dim})")
+        if x.ndim == 0 or x.shape[-1] != self.dim:
+            named = f" ({', '.join(self.columns)})" if self.columns else ""
+            raise InvalidInput(
+                f"features have shape {x.shape}; this scorer has learned with {self.dim}{named}: give (..., {self.dim})"
+            )
+        return np.asarray((x - self.centre) @ self.theta)
+
+    def prefer(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """The chance that people prefer the first; both (..., dim)."""
+        return MEANS[self.link](self.score(first) - self.score(second))
+
+    def before(self, mean: ArrayLike, scale: ArrayLike, columns: Sequence[str] = ()) -> Scorer:
+        """The same model of features as they were before they became (x - mean) / scale.
+
+        >>> scorer = Scorer(theta=np.array([2.0])).before(mean=[10.0], scale=[4.0])
+        >>> scorer.score([[10.0], [14.0]])
+        array([0., 2.])
+        """
+        size = np.asarray(scale, np.float64)
+        return replace(
+            self,
+            theta=self.theta / size,
+            centre=np.asarray(mean, np.float64) + size * self.centre,
+            sizes=self.sizes * size,
+            ridge=self.ridge * size**2,
+            columns=tuple(columns),
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a .json or .npz file, all or nothing."""
+        path = _checked_path(path)
+        plain = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        with replacing(path) as file:
+            if path.suffix == ".npz":
+                np.savez_compressed(file, **plain)
+            else:
+                listed = {
+                    name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in plain.items()
+                }
+                file.write((json.dumps(listed, allow_nan=False) + "\n").encode())
+        return path
+
+
+def load_scorer(path: str | Path) -> Scorer:
+    """The scorer in a file that `Scorer.save` wrote."""
+    path = _checked_path(path)
+    try:
+        plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file {str(path)!r}; give one that `Scorer.save` wrote") from None
+    except UNREADABLE as error:
+        raise InvalidInput(f"{path} is not a scorer: {error}; give a file that `Scorer.save` wrote") from error
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise InvalidInput(f"{path} is not a scorer; give a file that `Scorer.save` wrote")
+    if plain.get("version") != VERSION:
+        raise InvalidInput(
+            f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}; update it, or save again"
+        )
+    known = {each.name for each in fields(Scorer)}
+    missing = sorted(known - set(plain))
+    if missing:
+        raise InvalidInput(f"{path} has no {missing[0]!r}; give a file that `Scorer.save` wrote")
+    try:
+        return Scorer(**{name: plain[name] for name in known})
+    except (InvalidInput, TypeError) as error:
+        raise InvalidInput(f"{path} is not a scorer that makes sense: {error}") from error
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+        return {name: value if value.ndim else value.item() for name, value in file.items()}
+
+
+def _checked_path(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix not in _SUFFIXES:
+        raise InvalidInput(f"path is {str(path)!r}; a scorer is kept in a file that ends in .json or .npz")
+    return path

@@ -1,0 +1,43 @@
+"""Duels that were asked and wait for an outcome: who may be told, and what to say where nobody can."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from duelist.core.arrays import is_whole
+from duelist.core.duel import Duel
+from duelist.core.errors import InvalidInput, UnknownDuel
+
+_NUMBERS = 2**63
+
+
+class Asks(Protocol):
+    """The part of a player of the engine that knows its duels."""
+
+    @property
+    def next_id(self) -> int:
+        """The number of the next duel."""
+
+    def asked_as(self, number: int) -> tuple[int, int] | None:
+        """The pair of a duel that waits; None where there is none of that number."""
+
+
+def asked_number(player: Asks, duel: Any) -> int:
+    """The number of a pending duel, or an error that says what is wrong with it."""
+    key = duel.id if isinstance(duel, Duel) else duel
+    number = int(key) if is_whole(key) else -1
+    asked = player.asked_as(number) if 0 <= number < _NUMBERS else None
+    if asked is None:
+        known = 0 <= number < player.next_id
+        why = "was told or forgotten already" if known else "was never asked of this policy"
+        raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
+    if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
+        raise UnknownDuel(
+            f"duel {key} was asked as {asked}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
+        )
+    return number
+
+
+def nothing_left(n_arms: int) -> InvalidInput:
+    """No pair may be asked."""
+    return InvalidInput(f"no pair is left to ask among the {n_arms} arms; exclude fewer, or wait for an outcome")

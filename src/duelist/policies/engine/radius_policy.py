@@ -1,0 +1,118 @@
+"""What policies with a confidence radius share: its settings, and what they start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from duelist.core.arrays import Floats, check_positive, check_probability, is_number
+from duelist.core.errors import InvalidInput
+from duelist.model.links import get_link
+from duelist.policies.engine.native_policy import NativePolicy
+from duelist.policies.engine.prior import Beginning
+
+_SMALLEST_KAPPA: Final = 1e-100
+"""Radii go with 1 / kappa, the ridge of VACDB with kappa, and both are squared."""
+RADIUS_NAMES: Final = ("practical", "theory", "experiment")
+THEORY, SHAPE, CONSTANT = range(3)
+EXPERIMENT_MULTIPLIER: Final = 2.0
+"""The multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
+
+
+def common_size(variances: Floats) -> float:
+    """The mean variance of a feature, or one where no arms differ."""
+    mean = float(variances.mean())
+    return mean if mean > 0.0 else 1.0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RadiusPolicy(NativePolicy):
+    """A native policy with a confidence radius.
+
+    Parameters
+    ----------
+    horizon
+        Number of rounds T, or None: then T is guessed by doubling, nothing is forgotten.
+    radius
+        "practical" (default, see the policy), "theory" (as published, times 1/kappa),
+        "experiment" (2 sqrt(d log T), the comparators' in the paper's experiments), or a
+        number: that radius in every round.
+    scale
+        Multiplies the radius, whichever it is.
+    delta
+        Error probability of the published radius.
+    kappa
+        Smallest slope of the link; None derives it from `theta_bound` and the first arms.
+    theta_bound
+        A bound S on |theta*| (the papers: 1), used to derive kappa: the smallest slope
+        over |v| <= 2 A S with A the largest distance of a first arm from their centre. Give kappa where the
+        first arms are not typical (a single one, say). With radius "theory" the one-pass estimate is also
+        kept within |theta| <= S.
+    """
+
+    radius: str | float = "practical"
+    scale: float = 1.0
+    delta: float = 0.05
+    kappa: float | None = None
+    theta_bound: float = 1.0
+
+    practical_multiplier: ClassVar[float] = 1.0
+    takes_experiment: ClassVar[str] = ""
+    """Why radius "experiment" makes no sense for this policy; empty: it does."""
+
+    def check_settings(self) -> None:
+        """The radius and what it is made of."""
+        super().check_settings()
+        check_positive("scale", self.scale)
+        check_positive("theta_bound", self.theta_bound)
+        check_probability("delta", self.delta)
+        if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa < float("inf")):
+            raise InvalidInput(
+                f"kappa is {self.kappa!r}; give the smallest slope of the link, a positive finite number, "
+                "or None to derive it"
+            )
+        if not isinstance(self.radius, str):
+            check_positive("radius", self.radius)
+        elif self.radius not in RADIUS_NAMES:
+            raise InvalidInput(f"radius is {self.radius!r}; give a number or one of {', '.join(RADIUS_NAMES)}")
+        elif self.radius == "experiment" and self.takes_experiment:
+            raise InvalidInput(f"radius 'experiment' {self.takes_experiment}; take 'practical', 'theory', or a number")
+
+    def rule_settings(self) -> dict[str, float]:
+        """The settings that every rule with one radius reads."""
+        kind, factor = self._kind_and_factor()
+        return {"horizon": self.horizon or 0, "kind": kind, "factor": factor, "delta": self.delta}
+
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
+        """Precision and estimate with the same ridge; the published radius has one ridge for all features."""
+        if self.radius != "theory":
+            return super().beginning(variances, reach)
+        ridge = self._common_ridge(variances)
+        return Beginning(ridge, ridge, self._kappa(reach), bound=self.theta_bound)
+
+    def _common_ridge(self, variances: Floats) -> float:
+        """As given, or in proportion to the mean variance of a feature; equal arms say nothing about units."""
+        return self.practical_ridge * common_size(variances) if self.ridge is None else float(self.ridge)
+
+    def _kind_and_factor(self) -> tuple[int, float]:
+        if self.radius == "theory":
+            return THEORY, self.scale
+        if self.radius == "practical":
+            return SHAPE, self.scale * self.practical_multiplier
+        if self.radius == "experiment":
+            return SHAPE, self.scale * EXPERIMENT_MULTIPLIER
+        return CONSTANT, self.scale * float(self.radius)
+
+    def _kappa(self, reach: float) -> float:
+        """As given, or from the distance of the first arms from their centre: adding a constant to all changes nothing."""
+        if self.kappa is not None:
+            return float(self.kappa)
+        largest = 2.0 * reach * self.theta_bound
+        kappa = float(get_link(self.link).slope(largest))
+        if kappa < _SMALLEST_KAPPA:
+            raise InvalidInput(
+                f"kappa is {kappa:.6g}: the {self.link} link is flat at utility differences of {largest:.6g} "
+                f"(arms reach {reach:.6g} from their centre, theta_bound is {self.theta_bound}); "
+                "rescale the features, lower theta_bound, or give kappa"
+            )
+        return kappa

@@ -1,0 +1,28 @@
+"""Seeds of policies: four words for the engine's generator, which is NumPy's SFC64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from duelist.core.arrays import Words, is_whole
+from duelist.core.errors import InvalidInput
+
+
+def seed_words(seed: int | np.random.SeedSequence | None) -> Words:
+    """Four words of generator state from a NumPy seed."""
+    state = np.random.SFC64(seed).state["state"]["state"]
+    return np.asarray(state, dtype=np.uint64)
+
+
+def check_random_state(random_state: Any) -> int | None:
+    """A seed, or None for one from the operating system."""
+    if random_state is None:
+        return None
+    if not is_whole(random_state) or random_state < 0:
+        raise InvalidInput(
+            f"random_state is {random_state!r}; give a whole number of at least 0, "
+            "or None for one from the operating system"
+        )
+    return int(random_state)

@@ -1,0 +1,228 @@
+"""Snapshots: a policy as plain data, never pickle.
+
+Format (version 1), every value plain JSON:
+
+    {"format": "duelist.policies.base", "version": 1, "policy": "VACDB",
+     "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
+     "pending": [[id, first, second, layer, share, array, who]], "tally": {name: array} or None,
+     "checksum": crc32 of all the rest}
+
+where `who` is an array of the fingerprints of the two arms, and `tally` has the votes by pair of arms, or None where not all are known or
+pairs are many; and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in
+"pending" [id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms":
+"free".
+
+An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
+back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
+it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist import native
+from duelist.core.arms import MOST_ARMS
+from duelist.core.arrays import Floats, check_whole
+from duelist.core.errors import DuelistError, InvalidSnapshot
+from duelist.policies.engine.arm_effects import OwnTerms, Waiting, check_support
+
+if TYPE_CHECKING:
+    from duelist.policies.engine.native_policy import NativePolicy
+
+FORMAT: Final = "duelist.policies.base"
+VERSION: Final = 1
+
+P = TypeVar("P", bound="NativePolicy")
+
+
+def pack(policy: NativePolicy) -> dict[str, Any]:
+    """The snapshot of a policy."""
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": type(policy).__name__,
+        "params": {name: plain(value) for name, value in policy.params.items()},
+        "words": encode(policy._words),
+        **(_of_player(policy._player) if policy._own is None else _of_own_terms(policy._own)),
+        **({"arms": "free"} if policy._only_free and policy._own is None else {}),
+    }
+    return {**body, "checksum": checksum(body)}
+
+
+def _of_player(player: Any) -> dict[str, Any]:
+    arrays = None if player.dim == 0 else player.state.arrays()
+    tally = None if player.dim == 0 else native.tally_of(player)
+    return {
+        "next_id": player.next_id,
+        "state": None if arrays is None else _encoded(arrays),
+        "tally": None if tally is None else _encoded(tally),
+        "pending": [[*duel, encode(difference), encode(who)] for *duel, difference, who in player.pending()],
+    }
+
+
+def _of_own_terms(own: OwnTerms) -> dict[str, Any]:
+    return {
+        "next_id": own.next_id,
+        "rounds": own.rounds,
+        "own_terms": _encoded(own.known.arrays()),
+        "pending": [
+            [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
+            for number, duel in own.pending.items()
+        ],
+    }
+
+
+def _encoded(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: encode(array) for name, array in arrays.items()}
+
+
+def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
+    """The policy of a snapshot, or InvalidSnapshot with the reason."""
+    check_header(policy_class, snapshot)
+    try:
+        policy = policy_class(**known_params(policy_class, snapshot))
+        policy._words = _checked_words(decode(snapshot["words"]))
+        if "own_terms" in snapshot:
+            policy._own = _own_terms(policy, snapshot)
+            return policy
+        if snapshot.get("arms") == "free":
+            return policy.for_free_arms()
+        player = policy._player
+        if snapshot["state"] is not None:
+            arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
+            layers, dim = arrays["theta"].shape
+            player.begin(native.restore_state(dim, layers, policy.link, policy.online_, arrays))
+        if snapshot["tally"] is not None:
+            native.put_tally(player, {name: decode(entry) for name, entry in snapshot["tally"].items()})
+        player.next_id = int(snapshot["next_id"])
+        for number, first, second, layer, share, difference, who in snapshot["pending"]:
+            player.put_pending(
+                int(number),
+                int(first),
+                int(second),
+                int(layer),
+                _checked_share(share),
+                _checked_floats(decode(difference)),
+                _checked_pair(decode(who)),
+            )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
+        raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
+    return policy
+
+
+def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
+    """What is known of arms with terms of their own, and the duels that are out."""
+    check_support(policy)
+    arrays = {name: decode(entry) for name, entry in snapshot["own_terms"].items()}
+    own = OwnTerms(policy, native.restore_own_terms(policy.link, arrays))
+    own.next_id, own.rounds = (check_whole(name, snapshot[name], 0) for name in ("next_id", "rounds"))
+    for number, first, second, one, other, difference in snapshot["pending"]:
+        z = _checked_floats(decode(difference))
+        who = tuple(check_whole("an arm", arm, 0) for arm in (one, other))
+        if (
+            z.shape != (own.known.dim,)
+            or not np.isfinite(z).all()
+            or max(who) >= MOST_ARMS
+            or not 0 <= number < own.next_id
+        ):
+            raise ValueError(f"pending duel {number} does not fit the state")
+        own.pending[int(number)] = Waiting(int(first), int(second), (who[0], who[1]), z)
+    return own
+
+
+def known_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a snapshot, if the policy has them."""
+    params = snapshot["params"]
+    if not isinstance(params, dict):
+        raise TypeError(f"params are {params!r}")
+    unknown = sorted(set(params) - set(policy_class.setting_names()))
+    if unknown:
+        raise ValueError(f"{policy_class.__name__} has no setting {unknown[0]!r}")
+    return params
+
+
+def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
+    if words.dtype != np.uint64 or words.shape != (4,):
+        raise ValueError(f"words have shape {words.shape} and type {words.dtype}")
+    return words
+
+
+def _checked_pair(who: NDArray[Any]) -> NDArray[np.uint64]:
+    if who.dtype != np.uint64 or who.shape != (2,):
+        raise ValueError(f"fingerprints have shape {who.shape} and type {who.dtype}")
+    return who
+
+
+def _checked_share(share: Any) -> float:
+    if not 0.0 <= float(share) < np.inf:
+        raise ValueError(f"a duel has a share of {share}")
+    return float(share)
+
+
+def _checked_floats(numbers: NDArray[Any]) -> Floats:
+    if numbers.dtype != np.float64:
+        raise ValueError(f"a difference has type {numbers.dtype}")
+    return numbers
+
+
+def check_header(policy_class: type, snapshot: Any) -> None:
+    """InvalidSnapshot, unless this is a whole snapshot of that policy."""
+    if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
+        raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
+    if snapshot.get("version") != VERSION:
+        raise InvalidSnapshot(
+            f"snapshot has version {snapshot.get('version')!r}, this duelist reads version {VERSION}; "
+            "restore it with the duelist that made it"
+        )
+    if snapshot.get("policy") != policy_class.__name__:
+        raise InvalidSnapshot(
+            f"snapshot is of {snapshot.get('policy')!r}, not {policy_class.__name__}; "
+            "restore it with its own class, or with `duelist.restore_policy`"
+        )
+    body = {key: value for key, value in snapshot.items() if key != "checksum"}
+    try:
+        expected = checksum(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSnapshot(f"snapshot holds what JSON cannot ({error}); give what `snapshot()` returned") from None
+    if snapshot.get("checksum") != expected:
+        raise InvalidSnapshot(
+            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match); use another copy"
+        )
+
+
+def checksum(body: dict[str, Any]) -> int:
+    """The checksum of a snapshot without it."""
+    return zlib.crc32(json.dumps(body, sort_keys=True).encode())
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def encode(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as plain data."""
+    ordered = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    data = base64.b64encode(ordered.tobytes()).decode("ascii")
+    return {"dtype": ordered.dtype.str, "shape": list(array.shape), "data": data}
+
+
+def decode(entry: dict[str, Any]) -> NDArray[Any]:
+    """The array of plain data."""
+    try:
+        data = base64.b64decode(entry["data"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"an array is not base64: {error}") from None
+    kind = np.dtype(entry["dtype"])
+    if kind.kind not in "fiu":
+        raise ValueError(f"an array is of type {kind}")
+    array = np.frombuffer(data, dtype=kind).reshape(entry["shape"])
+    return array.astype(array.dtype.newbyteorder("=")).copy()

@@ -1,0 +1,1 @@
+"""Policies whose arms have features: one algorithm per file."""

@@ -1,0 +1,23 @@
+"""GreedyUniform: the arm that looks best against a random one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelist.policies.engine import NativePolicy
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GreedyUniform(NativePolicy):
+    """Greedy first arm, uniformly random second (a baseline of the authors' experiments).
+
+    Plays x_t = argmax_x x . theta_hat and y_t uniform over the other arms. Its regret grows
+    linearly, since every other arm shown is random; it is what "show the best, test at
+    random" costs.
+
+    Cost a round: O(K d) for the decision, O(n d^2) a Newton step with n distinct differences.
+
+    >>> import numpy as np
+    >>> policy = GreedyUniform(random_state=0)
+    >>> policy.tell(policy.ask(np.eye(3)), 1)
+    """

@@ -1,0 +1,71 @@
+"""LocalPairUCB: the best pair, with widths in the curvature at the estimate and bonuses that know when to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from duelist.core.arrays import Floats
+from duelist.policies.engine import Beginning, LocalCurvature, RadiusPolicy
+
+_SMALLEST_UNITS: Final = 1e-300
+"""Of a single arm, or equal ones, which have no difference at all."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LocalPairUCB(LocalCurvature, RadiusPolicy):
+    """Maximum pair upper confidence bound in the local curvature.
+
+    With H_t = ridge I + sum mu'(z_s . theta_hat) z_s z_s', W = |x - y|_{H_t^-1} and D = (x - y) . theta_hat, plays
+
+        argmax_{x, y in A_t}  (x + y) . theta_hat + W sqrt(2 c (mu'(D) / mu'(0))^(1/5) (L - log(1 + L))),
+
+        L = log(1 + T mu'(D) W^2),    c = 1.4 scale.
+
+    The rule is that of MaxPairUCB (Di et al. 2024, sections 4.4 and 6). The widths are weighted by variance through the
+    slope, the idea of VACDB without its layers. 1 / (mu' W^2) comparisons would teach what is known about the
+    pair, and L is the logarithm of the rounds there are for each of them. The bonus has the shape of the boundary that is
+    optimal for one comparison with an end in sight (Anscombe 1963; Lai 1987: 2 log x - log log x - constant): a pair about
+    which little is known keeps a large one, so an early streak of luck rarely locks the policy in on a wrong arm; a pair
+    compared as often as the horizon can repay costs nothing more. The power of the slope: where outcomes are nearly certain, a
+    few votes say more than the curvature at the estimate admits. `docs/bonus.md` compares bonuses.
+
+    Parameters
+    ----------
+    horizon
+        T. None: the next power of two above t, so the bonus of a pair that is not asked grows with time.
+    radius
+        "practical": the bonus above. "theory": beta_t W with the radius of the log-loss confidence set,
+        `radius.log_loss` with S = `theta_bound`, which holds in all rounds at once with probability 1 - delta and
+        needs no kappa. A number: that number times W.
+    scale
+        Multiplies c, or the radius. 1.5: fewer unlucky runs, for more regret on average (`docs/frontier.md`).
+
+    Deviations
+    ----------
+    - Where `ridge` is None it is max(1, dim / 5) times the size of each feature, so that an arm's utility is as uncertain before the first
+      vote as with five features.
+    - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge,
+      whose bias sqrt(ridge) S is added.
+    - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
+      and the winners for several single radii (`native/policies/local_bonus.cpp`).
+    - Of more than 64 `FreeArms`, the best pair of the leading arm, and of the 64 arms that may be best (decision 27).
+    - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
+    - An arm may meet itself, as the argmax allows, and then nothing is learned.
+
+    Cost a round: O(K^2 d) for the pairs at worst, O(n d^2) for the curvature with n distinct differences, and a solve.
+
+    >>> import numpy as np
+    >>> policy = LocalPairUCB(horizon=100, random_state=0)
+    >>> policy.tell(policy.ask(np.eye(3)), 1)
+    >>> policy.curvature_.shape
+    (3, 3)
+    """
+
+    as_with_features: ClassVar[float] = 5.0
+    practical_multiplier: ClassVar[float] = 1.4
+    takes_experiment: ClassVar[str] = "belongs to the comparators"
+
+    def beginning(self, variances: Floats, reach: float) -> Beginning:
+        """For the published radius, also the largest difference that the first arms allow."""
+        return super().beginning(variances, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))

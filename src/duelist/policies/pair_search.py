@@ -1,0 +1,108 @@
+"""Choosing a pair for a given estimate, on its own: for people who bring their own learner."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelist import native
+from duelist.core.arrays import IN_ORDER, Floats, finite_floats
+from duelist.core.errors import InvalidInput
+
+Arms = NDArray[np.float32] | NDArray[np.float64]
+
+_ASYMMETRY = 1e-8
+
+
+class Pair(NamedTuple):
+    """Two arms by position, and the value that chose them."""
+
+    first: int
+    second: int
+    value: float
+
+
+def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: float) -> Pair:
+    """argmax over pairs of (x + y) . theta + radius |x - y|_{precision^-1}, and the maximum.
+
+    The symmetric rule of MaxPairUCB and of VACDB's exploitation. An arm may meet itself.
+
+    >>> best_pair([[0.0], [1.0], [3.0]], theta=[1.0], precision=[[4.0]], radius=1.0)
+    Pair(first=2, second=2, value=6.0)
+    >>> best_pair([[0.0], [1.0], [3.0]], theta=[0.0], precision=[[4.0]], radius=1.0)
+    Pair(first=0, second=2, value=1.5)
+    """
+    x = _checked_arms(arms)
+    factor = factored(precision, x.shape[1])
+    return best_of(x, checked_theta(theta, x.shape[1]), factor, checked_radius(radius))
+
+
+def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
+    """The pair with the largest width |x - y|_{precision^-1}, and the width.
+
+    >>> widest_pair([[0.0], [1.0], [3.0]], precision=[[4.0]])
+    Pair(first=0, second=2, value=1.5)
+    """
+    x = _checked_arms(arms)
+    return widest_of(x, factored(precision, x.shape[1]))
+
+
+def best_of(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
+    """`best_pair` of what has been checked and factored already."""
+    return Pair(*native.best_pair(x, theta, factor, radius))
+
+
+def widest_of(x: Arms, factor: Floats) -> Pair:
+    """`widest_pair` of what has been checked and factored already."""
+    first, second, square = native.widest_pair(x, factor)
+    return Pair(first, second, float(np.sqrt(square)))
+
+
+def factored(precision: ArrayLike, dim: int) -> Floats:
+    """The upper factor R, R'R = precision, as the engine takes it; what lies below its diagonal means nothing."""
+    factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
+    if factor.shape != (dim, dim):
+        raise InvalidInput(f"precision has shape {factor.shape}; give a symmetric matrix ({dim}, {dim})")
+    if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
+        raise InvalidInput("precision is not symmetric; give (P + P') / 2 if it should be")
+    upper = native.factored(factor)
+    if upper is None:
+        raise InvalidInput("precision is not positive definite; add a ridge to its diagonal")
+    return upper
+
+
+def lower(factor: Floats) -> Floats:
+    """L = R', the usual Cholesky factor, with zeros above the diagonal."""
+    return np.ascontiguousarray(np.triu(factor).T)
+
+
+def checked_theta(theta: ArrayLike, dim: int) -> Floats:
+    """`theta` as `dim` finite numbers."""
+    t = finite_floats("theta", theta, f"{dim} finite numbers")
+    if t.shape != (dim,):
+        raise InvalidInput(f"theta has shape {t.shape}; give {dim} finite numbers")
+    return t
+
+
+def checked_radius(radius: float) -> float:
+    """`radius` as a finite number of at least 0."""
+    size = finite_floats("radius", radius, "a finite number of at least 0")
+    if size.shape != () or size < 0.0:
+        raise InvalidInput(f"radius is {radius!r}; give a finite number of at least 0")
+    return float(size)
+
+
+def _checked_arms(arms: ArrayLike) -> Arms:
+    x = _finite_arms(arms)
+    if x.ndim != 2 or 0 in x.shape:
+        raise InvalidInput(f"arms have shape {x.shape}; give finite features (n_arms, dim)")
+    return x
+
+
+def _finite_arms(arms: ArrayLike) -> Arms:
+    """Arms as they are if they are an array of floats: a million of them should not be copied to be read."""
+    if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
+        return np.require(arms, arms.dtype, IN_ORDER)
+    return finite_floats("arms", arms, "finite features (n_arms, dim)")

@@ -1,0 +1,84 @@
+"""CCB, Algorithm 1 of Zoghi, Karnin, Whiteson and de Rijke 2015."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from duelist.reference.counting.base import CountingReference, Matrix, Named, Table, best_of
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CCB(CountingReference):
+    """An arm that may be a Copeland winner, against one to which it may lose."""
+
+    alpha: float = 0.51
+
+    def join(self, new: list[int]) -> None:
+        """Nothing is believed of arms that were never seen."""
+        self.reset()
+
+    def reset(self) -> None:
+        """All arms may win, and no arm is known to lose."""
+        self.B = set(range(self.K))
+        self.beaten_by: list[set[int]] = [set() for _ in range(self.K)]  # B^i
+        self.losses = self.K  # L_C
+
+    def now(self) -> tuple[Matrix, Matrix]:
+        """u and l of this round."""
+        return self.bounds(self.alpha * math.log(self.t))
+
+    def choose(self, table: Table) -> Named:
+        """Lines 8 to 12."""
+        u, low = self.now()
+        open_ = [
+            (i, j)
+            for i in table.arms
+            for j in table.arms
+            if j in self.beaten_by[i] and low[i, j] <= 0.5 <= u[i, j] and table.allows(i, j)
+        ]
+        if open_ and self.draws.uniform() < 0.25:
+            return Named(*self.draws.one_of(open_))
+        C = best_of(table.able(), lambda i: sum(u[i, j] >= 0.5 for j in table.arms if j != i))
+        believed = [i for i in C if i in self.B]
+        if believed and self.draws.uniform() < 2.0 / 3.0:
+            C = believed
+        c = self.draws.pick(C)
+        partners = table.partners(c)
+        may_beat = [j for j in partners if low[j, c] <= 0.5]
+        among = [j for j in may_beat if j in self.beaten_by[c]]
+        if self.draws.uniform() >= 0.5 or not among:
+            among = may_beat or partners
+        return Named(c, self.challenger(u, among, c))
+
+    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+        """Line 7 of the next round."""
+        u, low = self.now()
+        if any(low[i, j] > 0.5 for i in range(self.K) for j in self.beaten_by[i]):
+            self.reset()  # A
+        others = ~np.eye(self.K, dtype=bool)
+        upper, lower = ((u >= 0.5) & others).sum(axis=1), ((low >= 0.5) & others).sum(axis=1)
+        for i in sorted(self.B):  # B
+            if upper[i] < lower.max():
+                self.B.remove(i)
+                if len(self.beaten_by[i]) != self.losses + 1:
+                    self.beaten_by[i] = {k for k in range(self.K) if u[i, k] < 0.5}
+        if not self.B:
+            self.reset()
+        for i in range(self.K):  # C
+            if upper[i] == upper.max() == lower[i]:
+                self.B.add(i)
+                self.beaten_by[i] = set()
+                self.losses = int(self.K - 1 - upper[i])
+                for j in range(self.K):
+                    if j != i:
+                        self.shorten(self.beaten_by[j], self.losses + 1)
+
+    def shorten(self, arms: set[int], size: int) -> None:
+        """So many of these arms, by chance; none if there are fewer."""
+        if len(arms) < size:
+            arms.clear()
+        while len(arms) > size:
+            arms.remove(self.draws.one_of(sorted(arms)))

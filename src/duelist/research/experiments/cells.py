@@ -1,0 +1,211 @@
+"""A cell: the piece of an experiment that is played, kept and found again by itself.
+
+One policy in one environment, so many runs of so many rounds. A cell is known by a hash of everything its numbers depend on:
+policy, environment, size, seed, and the code. It can be sent to another process as plain data (`Packed`), and is played
+there by `play_packed`, which needs nothing but the package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import platform
+import time
+import traceback
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from duelist.core.errors import EngineLost
+from duelist.policies import BUILT_IN, Policy, policy_class, policy_name
+from duelist.policies.engine import code_stamp
+from duelist.simulation.environments import Environment
+from duelist.simulation.run_log import CURVE_POINTS, Curves, Log, curves_of
+from duelist.simulation.simulate import simulate
+
+_PACKAGE: Final = Path(__file__).parents[2]
+_LABEL: Final = "policy"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is asked for.
+
+    Runs are numbered from `first_run`. Of each, regret is kept at `points` rounds, and with keep="duels" every duel as well.
+    """
+
+    policy: Policy
+    environment: Environment
+    horizon: int
+    runs: int
+    seed: int
+    first_run: int = 0
+    points: int = CURVE_POINTS
+    keep: str = "curves"
+
+    def describe(self) -> dict[str, Any]:
+        """Everything the numbers depend on but the code, as plain data."""
+        return {
+            "policy": _spoken_name(type(self.policy)),
+            "settings": policy_settings(self.policy),
+            "environment": self.environment.describe(),
+            "horizon": self.horizon,
+            "runs": self.runs,
+            "first_run": self.first_run,
+            "seed": self.seed,
+            "points": self.points,
+            "keep": self.keep,
+        }
+
+    @property
+    def key(self) -> str:
+        """Hash of the description and of the code."""
+        stamps = [stamp(), *_foreign_stamps(self.policy), *_foreign_stamps(self.environment)]
+        text = json.dumps([self.describe(), stamps], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def pack(self) -> Packed:
+        """The cell as data for another process; its policy must be one that can be found by name there."""
+        params = {k: v for k, v in self.policy.params.items() if k != "random_state"}
+        rest = (self.environment, self.horizon, self.runs, self.seed, self.first_run, self.points, self.keep)
+        return Packed(policy_name(type(self.policy)), params, rest, stamp())
+
+
+class Packed(NamedTuple):
+    """A cell that can be sent to another process, and the code that it is to be played by."""
+
+    policy: str
+    params: dict[str, Any]
+    rest: tuple[Any, ...]
+    stamp: str
+
+
+class Played(NamedTuple):
+    """A cell's result, and how it came about."""
+
+    curves: Curves
+    log: Log | None
+    seconds: float
+    where: str
+
+
+class Failure(NamedTuple):
+    """Why a cell has no result: one line, and the whole story."""
+
+    error: str
+    story: str
+    where: str
+
+
+def policy_settings(policy: Policy) -> dict[str, Any]:
+    """Settings as plain data; without `random_state`, which a simulation gives every run itself."""
+    return {name: plain(value) for name, value in policy.params.items() if name != "random_state"}
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else getattr(value, "name", repr(value))
+
+
+def play(cell: Cell, threads: int | None = None) -> Played:
+    """The cell's runs."""
+    started = time.perf_counter()
+    runs = range(cell.first_run, cell.first_run + cell.runs)
+    done = simulate(
+        {_LABEL: cell.policy},
+        cell.environment,
+        cell.horizon,
+        runs,
+        cell.seed,
+        keep=cell.keep,
+        points=cell.points,
+        threads=threads,
+    )
+    kept = done.kept(_LABEL)
+    log = kept if isinstance(kept, Log) else None
+    curves = curves_of(kept, cell.environment, cell.points) if isinstance(kept, Log) else kept
+    return Played(curves, log, time.perf_counter() - started, f"{platform.node()}:{os.getpid()}")
+
+
+def play_or_fail(cell: Cell, threads: int | None = None) -> Played | Failure:
+    """The cell's runs, or why there are none: one cell that fails does not stop the others."""
+    try:
+        return play(cell, threads)
+    except Exception as error:  # noqa: BLE001  (whatever a policy or an environment of somebody else's raises)
+        return failure(error)
+
+
+def play_packed(packed: Packed) -> Played | Failure:
+    """What a worker does, with one thread: workers are as many as there are cores."""
+    mine = stamp()
+    where = f"{platform.node()}:{os.getpid()}"
+    if packed.stamp != mine:
+        raise EngineLost(
+            f"the worker {where} has another duelist (code {mine}) than this one (code {packed.stamp}), and would compute other "
+            "cells; install the same release on all workers"
+        )
+    try:
+        policy = policy_class(packed.policy)(**packed.params)
+    except Exception as error:  # noqa: BLE001  (a module of the user's that is not on the worker, or does not load there)
+        return failure(error)
+    return play_or_fail(Cell(policy, *packed.rest), threads=1)
+
+
+def failure(error: BaseException) -> Failure:
+    """An error as data, which crosses between processes whatever it is."""
+    line = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return Failure(line, "".join(traceback.format_exception(error)), f"{platform.node()}:{os.getpid()}")
+
+
+# -- the code that numbers depend on -----------------------------------------------------
+
+
+@cache
+def stamp() -> str:
+    """Hash of the engine, the policies' settings, the worlds and the loop: cells of other code are other cells."""
+    worlds = [
+        *sorted(_PACKAGE.glob("simulation/environments/*.py")),
+        *(_PACKAGE / "simulation" / f"{n}.py" for n in ("simulate", "run_log", "regret")),
+    ]
+    files = [(file.name, zlib.crc32(file.read_bytes())) for file in worlds]
+    return hashlib.sha256(json.dumps([code_stamp(), files]).encode()).hexdigest()[:16]
+
+
+def _spoken_name(cls: type[Policy]) -> str:
+    return cls.__name__ if BUILT_IN.get(cls.__name__) is cls else f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _foreign_stamps(part: Policy | Environment) -> Iterator[tuple[str, int]]:
+    """Checksums of the files of classes that are not ours, and of the environments inside an environment."""
+    for cls in type(part).__mro__:
+        if not _is_known(cls):
+            file = _source_file(cls)
+            yield cls.__qualname__, 0 if file is None else zlib.crc32(file.read_bytes())
+    if isinstance(part, Environment):
+        for value in vars(part).values():
+            if isinstance(value, Environment):
+                yield from _foreign_stamps(value)
+
+
+def _is_known(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in ("duelist", "abc", "builtins", "typing")
+
+
+def _source_file(cls: type) -> Path | None:
+    """The file that defines a class; None for one that was typed in."""
+    try:
+        file = inspect.getsourcefile(cls)
+    except (TypeError, OSError):
+        return None
+    return Path(file) if file is not None and Path(file).is_file() else None

@@ -1,0 +1,231 @@
+"""Cells on a Dask cluster: many machines, workers that come and go.
+
+Dask decides which worker plays which cell, and gives the cells of a lost worker to others. What comes back travels through
+this process, which writes it down: workers need no shared folder, only the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import pickle
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from duelist.core.arrays import check_whole
+from duelist.core.errors import EngineLost, MissingExtra
+from duelist.research.experiments.cells import Cell, Failure, Played, failure, play_packed
+from duelist.research.experiments.engines.base import Engine, Finished, check_sendable
+from duelist.simulation.simulate import usable_cores
+
+_OUT: Final = 1000
+"""So many cells are with the scheduler at most: results that wait to be fetched fill the memory of workers."""
+_LOOK_SECONDS: Final = 0.02
+_FIRST_SECONDS: Final = 10.0
+"""So long we wait for a scheduler that has not answered yet: an address may be mistyped."""
+
+
+class Cluster(Engine):
+    """Plays on the cluster of a Dask scheduler.
+
+    Parameters
+    ----------
+    scheduler
+        The address of a scheduler, as in "tcp://10.0.0.5:8786"; the file it has written (`dask scheduler --scheduler-file`);
+        a cluster object of Dask's (dask-jobqueue, dask-kubernetes, ...). None: a cluster on this machine is started, and ended
+        with the engine.
+    workers
+        How many processes a cluster on this machine gets; None: one for each core.
+    patience
+        So many seconds we wait for a scheduler that goes away to come back; cells that are not finished are then played again.
+    """
+
+    def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = 60.0) -> None:
+        self._scheduler = scheduler
+        self._asked = None if workers is None else check_whole("workers", workers)
+        self._patience = patience
+        self._own: Any = None
+        self._client: Any = None
+
+    def begin(self) -> None:
+        """Find the scheduler, or start one here."""
+        distributed = _distributed()
+        if self._scheduler is None:
+            self._own = self._started(distributed)
+        self._connect(min(self._patience, _FIRST_SECONDS))
+
+    def _started(self, distributed: Any) -> Any:
+        try:
+            return distributed.LocalCluster(
+                n_workers=self._asked,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                silence_logs=logging.ERROR,
+            )
+        except RuntimeError as error:
+            raise EngineLost(
+                f"no cluster could be started on this machine ({error}); a program that starts processes does so under "
+                "`if __name__ == '__main__':`"
+            ) from error
+
+    def end(self) -> None:
+        """Leave the scheduler, and end it if it was started here."""
+        self._disconnect()
+        if self._own is not None:
+            self._own.close()
+            self._own = None
+
+    def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
+        """Every cell, in the order in which they are finished; again those that were out when the scheduler went away."""
+        check_sendable(cells)
+        left = dict(enumerate(cells))
+        while left:
+            for number, result in self._until_lost(dict(left)):
+                yield left.pop(number), result
+            if left:
+                self._come_back(len(left))
+
+    @property
+    def workers(self) -> int:
+        """Threads of all workers, now; before a cluster is started here, as many as it will have."""
+        if self._client is None:
+            return self._asked or usable_cores()
+        return sum(self._client.nthreads().values())
+
+    @property
+    def about(self) -> str:
+        """The scheduler, its workers and where to watch them."""
+        if self._client is None:
+            return f"a Dask cluster of {self.workers} workers on this machine"
+        workers = len(self._client.nthreads())
+        so_far = f"{workers} worker{'' if workers == 1 else 's'} so far, more may join"
+        return f"Dask at {self._client.scheduler.address}, {so_far}; dashboard: {self._client.dashboard_link}"
+
+    # -- a scheduler that may go away ----------------------------------------------------
+
+    def _until_lost(self, waiting: dict[int, Cell]) -> Iterator[tuple[int, Played | Failure]]:
+        """Results, until all are there or the scheduler is lost."""
+        distributed = _distributed()
+        numbers = deque(waiting)
+        out: dict[Any, int] = {}
+        finished = distributed.as_completed(with_results=True, raise_errors=False, loop=self._client.loop)
+        while numbers or out:
+            for number in list(itertools.islice(numbers, _OUT - len(out))):
+                try:
+                    future = self._client.submit(pickle.loads, _sent(waiting[number]), pure=False)
+                except (OSError, RuntimeError):  # no connection, or a client that has given up
+                    return
+                numbers.popleft()
+                out[future] = number
+                finished.add(future)
+            if not finished.has_ready():
+                if self._client.status != "running":
+                    return
+                time.sleep(_LOOK_SECONDS)
+                continue
+            future, result = next(finished)
+            if future.status not in ("finished", "error"):
+                return
+            number = out.pop(future)
+            yield number, self._judged(future.status, result)
+
+    def _judged(self, status: str, result: Any) -> Played | Failure:
+        """A cell's result; what is wrong with the worker, and not with the cell, is raised."""
+        if status == "finished":
+            return result
+        _, error, _ = result
+        if isinstance(error, EngineLost):
+            raise error
+        if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "duelist":
+            raise EngineLost(
+                f"a worker of {self._client.scheduler.address} has no duelist; install the same release on all workers"
+            ) from error
+        if type(error).__name__ == "KilledWorker":
+            told = f"the workers that played it died, again and again: out of memory, or killed ({error.last_worker.address})"
+            return Failure(told, str(error), error.last_worker.address)
+        return failure(error)
+
+    def _come_back(self, unfinished: int) -> None:
+        if self._own is not None:
+            raise EngineLost(
+                f"the cluster on this machine is gone, {unfinished} cells are not finished; run the same again"
+            )
+        self._disconnect()
+        try:
+            self._connect(self._patience)
+        except EngineLost as error:
+            raise EngineLost(
+                f"the scheduler went away and did not come back within {self._patience:g} s; {unfinished} cells are not "
+                "finished, the others are kept: start it again, and run the same"
+            ) from error
+
+    def _connect(self, patience: float) -> None:
+        distributed = _distributed()
+        target = self._own if self._own is not None else self._scheduler
+        deadline = time.monotonic() + patience
+        while True:
+            left = max(deadline - time.monotonic(), 0.5)
+            try:
+                self._client = _client(distributed, target, left)
+                return
+            except ValueError as error:
+                raise EngineLost(
+                    f"{target!r} is no address of a Dask scheduler ({error}); write tcp://HOST:PORT"
+                ) from error
+            except OSError as error:
+                if time.monotonic() + 0.5 >= deadline:
+                    raise EngineLost(
+                        f"no Dask scheduler answers at {target} within {patience:g} s; start one with `dask scheduler`, or give its "
+                        "address"
+                    ) from error
+                time.sleep(0.2)
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            with suppress(OSError, TimeoutError, RuntimeError):
+                self._client.close(timeout=2)
+            self._client = None
+
+
+class _Sent:
+    """A cell that is played where it is unpickled.
+
+    Dask unpickles what a task is made of before it runs it, in the scheduler and in the worker, and a worker ends if that fails. What
+    is sent is therefore bytes and a function of Python's own: a worker without duelist says so and lives, and the scheduler needs none.
+    """
+
+    def __init__(self, cell: Cell) -> None:
+        self._packed = cell.pack()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return play_packed, (self._packed,)
+
+
+def _sent(cell: Cell) -> bytes:
+    from cloudpickle import dumps  # Dask's own: it also takes classes that were typed into a notebook
+
+    return bytes(dumps(_Sent(cell)))
+
+
+def _client(distributed: Any, target: Any, seconds: float) -> Any:
+    options: dict[str, Any] = {"timeout": seconds, "set_as_default": False}
+    if isinstance(target, str) and target.endswith(".json"):
+        if not Path(target).exists():  # Dask would wait for it, for ever
+            raise FileNotFoundError(f"there is no file {target}")
+        return distributed.Client(scheduler_file=target, **options)
+    return distributed.Client(target, **options)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # heavy, and wanted only by who has a cluster
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "clusters need Dask's distributed; install it with `pip install 'duelist[cluster]'`"
+        ) from error
+    return distributed

@@ -1,0 +1,107 @@
+"""Where experiments that are programs are run, such as the paper's: cells are asked for, and come from a folder or an engine.
+
+An experiment that looks at results before it knows what to play next (tuning, and everything tuned) cannot be declared as a
+grid. It asks a lab for cells, which are played and kept as those of any declared experiment are (`running.play_missing`):
+one that is there is read back, so interrupted work goes on where it stopped and unchanged work is not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.arrays import Floats
+from duelist.core.errors import EngineLost, InvalidInput
+from duelist.research.experiments.cells import Cell
+from duelist.research.experiments.engines import Engine, ThisProcess
+from duelist.research.experiments.running import Progress, play_missing
+from duelist.research.experiments.store import Store
+from duelist.simulation.run_log import Curves
+
+__all__ = ["Cell", "Lab", "Progress", "Result"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is kept of a cell."""
+
+    rounds: NDArray[np.int64]
+    """Rounds at which the curves are given."""
+    mean: Floats
+    """Mean cumulative average regret at those rounds."""
+    sd: Floats
+    final: Floats
+    """Average regret of each run at the horizon."""
+    weak: Floats
+    strong: Floats
+    variance: Floats
+    """Sum of the outcome variances sigma_t^2 of each run, over all rounds."""
+    learned_variance: Floats
+    """The same over the rounds whose outcome was learned (for layered policies: exploration)."""
+    layer_counts: NDArray[np.int64]
+    """Rounds in which each layer learned, (runs, layers); position 0: nothing was learned."""
+
+    @property
+    def layer_share(self) -> Floats:
+        """Share of rounds in which each layer learned."""
+        return np.asarray(self.layer_counts.sum(axis=0) / self.layer_counts.sum())
+
+    @classmethod
+    def of(cls, curves: Curves) -> Result:
+        """The part of a cell that experiments look at."""
+        regret = curves.average
+        return cls(
+            rounds=curves.rounds,
+            mean=regret.mean(axis=0),
+            sd=regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(len(curves.rounds)),
+            final=regret[:, -1],
+            weak=curves.weak[:, -1],
+            strong=curves.strong[:, -1],
+            variance=curves.variance[:, -1],
+            learned_variance=curves.learned_variance[:, -1],
+            layer_counts=curves.layers,
+        )
+
+
+class Lab:
+    """Plays cells and keeps their results in a folder.
+
+    `engine` is where they are played, begun already; this process by default.
+    """
+
+    def __init__(self, folder: Path, progress: Progress | None = None, engine: Engine | None = None) -> None:
+        self.folder = folder
+        self._progress = progress
+        self._engine = engine or ThisProcess()
+        self._store = Store(folder)
+        self.played = 0
+        self.reused = 0
+
+    def run(self, label: str, cells: Iterable[Cell]) -> list[Result]:
+        """The results of cells, in order; `label` names the bar."""
+        wanted = list(cells)
+        tally = play_missing(wanted, self._store, self._engine, self._progress, label)
+        self.played += tally.played
+        self.reused += tally.there
+        return [self._result(cell) for cell in wanted]
+
+    def report(self, label: str, done: int, total: int) -> None:
+        """Move the bar of that label."""
+        if self._progress is not None:
+            self._progress(label, done, total)
+
+    def _result(self, cell: Cell) -> Result:
+        curves = self._store.read(cell.key)
+        if curves is None:
+            raise self._why_not(cell)
+        return Result.of(curves)
+
+    def _why_not(self, cell: Cell) -> Exception:
+        for failed in self._store.failures():
+            if failed["key"] == cell.key:
+                return InvalidInput(f"{cell.policy!r} in {cell.environment!r} failed: {failed['error']}")
+        return EngineLost(f"{self._store.path(cell.key)} cannot be read back; run the same again")

@@ -1,0 +1,170 @@
+"""One page of an experiment's results, as far as it has come: tables, paired comparisons, plots."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from duelist.research.experiments.compare import COLOURS
+from duelist.research.experiments.comparison import Best, Standing
+from duelist.research.experiments.outcome import Outcome, Table
+from duelist.research.experiments.prose import Prose, read_template
+from duelist.research.experiments.report import section_html, table_html
+from duelist.research.experiments.results import Results
+from duelist.research.experiments.runner import write_outcome, write_text
+from duelist.simulation.runs import interval
+
+PAGE: Final = "report.html"
+_FOLDER: Final = "report"
+_WORDS: Final = Prose.of("duelist.research.experiments", "results.md")
+_MOST_BARS: Final = 40
+_MOST_CURVES: Final = 12
+_OTHER_COLOURS: Final = ("#111111", "#17a2b8", "#d63384", "#8c564b", "#9a9a00", "#20c997", "#fd7e14", "#6610f2")
+"""For policies that have none in `COLOURS`."""
+
+
+def write_page(results: Results, kind: str = "average", reference: str | None = None) -> Path:
+    """Write `report.html` into the results folder, its pictures and tables beside it, and say where it is."""
+    sections = [
+        _section(results, number, environment, kind, reference)
+        for number, environment in enumerate(results.environments)
+        if results.final(environment, kind)
+    ]
+    for section in sections:
+        write_outcome(results.folder / section.name, section)
+    page = results.folder / PAGE
+    write_text(page, _html(results, sections, kind))
+    return page
+
+
+def _html(results: Results, sections: list[Outcome], kind: str) -> str:
+    plan = results.plan
+    state = _WORDS(
+        "state",
+        finished=results.finished,
+        planned=results.planned,
+        share=results.finished / results.planned,
+        policies=len(plan.policies),
+        environments=len(plan.environments),
+        runs=plan.runs,
+        horizon=plan.horizon,
+        seeds="one seed" if len(plan.seeds) == 1 else f"each of {len(plan.seeds)} seeds",
+    )
+    links = "".join(f'<a href="#{s.name}">{escape(s.title)}</a>' for s in sections)
+    best = Table("best settings", _BEST, tuple(_best_row(found) for found in results.best(kind)))
+    made = (
+        f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {results.folder}; duelist {plan.duelist}, code {plan.code}."
+    )
+    return read_template("duelist.research.experiments", "results.html").format(
+        style=read_template("duelist.research.experiments", "page.css"),
+        title=escape(plan.name),
+        state=escape(state if results.complete else f"{state} {_WORDS('unfinished')}"),
+        failures=_failures(results),
+        links=links,
+        about_best=escape(_WORDS("best", kind=kind)),
+        best=table_html(best),
+        sections="\n".join(section_html(s, unfolded=True) for s in sections),
+        made=escape(made),
+    )
+
+
+_BEST: Final = ("environment", "policy", "best setting", "runs", "mean", "low", "high", "tried", "level with it")
+
+
+def _best_row(best: Best) -> tuple[Any, ...]:
+    numbers = tuple(round(x, 1) for x in (best.mean, best.low, best.high))
+    return (best.environment, best.policy, best.label, best.runs, *numbers, best.tried, len(best.level_with))
+
+
+def _failures(results: Results) -> str:
+    """Cells that failed, with their settings."""
+    if not results.failures:
+        return ""
+    rows = tuple(
+        (s["policy"], _spoken(s["settings"]), _spoken(s["environment"]), s["seed"], s["first_run"], failed["error"])
+        for failed in results.failures
+        for s in [failed["settings"]]
+    )
+    title = f"{len(rows)} cells failed"
+    table = Table(title, ("policy", "settings", "environment", "seed", "first run", "error"), rows)
+    return f'<h2 id="failed">{title}</h2>{table_html(table)}'
+
+
+def _spoken(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items() if value is not None)
+
+
+_COLUMNS: Final = (
+    "policy", "runs", "mean", "low", "high", "sd", "median", "worst", "difference", "difference low", "difference high", "paired runs",
+)  # fmt: skip
+
+
+def _section(results: Results, number: int, environment: str, kind: str, reference: str | None) -> Outcome:
+    base = reference or results.policies[0]
+    words = {"kind": kind, "horizon": results.plan.horizon, "reference": base}
+    outcome = Outcome(f"{_FOLDER}/{number}", environment, _WORDS("section", **words))
+    rows = results.compare(environment, reference, kind)
+    outcome.add_figure("curves", _draw_curves(results, environment, kind), _WORDS("caption of curves", kind=kind))
+    if len(rows) > len({results.plan.policies[row.policy]["policy"] for row in rows}):
+        left_out = f"; the {_MOST_BARS} best of {len(rows)}" if len(rows) > _MOST_BARS else ""
+        caption = _WORDS("caption of settings", kind=kind, left_out=left_out)
+        outcome.add_figure("settings", _draw_settings(rows[:_MOST_BARS], kind, _colours(results)), caption)
+    title = f"{environment}: every policy and setting, differences from {base}"
+    outcome.add_table("standings", title, _COLUMNS, [_row(row) for row in rows])
+    return outcome
+
+
+def _row(row: Standing) -> tuple[Any, ...]:
+    numbers = (row.mean, row.low, row.high, row.sd, row.median, row.worst)
+    paired = (row.difference, row.difference_low, row.difference_high)
+    rounded = tuple("" if np.isnan(x) else round(x, 2) for x in paired)
+    return (row.policy, row.runs, *(round(x, 2) for x in numbers), *rounded, row.paired)
+
+
+def _draw_curves(results: Results, environment: str, kind: str) -> Figure:
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    ax = figure.subplots()
+    best = sorted((b for b in results.best(kind) if b.environment == environment), key=lambda b: b.mean)
+    colours = _colours(results)
+    for found in best[:_MOST_CURVES]:
+        curves = results.groups[found.label, environment].curves
+        regret = getattr(curves, kind)
+        low, high = np.array([interval(column) for column in regret.T]).T if len(regret) > 1 else (regret[0], regret[0])
+        colour = colours[found.label]
+        ax.plot(curves.rounds, regret.mean(axis=0), color=colour, label=found.label, linewidth=1.6)
+        ax.fill_between(curves.rounds, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.set(xlabel="round", ylabel=f"cumulative {kind} regret", xlim=(0, results.plan.horizon), ylim=(0, None))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _draw_settings(rows: list[Standing], kind: str, colours: dict[str, str]) -> Figure:
+    figure = Figure(figsize=(8, 1.2 + 0.26 * len(rows)), layout="constrained")
+    ax = figure.subplots()
+    for y, row in enumerate(rows):
+        colour = colours[row.policy]
+        if row.runs > 1:
+            ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.5)
+        ax.plot(row.mean, y, "o", color=colour, markersize=5)
+    ax.set_yticks(range(len(rows)), [row.policy for row in rows], fontsize=8)
+    ax.invert_yaxis()
+    ax.set(xlabel=f"mean {kind} regret")
+    ax.grid(axis="x", alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _colours(results: Results) -> dict[str, str]:
+    """A colour for each label: one a policy, on all pictures of the page."""
+    others = iter(_OTHER_COLOURS * len(results.plan.policies))
+    known: dict[str, str] = {}
+    for told in results.plan.policies.values():
+        if told["policy"] not in known:
+            known[told["policy"]] = COLOURS.get(told["policy"]) or next(others)
+    return {label: known[told["policy"]] for label, told in results.plan.policies.items()}

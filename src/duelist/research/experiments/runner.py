@@ -1,0 +1,91 @@
+"""Run experiments and write down what they found.
+
+For each experiment a folder with its figures (PNG and SVG), its tables (CSV) and a JSON of settings, seeds,
+versions and wall time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from duelist.core.files import replacing
+from duelist.research.experiments.engines import Engine
+from duelist.research.experiments.lab import Lab, Progress
+from duelist.research.experiments.outcome import Outcome, Table
+
+Experiment = Callable[[Lab], Outcome]
+
+PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
+
+
+def run_experiments(
+    experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None, engine: Engine | None = None
+) -> list[Outcome]:
+    """Run experiments by name and write each into its own folder inside `folder`; their cells are kept in a cache there.
+
+    `engine` is where cells are played, begun already; this process by default.
+    """
+    outcomes = []
+    for name, run in experiments.items():
+        lab = Lab(folder / "cache", progress, engine)
+        started = time.perf_counter()
+        outcome = run(lab)
+        outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)
+        write_outcome(folder / name, outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
+    return {
+        "command": f"duelist reproduce {name}",
+        "wall time in seconds": round(seconds, 1),
+        "cells played": lab.played,
+        "cells read from the cache": lab.reused,
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
+    }
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Figures, tables and settings of one experiment."""
+    for name, figure in outcome.figures.items():
+        _save_figure(folder / f"{name}.png", figure)
+        # Without a date in it, and with names that are not random, an SVG of the same numbers is the same file.
+        with rc_context({"svg.hashsalt": outcome.name}):
+            _save_figure(folder / f"{name}.svg", figure, metadata={"Date": None})
+    for name, table in outcome.tables.items():
+        write_text(folder / f"{name}.csv", csv_text(table))
+    found = {"settings": outcome.settings, "claims": [asdict(c) for c in outcome.claims]}
+    write_text(folder / "settings.json", json.dumps({"title": outcome.title, **found}, indent=2, default=str) + "\n")
+
+
+def _save_figure(path: Path, figure: Figure, **options: Any) -> None:
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, **options)
+
+
+def csv_text(table: Table) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return text.getvalue()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text, all or nothing."""
+    with replacing(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,128 @@
+"""Figure 1a: regret of VACDB against the others, as published and fairly tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from matplotlib.figure import Figure
+
+from duelist.policies import NativePolicy
+from duelist.policies.linear.vacdb import EXPLORE
+from duelist.research.experiments.compare import COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.lab import Cell, Lab, Result
+from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
+from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.tuning import TUNING_SEED, Tuned, tune
+from duelist.research.paper.problems import (
+    ALL_POLICIES,
+    FIGURE_SEED,
+    LAYERED,
+    PAPER_POLICIES,
+    RUNS,
+    Family,
+    as_published,
+    families,
+)
+
+NAME: Final = "figure-1a"
+PROSE: Final = Prose.of("duelist.research.paper", "figure-1a.md")
+PUBLISHED_SCALES: Final = tuple(1e-5 * 2.0**k for k in range(-2, 5))
+LAYERED_SCALES: Final = tuple(2.0**k for k in range(-4, 3))
+
+
+def run(lab: Lab) -> Outcome:
+    """Three families of problems, two panels each."""
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+    panels: dict[tuple[str, str], dict[str, Result]] = {}
+    for family, problem in families().items():
+        environment, horizon = problem.environment, problem.horizon
+        published = published_policies(lab, family, problem)
+        tuned = tuned_policies(lab, family, problem)
+        for panel, policies in (("as published", published), ("fairly tuned", tuned)):
+            cells = [Cell(p, environment, horizon, RUNS, FIGURE_SEED) for p in policies.values()]
+            results = dict(zip(policies, lab.run(f"figure 1a: {family}, {panel}", cells), strict=True))
+            panels[family, panel] = results
+            settings = {name: repr(policy) for name, policy in policies.items()}
+            table = f"{_slug(family)}-{_slug(panel)}"
+            title = f"{family}, {panel}: average regret after {horizon} rounds, {RUNS} runs"
+            outcome.add_table(table, title, COLUMNS, comparison_rows(results, settings))
+            outcome.claims.append(_first_place(family, panel, horizon, results))
+    outcome.claims.append(_edge_over_max_in_p(panels))
+    outcome.add_figure("regret", _draw(panels), PROSE("caption", runs=RUNS))
+    outcome.settings = {"figure seed": FIGURE_SEED, "tuning seed": TUNING_SEED, "runs": RUNS}
+    return outcome
+
+
+def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
+    """The paper's settings; for VACDB the exploration rule and scale, for the other layered ones the scale, are tried."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in ALL_POLICIES}
+    for name in LAYERED:
+        scales = PUBLISHED_SCALES if name == "VACDB" else LAYERED_SCALES
+        rules = [{"explore": e} for e in EXPLORE] if name == "VACDB" else [{}]
+        trials = [{**rule, "scale": s} for rule in rules for s in scales]
+        horizon, runs = problem.tuning_horizon, 2 * problem.tuning_runs
+        cells = [
+            Cell(as_published(name, horizon, **t), problem.environment, horizon, runs, TUNING_SEED) for t in trials
+        ]
+        means = [r.final.mean() for r in lab.run(f"scales of {name}: {family}", cells)]
+        found[name] = trials[min(range(len(trials)), key=means.__getitem__)]
+    return {name: as_published(name, problem.horizon, **found[name]) for name in ALL_POLICIES}
+
+
+def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
+    """Every policy tuned with the same budget."""
+    budget = {"horizon": problem.tuning_horizon, "first_runs": problem.tuning_runs}
+    tuned: dict[str, Tuned] = {
+        name: tune(lab, name, [problem.environment], label=f"{name}, {family}", **budget) for name in ALL_POLICIES
+    }
+    return {name: t.make(problem.horizon) for name, t in tuned.items()}
+
+
+def _first_place(family: str, panel: str, horizon: int, results: Mapping[str, Result]) -> Claim:
+    others = [n for n in PAPER_POLICIES if n != "VACDB"]
+    signs = {name: beats(results, "VACDB", name) for name in others}
+    mean = {name: results[name].final.mean() for name in ("VACDB", *others)}
+    below = [n for n, s in signs.items() if s > 0]
+    above = [n for n, s in signs.items() if s < 0]
+    return PROSE.claim(
+        "first place",
+        HOLDS if len(below) == len(others) else DOES_NOT_HOLD,
+        family=family,
+        panel=panel,
+        horizon=horizon,
+        means=", ".join(f"{name} {value:.0f}" for name, value in mean.items()),
+        below=", ".join(below) or "none",
+        above=", ".join(above) or "none",
+    )
+
+
+def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Claim:
+    told, signs = [], []
+    for (family, panel), results in panels.items():
+        for name in ("MaxPairUCB", "CoLSTIM"):
+            sign = beats(results, name, "MaxInP")
+            signs.append(sign)
+            told.append(
+                f"{name} {'below' if sign > 0 else 'above' if sign < 0 else 'level with'} MaxInP ({family}, {panel})"
+            )
+    verdict = HOLDS if min(signs) > 0 else DOES_NOT_HOLD if max(signs) <= 0 else HOLDS_ONLY_IF
+    return PROSE.claim("edge over MaxInP", verdict, cases="; ".join(told))
+
+
+def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
+    names = list(families())
+    figure = Figure(figsize=(12, 7), layout="constrained")
+    axes = figure.subplots(2, len(names), squeeze=False)
+    for row, panel in enumerate(("as published", "fairly tuned")):
+        for column, family in enumerate(names):
+            draw_curves(axes[row, column], panels[family, panel], f"{family}, {panel}")
+        axes[row, 0].set_ylabel("cumulative average regret")
+    for ax in axes[-1]:
+        ax.set_xlabel("round")
+    axes[0, 0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _slug(text: str) -> str:
+    return text.replace("'", "").replace("θ*", "theta").replace(" ", "-")

@@ -1,0 +1,170 @@
+"""The frontier: every policy on a grid of problems, with one setting each. Which one should a user take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from duelist.core.arrays import Floats
+from duelist.policies import VACDB, builtin_policy
+from duelist.research.datasets import load_eventtime, load_photos
+from duelist.research.experiments.lab import Cell, Lab, Result
+from duelist.research.experiments.outcome import Outcome
+from duelist.research.experiments.tuning import TUNING_SEED, tune
+from duelist.research.paper import beyond
+from duelist.research.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels
+from duelist.research.paper.figure_1b import SCALES
+from duelist.research.paper.fitted import event_world, fit_utilities, photo_worlds
+from duelist.research.paper.problems import ALL_POLICIES, DIM, HORIZON, RUNS
+from duelist.simulation.environments import (
+    DelayedVotes,
+    Environment,
+    FixedArms,
+    FlippedVotes,
+    Hypercube,
+    LateArms,
+    RandomArms,
+    RawFeatures,
+)
+from duelist.simulation.environments.raw_features import KINDS
+
+NAME: Final = "frontier"
+OTHER_RUNS: Final = 48
+LONG: Final = 2000
+SHORT: Final = 1000
+TUNING_RUNS: Final = 8
+NEW: Final = ("LocalPairUCB", "ThompsonPair", "RCDB", "BestArmPair")
+FROM_ABOVE: Final = "VACDB from layer 0"
+CITED: Final = ("MaxMinLCB", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO")
+"""Policies of others since; most are not made for small regret, and no claim is about them, so fewer runs will do."""
+FOR_OTHER_JOBS: Final = ("RankingPair", "RewardDesign")
+"""Ours for ranking and for learning, of which the same holds."""
+FEW_RUNS: Final = 24
+PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair", *CITED, *FOR_OTHER_JOBS)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is played, for how long and how often; `settings` go to every policy."""
+
+    environment: Environment
+    horizon: int
+    runs: int
+    settings: Mapping[str, Any]
+
+
+def problems() -> dict[str, Problem]:
+    """The grid."""
+    grid = {f"scale {s:g}": Problem(Hypercube(dim=DIM, scale=s), HORIZON, RUNS, {}) for s in SCALES}
+    rng = np.random.default_rng(SEED)
+    for dim in (20, 50):
+        arms = rng.standard_normal((32, dim)) / np.sqrt(dim) * np.sqrt(DIM)
+        grid[f"dim {dim}"] = Problem(FixedArms(arms, scale=2.0), LONG, OTHER_RUNS, {})
+    for dim in (5, 20):
+        changing = RandomArms(dim=dim, n_arms=32)
+        grid[f"changing arms, dim {dim}"] = Problem(changing, SHORT, OTHER_RUNS, {"estimator": "online"})
+    for link in ("probit", "exponential"):
+        grid[f"{link} link"] = Problem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {"link": link})
+        grid[f"{link} votes, logistic policy"] = Problem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {})
+    grid["events"] = Problem(event_world(fit_utilities(load_eventtime().counts)), LONG, OTHER_RUNS, {})
+    simulated, replayed = photo_worlds(load_photos())
+    grid["photos, fitted model"] = Problem(simulated, SHORT, OTHER_RUNS, {})
+    grid["photos, real votes"] = Problem(replayed, SHORT, OTHER_RUNS, {})
+    cube = Hypercube(dim=DIM)
+    grid["first 10 % of votes flipped"] = Problem(FlippedVotes(cube, first=int(FLIPPED * LONG)), LONG, OTHER_RUNS, {})
+    grid |= {kind: Problem(RawFeatures(kind), LONG, OTHER_RUNS, {}) for kind in KINDS}
+    grid["votes 50 rounds late"] = Problem(DelayedVotes(cube, delay=50), LONG, OTHER_RUNS, {})
+    grid["late arms"] = Problem(LateArms(RawFeatures("mixed units"), every=100), LONG, OTHER_RUNS, {})
+    grid["10 % of votes flipped"] = Problem(FlippedVotes(cube, share=FLIPPED), LONG, OTHER_RUNS, {})
+    return grid
+
+
+def run(lab: Lab) -> Outcome:
+    """All policies with their defaults, the paper's tuned once; the claims of the new ones."""
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+    worlds = [Hypercube(dim=DIM, scale=s) for s in SCALES]
+    tuned = {
+        name: tune(lab, name, list(worlds), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, frontier").make
+        for name in ALL_POLICIES
+    }
+    grid = problems()
+    results: dict[str, dict[str, Result]] = {}
+    for title, problem in grid.items():
+        policies = {name: builtin_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED}
+        policies[FROM_ABOVE] = VACDB(horizon=problem.horizon, first_layer=0, **problem.settings)
+        policies |= {f"{n}{TUNED}": make(problem.horizon, **problem.settings) for n, make in tuned.items()}
+        cells = [
+            Cell(policy, problem.environment, problem.horizon, _runs(name, problem), SEED)
+            for name, policy in policies.items()
+        ]
+        results[title] = dict(zip(policies, lab.run(f"frontier: {title}", cells), strict=True))
+    outcome.add_table("relative", "mean regret divided by that of the best", *_relative(results))
+    outcome.add_table("regret", "mean average regret, and the worst run over the median", *_absolute(results, grid))
+    outcome.claims += beyond.claims(lab, results, tuned, outcome)
+    outcome.add_figure("relative", _draw(results), PROSE("caption"))
+    outcome.settings = {
+        "seed": SEED,
+        "tuning seed": TUNING_SEED,
+        "runs": RUNS,
+        "runs elsewhere": OTHER_RUNS,
+        "runs of cited policies, and of those for other jobs": FEW_RUNS,
+    }
+    return outcome
+
+
+def _runs(name: str, problem: Problem) -> int:
+    return min(problem.runs, FEW_RUNS) if name in (*CITED, *FOR_OTHER_JOBS) else problem.runs
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+def _means(results: Panels) -> Floats:
+    return np.array([[r.final.mean() for r in panel.values()] for panel in results.values()])
+
+
+def _relative(results: Panels) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    means = _means(results)
+    share = means / means.min(axis=1, keepdims=True)
+    names = list(next(iter(results.values())))
+    order = np.argsort(np.log(share).mean(axis=0))
+    columns = ("policy", "geometric mean", "worst", *results)
+    rows = [
+        (names[k], *(round(float(x), 2) for x in (np.exp(np.log(share[:, k]).mean()), share[:, k].max(), *share[:, k])))
+        for k in order
+    ]
+    return columns, rows
+
+
+def _absolute(results: Panels, grid: Mapping[str, Problem]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    rows = []
+    for title, panel in results.items():
+        for name, result in panel.items():
+            final = result.final
+            worst = float(final.max() / max(np.median(final), 1e-12))
+            numbers = (
+                round(float(x), 2) for x in (final.mean(), final.std(ddof=1), np.median(final), final.max(), worst)
+            )
+            rows.append((title, grid[title].horizon, len(final), name, *numbers))
+    return ("problem", "rounds", "runs", "policy", "mean", "sd", "median", "worst", "worst / median"), rows
+
+
+def _draw(results: Panels) -> Figure:
+    columns, rows = _relative(results)
+    share = np.array([row[3:] for row in rows], dtype=float)
+    figure = Figure(figsize=(13, 7.5), layout="constrained")
+    ax = figure.subplots()
+    image = ax.imshow(np.log2(share), cmap="YlOrRd", vmin=0.0, vmax=4.0, aspect="auto")
+    ax.set_xticks(range(len(columns) - 3), columns[3:], rotation=40, ha="right", fontsize=8)
+    ax.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=9)
+    for (y, x), value in np.ndenumerate(share):
+        label = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+        ax.text(x, y, label, ha="center", va="center", fontsize=7, color="white" if value > 8 else "black")
+    bar = figure.colorbar(image, ax=ax, ticks=range(5), shrink=0.6)
+    bar.ax.set_yticklabels([f"{2**k} x" for k in range(5)])
+    bar.set_label("regret / best")
+    return figure

@@ -1,0 +1,278 @@
+"""Theory: does what the theorems say show in numbers?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from duelist.core.arrays import Floats
+from duelist.policies import VACDB
+from duelist.research.experiments.compare import COLOURS, log_axis
+from duelist.research.experiments.lab import Cell, Lab, Result
+from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Outcome
+from duelist.research.experiments.prose import Prose
+from duelist.research.paper.problems import DIM, FIGURE_SEED, HORIZON
+from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms
+from duelist.simulation.simulate import policy_seed
+
+NAME: Final = "theory"
+PROSE: Final = Prose.of("duelist.research.paper", "theory.md")
+RUNS: Final = 64
+COVERAGE_RUNS: Final = 100
+COVERAGE_ROUNDS: Final = 512
+DELTA: Final = 0.05
+HORIZONS: Final = (500, 1000, 2000, 4000, 8000)
+CHANGING_HORIZONS: Final = (125, 250, 500, 1000, 2000)
+DIMS: Final = (2, 3, 4, 5, 6, 7)
+SCALES: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+RESAMPLES: Final = 1000
+
+
+def run(lab: Lab) -> Outcome:
+    """Coverage, rates in T, d and the variance, the noiseless case, explorations a layer."""
+    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+    figure = Figure(figsize=(13, 7.5), layout="constrained")
+    axes = figure.subplots(2, 3)
+    _coverage(lab, outcome, axes[0, 0])
+    _in_horizon(lab, outcome, axes[0, 1])
+    _in_dimension(lab, outcome, axes[0, 2])
+    _in_variance(lab, outcome, axes[1, 0])
+    _noiseless(lab, outcome, axes[1, 1])
+    _explorations(lab, outcome, axes[1, 2])
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+    outcome.add_figure("rates", figure, PROSE("caption"))
+    outcome.settings = {"seed": FIGURE_SEED, "runs": RUNS, "resamples": RESAMPLES}
+    return outcome
+
+
+def log_slope(x: Sequence[float], samples: Sequence[Floats]) -> tuple[float, float, float]:
+    """Least-squares slope of log mean(sample) on log x, with a 95 % interval from resampling runs."""
+    rng = np.random.default_rng(0)
+    logs = np.log(np.asarray(x, dtype=np.float64))
+
+    def fit(means: Floats) -> float:
+        return float(np.polyfit(logs, np.log(means), 1)[0])
+
+    slopes = [fit(np.array([s[rng.integers(len(s), size=len(s))].mean() for s in samples])) for _ in range(RESAMPLES)]
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    return fit(np.array([s.mean() for s in samples])), float(low), float(high)
+
+
+def _told(slope: tuple[float, float, float]) -> str:
+    return f"{slope[0]:.2f} [{slope[1]:.2f}, {slope[2]:.2f}]"
+
+
+def _coverage(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    """|theta_l - theta*|_{Sigma_l} against beta_l with the published radius, in all layers with data."""
+    ratios = np.array([_largest_ratio(run) for run in range(COVERAGE_RUNS)])
+    lab.report("theory: coverage", 1, 1)
+    covered = float((ratios <= 1.0).mean())
+    ax.hist(np.log10(ratios), bins=20, color=COLOURS["VACDB"])
+    ax.axvline(0.0, color="black", linestyle="--")
+    ax.set_title("published radius: error / radius, worst of a run", fontsize=10, loc="left")
+    ax.set(xlabel="log10 of the ratio (dashed: the limit)", ylabel="runs")
+    rows = [(COVERAGE_RUNS, COVERAGE_ROUNDS, covered, 1.0 - 2 * DELTA, float(np.median(ratios)), float(ratios.max()))]
+    columns = ("runs", "rounds", "share covered", "promised", "median ratio", "largest ratio")
+    outcome.add_table("coverage", "confidence sets of all layers with the published radius", columns, rows)
+    outcome.claims.append(
+        PROSE.claim(
+            "coverage",
+            HOLDS if covered >= 1.0 - 2 * DELTA else DOES_NOT_HOLD,
+            runs=COVERAGE_RUNS,
+            rounds=COVERAGE_ROUNDS,
+            delta=DELTA,
+            covered=covered,
+            median=np.median(ratios),
+            largest=ratios.max(),
+        )
+    )
+
+
+def _largest_ratio(run: int) -> float:
+    """The largest error over radius of one run, looked at when a layer's round count doubles."""
+    rng = np.random.default_rng([FIGURE_SEED, run])
+    world = Hypercube(dim=DIM).draw_world(rng)
+    arms, theta = np.asarray(world.arms), world.theta
+    policy = VACDB(
+        horizon=COVERAGE_ROUNDS,
+        radius="theory",
+        delta=DELTA,
+        explore="random",
+        random_state=policy_seed(FIGURE_SEED, run),
+    )
+    worst = 0.0
+    for t in range(1, COVERAGE_ROUNDS + 1):
+        duel = policy.ask(arms)
+        i, j = duel
+        policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(-(arms[i] - arms[j]) @ theta))))
+        if t & (t - 1) == 0:
+            radii = policy.layer_radii_
+            for layer, count in enumerate(policy.layer_counts_):
+                if count:
+                    error = policy.estimate(layer) - theta
+                    worst = max(worst, float(np.sqrt(error @ policy.layer_precision(layer) @ error) / radii[layer]))
+    return worst
+
+
+def _play(lab: Lab, label: str, cells: Sequence[tuple[Environment, int]]) -> list[Result]:
+    wanted = [Cell(VACDB(horizon=t, link=e.link.name), e, t, RUNS, FIGURE_SEED) for e, t in cells]
+    return lab.run(f"theory: {label}", wanted)
+
+
+def _in_horizon(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    families: dict[str, tuple[Environment, tuple[int, ...]]] = {
+        "fixed arms": (Hypercube(dim=DIM), HORIZONS),
+        "changing arms": (RandomArms(dim=DIM), CHANGING_HORIZONS),
+    }
+    rows = []
+    told = []
+    highs = []
+    for marker, (name, (environment, horizons)) in zip("os", families.items(), strict=True):
+        finals = [r.final for r in _play(lab, f"horizon, {name}", [(environment, t) for t in horizons])]
+        slope = log_slope(horizons, finals)
+        told.append(f"{name} {_told(slope)}")
+        highs.append(slope[1])
+        means = [float(f.mean()) for f in finals]
+        ax.plot(horizons, means, marker=marker, color=COLOURS["VACDB"], label=f"{name}: slope {slope[0]:.2f}")
+        ax.plot(horizons, means[0] * np.sqrt(np.divide(horizons, horizons[0])), color="grey", linestyle="--")
+        rows += [(name, t, round(m, 1)) for t, m in zip(horizons, means, strict=True)]
+    ax.set(xscale="log", yscale="log", xlabel="horizon T", ylabel="average regret")
+    log_axis(ax.xaxis)
+    log_axis(ax.yaxis)
+    ax.set_title("in the horizon (dashed: square root)", fontsize=10, loc="left")
+    ax.legend(frameon=False, fontsize=8)
+    outcome.add_table("horizon", "regret at the horizon the policy was given", ("arms", "T", "mean regret"), rows)
+    outcome.claims.append(
+        PROSE.claim(
+            "horizon",
+            HOLDS if max(highs) <= 0.5 else HOLDS_ONLY_IF if min(highs) <= 0.5 else DOES_NOT_HOLD,
+            runs=RUNS,
+            slopes="; ".join(told),
+        )
+    )
+
+
+def _in_dimension(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    results = _play(lab, "dimension", [(Hypercube(dim=d), HORIZON) for d in DIMS])
+    slope = log_slope(DIMS, [r.final for r in results])
+    means = [float(r.final.mean()) for r in results]
+    ax.plot(DIMS, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
+    ax.plot(DIMS, means[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
+    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="average regret")
+    log_axis(ax.yaxis)
+    ax.minorticks_off()
+    ax.set_xticks(DIMS, [str(d) for d in DIMS])
+    ax.set_title(f"in the dimension, T = {HORIZON}", fontsize=10, loc="left")
+    ax.legend(frameon=False, fontsize=8)
+    rows = [(d, 2**d, round(m, 1)) for d, m in zip(DIMS, means, strict=True)]
+    outcome.add_table("dimension", f"regret after {HORIZON} rounds", ("d", "arms", "mean regret"), rows)
+    outcome.claims.append(
+        PROSE.claim(
+            "dimension",
+            HOLDS if slope[1] <= 1.0 else DOES_NOT_HOLD,
+            runs=RUNS,
+            slope=_told(slope),
+        )
+    )
+
+
+def _in_variance(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    results = _play(lab, "variance", [(Hypercube(dim=DIM, scale=s), HORIZON) for s in SCALES])
+    variance = [float(r.learned_variance.mean()) for r in results]
+    regret = [r.final / s for r, s in zip(results, SCALES, strict=True)]
+    slope = log_slope(variance, regret)
+    means = [float(r.mean()) for r in regret]
+    ax.plot(variance, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
+    ax.plot(variance, means[0] * np.sqrt(np.divide(variance, variance[0])), color="grey", linestyle="--")
+    ax.set(xscale="log", yscale="log", xlabel="sum of σ² over exploration", ylabel="average regret / scale")
+    log_axis(ax.xaxis)
+    log_axis(ax.yaxis)
+    ax.set_title("in the variance (dashed: square root)", fontsize=10, loc="left")
+    ax.legend(frameon=False, fontsize=8)
+    rows = [
+        (s, round(v, 1), round(float(r.variance.mean()), 1), round(m, 1))
+        for s, v, r, m in zip(SCALES, variance, results, means, strict=True)
+    ]
+    columns = ("scale of θ*", "Σσ² over exploration", "Σσ² over all rounds", "regret / scale")
+    outcome.add_table("variance", "regret and the variance met", columns, rows)
+    falls = all(a > b for a, b in itertools.pairwise(means))
+    outcome.claims.append(
+        PROSE.claim(
+            "variance",
+            HOLDS_ONLY_IF if falls else DOES_NOT_HOLD,
+            least=SCALES[0],
+            most=SCALES[-1],
+            runs=RUNS,
+            falls="yes" if falls else "no",
+            slope=_told(slope),
+        )
+    )
+
+
+def _noiseless(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    results = _play(lab, "no noise", [(Noiseless(Hypercube(dim=d)), HORIZON) for d in DIMS])
+    ends = [float(r.mean[-1]) for r in results]
+    middles = [float(r.mean[len(r.mean) // 2]) for r in results]
+    slope = log_slope(DIMS, [r.final for r in results])
+    growth = max(e / m - 1.0 for e, m in zip(ends, middles, strict=True))
+    ax.plot(DIMS, ends, marker="o", color=COLOURS["VACDB"], label=f"after {HORIZON}: slope {slope[0]:.2f}")
+    ax.plot(DIMS, middles, marker="x", linestyle=":", color="black", label=f"after {HORIZON // 2}")
+    ax.plot(DIMS, ends[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
+    ax.set(xlabel="dimension d", ylabel="average regret")
+    ax.set_title("no noise: the plateau", fontsize=10, loc="left")
+    ax.legend(frameon=False, fontsize=8)
+    rows = [(d, round(m, 1), round(e, 1)) for d, m, e in zip(DIMS, middles, ends, strict=True)]
+    outcome.add_table(
+        "noiseless", "deterministic comparisons", ("d", f"after {HORIZON // 2}", f"after {HORIZON}"), rows
+    )
+    outcome.claims.append(
+        PROSE.claim(
+            "no noise",
+            HOLDS if growth < 0.01 and slope[1] <= 1.0 else HOLDS_ONLY_IF if slope[1] <= 1.5 else DOES_NOT_HOLD,
+            horizon=HORIZON,
+            runs=RUNS,
+            growth=growth,
+            slope=_told(slope),
+        )
+    )
+
+
+def _explorations(lab: Lab, outcome: Outcome, ax: Any) -> None:
+    (result,) = _play(lab, "layers", [(Hypercube(dim=DIM), HORIZON)])
+    counts = result.layer_counts[:, 1:].max(axis=0)
+    layers = [k + 1 for k in range(len(counts)) if counts[k] > 0]
+    most = [int(counts[k - 1]) for k in layers]
+    bounds = [exploration_bound(k, n) for k, n in zip(layers, most, strict=True)]
+    ax.plot(layers, most, marker="o", color=COLOURS["VACDB"], label="most in a run")
+    ax.plot(layers, bounds, linestyle="--", color="grey", label="bound")
+    ax.set(yscale="log", xlabel="layer", ylabel="explorations")
+    log_axis(ax.yaxis)
+    ax.set_xticks(layers)
+    ax.set_title("explorations in each layer", fontsize=10, loc="left")
+    ax.legend(frameon=False, fontsize=8)
+    rows = [(k, n, round(b, 1)) for k, n, b in zip(layers, most, bounds, strict=True)]
+    outcome.add_table(
+        "explorations", "explorations in each layer, the most of any run", ("layer", "most", "bound"), rows
+    )
+    held = all(n <= b for n, b in zip(most, bounds, strict=True))
+    outcome.claims.append(
+        PROSE.claim(
+            "explorations",
+            HOLDS if held else DOES_NOT_HOLD,
+            horizon=HORIZON,
+            runs=RUNS,
+            layers="; ".join(
+                f"layer {k}: {n} of at most {b:.0f}" for k, n, b in zip(layers, most, bounds, strict=True)
+            ),
+        )
+    )
+
+
+def exploration_bound(layer: int, count: int) -> float:
+    """4^l 2d log(1 + 4^(l+1) A^2 |Psi| / d) with A^2 = d, the squared length of a corner."""
+    return float(4.0**layer * 2 * DIM * np.log1p(4.0 ** (layer + 1) * DIM * count / DIM))

@@ -1,0 +1,194 @@
+"""Who asks, and whether they may: tokens in headers for programs, in cookies for browsers, which then prove that the page is ours."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final, NamedTuple
+
+from fastapi import Depends, Request, Response, Security
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+
+from duelist.server.context import Desk
+from duelist.server.errors import Refused
+from duelist.server.rate_limits import Buckets
+from duelist.study.access import Scope, Token
+
+OWNER_COOKIE: Final = "duelist_owner"
+RATER_COOKIE: Final = "duelist_rater_"
+CSRF_HEADER: Final = "X-Duelist-CSRF"
+_SAFE: Final = ("GET", "HEAD")
+_COOKIE_SECONDS: Final = 400 * 86_400
+"""As long as browsers keep any cookie; the token in it may end before."""
+
+BEARER = HTTPBearer(auto_error=False, description="A token, for programs.")
+_cookie = APIKeyCookie(name=OWNER_COOKIE, auto_error=False, description="For browsers: set by `POST /api/v1/session`.")
+
+
+class Caller(NamedTuple):
+    """Who asks: by which token, and whether a browser sent it."""
+
+    token: Token
+    secret: str
+    by_cookie: bool
+
+    def rater(self, named: str | None) -> str:
+        """The rater that a request is for: a rater's own name, or whom an admin names."""
+        own = self.token.rater
+        if own is not None:
+            if named is not None and named != own:
+                raise Refused(
+                    403, "not_allowed", f"this token is {own!r}'s, not {named!r}'s", "leave `rater` out", "rater"
+                )
+            return own
+        if named is None:
+            raise Refused(
+                422, "invalid_input", "rater is missing", "an admin's request says for which rater it is", "rater"
+            )
+        return named
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether ids of arms and who chose a pair are shown."""
+        return self.token.scope is not Scope.RATER
+
+
+def desk_of(request: Request) -> Desk:
+    """What this server works with."""
+    return request.app.state.desk
+
+
+DeskHere = Annotated[Desk, Depends(desk_of)]
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from."""
+    return request.client.host if request.client else "unknown"
+
+
+def hold_back(buckets: Buckets, who: str) -> None:
+    """Refuse who asks too often."""
+    wait = buckets.wait(who)
+    if wait > 0:
+        raise too_many(wait)
+
+
+def too_many(wait: float) -> Refused:
+    """What is said to who asks too often."""
+    seconds = max(1, math.ceil(wait))
+    return Refused(
+        429,
+        "too_many_requests",
+        "these are too many requests",
+        f"wait {seconds} s",
+        headers={"Retry-After": str(seconds)},
+    )
+
+
+def may(
+    *scopes: Scope, everywhere: bool = False, anywhere: bool = False, rating: bool = False
+) -> Callable[..., Awaitable[Caller]]:
+    """Lets a request through if its token has one of these scopes: in the study of the path; in all, with `everywhere`; in any.
+
+    `rating` is for what raters do: a rater's cookie goes before an owner's.
+    """
+
+    async def allowed(
+        request: Request,
+        desk: DeskHere,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+        _documented: Annotated[str | None, Security(_cookie)],
+    ) -> Caller:
+        study = request.path_params.get("study")
+        caller = await caller_of(request, desk, bearer, study if rating else None)
+        token = caller.token
+        request.scope["duelist_token"] = token.id
+        hold_back(desk.by_token, token.id)
+        if token.scope not in scopes:
+            wanted = " or ".join(scopes)
+            raise Refused(
+                403,
+                "not_allowed",
+                f"this needs the scope {wanted}, and the token has {token.scope}",
+                "use another token",
+            )
+        if token.study is not None and not anywhere and (everywhere or str(study) != str(token.study)):
+            raise Refused(403, "not_allowed", "this token is for another study", "use a token of this one, or of all")
+        return caller
+
+    return allowed
+
+
+async def caller_of(
+    request: Request, desk: Desk, bearer: HTTPAuthorizationCredentials | None, rating_in: str | int | None
+) -> Caller:
+    """Who asks; refused if nobody is known."""
+    by_cookie = bearer is None
+    secret = _cookie_of(request, rating_in) if bearer is None else bearer.credentials
+    if secret is None:
+        hold_back(desk.strangers, address_of(request))
+        raise Refused(
+            401,
+            "not_signed_in",
+            "this needs a token",
+            "send `Authorization: Bearer TOKEN`, or sign in",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    token = await desk.token(secret)
+    if token is None:
+        hold_back(desk.strangers, address_of(request))
+        raise unknown_token()
+    caller = Caller(token, secret, by_cookie)
+    if by_cookie and request.method not in _SAFE:
+        given = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), csrf_of(secret).encode()):
+            raise Refused(
+                403, "csrf", f"the header {CSRF_HEADER} is missing or wrong", "send the `csrf` of `GET /api/v1/session`"
+            )
+    return caller
+
+
+def unknown_token() -> Refused:
+    """What is said to who has a token that opens nothing."""
+    return Refused(
+        401,
+        "token_unknown",
+        "the token is not known, was revoked, or has expired",
+        "ask the owner of the study for a new one",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _cookie_of(request: Request, rating_in: str | int | None) -> str | None:
+    own = None if rating_in is None else request.cookies.get(f"{RATER_COOKIE}{rating_in}")
+    return own or request.cookies.get(OWNER_COOKIE) or None
+
+
+def csrf_of(secret: str) -> str:
+    """What only a page that may read our answers can know: another site can make a browser send the cookie, but not this."""
+    return hmac.new(secret.encode("utf-8", "surrogatepass"), b"duelist csrf", hashlib.sha256).hexdigest()
+
+
+def cookie_name(token: Token) -> str:
+    """Owners have one cookie, raters one for each study."""
+    return f"{RATER_COOKIE}{token.study}" if token.scope is Scope.RATER else OWNER_COOKIE
+
+
+def set_cookie(response: Response, token: Token, secret: str, secure: bool) -> None:
+    """Let the browser send the token from now on."""
+    response.set_cookie(
+        cookie_name(token), secret, max_age=_COOKIE_SECONDS, path="/", secure=secure, httponly=True, samesite="strict"
+    )
+
+
+ADMIN = Scope.ADMIN
+READER = Scope.READER
+RATER = Scope.RATER
+Owner = Annotated[Caller, Depends(may(ADMIN))]
+Looker = Annotated[Caller, Depends(may(ADMIN, READER))]
+Answerer = Annotated[Caller, Depends(may(ADMIN, RATER, rating=True))]
+Anybody = Annotated[Caller, Depends(may(ADMIN, READER, RATER, rating=True))]
+OwnerOfAll = Annotated[Caller, Depends(may(ADMIN, everywhere=True))]
+LookerAtAll = Annotated[Caller, Depends(may(ADMIN, READER, everywhere=True))]

@@ -1,0 +1,137 @@
+"""What every request passes: the host it names, the size of its body, headers of its answer, a line in the log, Prometheus."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+
+from duelist.server.context import Desk
+from duelist.server.errors import shape
+from duelist.server.monitoring.logs import say
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_JSON: Final = 8 * 2**20
+UPLOADS: Final = ("/files/", "/files", "/arms", "/import", "/restore")
+"""Paths that take files, or streams."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+    "connect-src 'self'; font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+
+
+class TooLarge(HTTPException):
+    """A body that is larger than the server takes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413, f"the body has more than {most} bytes; send less at a time")
+
+
+class Gate:
+    """Stands before the application."""
+
+    def __init__(self, app: App, desk: Desk) -> None:
+        self._app = app
+        self._desk = desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        status, begun_to_answer = 500, False
+        headers = dict(scope["headers"])
+
+        async def answer(message: Message) -> None:
+            nonlocal status, begun_to_answer
+            if message["type"] == "http.response.start":
+                begun_to_answer = True
+                status = message["status"]
+                there = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in there)]
+                if b"cache-control" not in there:
+                    kept = (
+                        b"no-store" if scope["path"].startswith("/api/") else b"no-cache"
+                    )  # asked for again, by its ETag
+                    message["headers"].append((b"cache-control", kept))
+            await send(message)
+
+        try:
+            if not self._desk.options.allows(headers.get(b"host", b"").decode("latin-1")):
+                await _refuse(
+                    answer,
+                    400,
+                    "malformed",
+                    "the request names a host that is not this server's",
+                    "use the server's address, or start it with --host-name",
+                )
+            else:
+                await self._app(scope, self._counted(scope, headers, receive), answer)
+        except Exception:  # noqa: BLE001  (whatever it is, whoever asked is told in the one shape, and the log has the rest)
+            say("failed", logging.ERROR, exc_info=True, path=scope["path"])
+            if not begun_to_answer:
+                await _refuse(answer, 500, "internal", "the server failed", "its log says more; try again")
+        finally:
+            self._note(scope, status, time.perf_counter() - begun)
+
+    def _counted(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
+        uploads = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOADS)
+        uploads = uploads or "/files/" in scope["path"]
+        most = self._desk.options.largest_upload if uploads else LARGEST_JSON
+        said = headers.get(b"content-length", b"0")
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            if said.isdigit() and int(said) > most:
+                raise TooLarge(most)
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > most:
+                raise TooLarge(most)
+            return message
+
+        return counted
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        counting = self._desk.counting
+        counting.requests.labels(scope["method"], route, str(status)).inc()
+        if not route.endswith("/events"):
+            counting.seconds.labels(scope["method"], route).observe(seconds)
+        client = scope.get("client")
+        say(
+            "request",
+            logging.INFO if status < 500 else logging.ERROR,
+            method=scope["method"],
+            path=scope["path"],
+            status=status,
+            ms=round(1000 * seconds, 1),
+            client=client[0] if client else None,
+            token=scope.get("duelist_token"),
+        )
+
+
+async def _refuse(send: Send, status: int, code: str, message: str, way_out: str) -> None:
+    body = json.dumps(shape(code, message, way_out)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""The background worker: a process for exports, imports and analyses."""

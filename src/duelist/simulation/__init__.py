@@ -1,0 +1,1 @@
+"""Simulated worlds, runs of policies in them, and what the runs show."""

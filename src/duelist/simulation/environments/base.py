@@ -1,0 +1,198 @@
+"""The contract of an environment: it owns the truth, and a policy never sees it.
+
+An environment describes a family of problems. `draw_world` makes the problem of one run: its
+theta* and, if the arms never change, its arms. Otherwise `draw_arms` shows new arms in
+every round. Worlds, arms and outcomes have random streams of their own, so that every policy
+of a simulation meets the same world, the same arms and the same luck.
+
+To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from duelist import native
+from duelist.core.arrays import Floats, Ints, check_choice, finite_floats
+from duelist.core.errors import InvalidInput
+from duelist.model.links import Link
+
+
+@dataclass(frozen=True)
+class World:
+    """The problem of one run. `arms` is None where `draw_arms` shows new ones every round."""
+
+    theta: Floats
+    arms: Floats | None = None
+    utilities: Floats | None = None
+    """Utilities of fixed arms; None: arms . theta."""
+
+
+class Truth(NamedTuple):
+    """How outcomes come about, as the engine reads it: chances from a link, a table, or none."""
+
+    link: str
+    noiseless: bool
+    table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
+    flipped_first: int = 0  # so many votes at the start of a run are turned round
+    flip_chance: float = 0.0  # and each later one with this chance
+    delay: int = 0  # a vote is told when so many more rounds have been asked about
+
+
+class Rounds(NamedTuple):
+    """Arms and utilities of a stretch of rounds. Axes: run (1 if shared), round (1 if fixed), arm."""
+
+    arms: Floats  # (runs or 1, rounds or 1, n_arms, dim)
+    n_arms: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
+    utilities: Floats  # (runs or 1, rounds or 1, n_arms)
+
+
+PRIORS: Final = ("direction", "normal")
+"""How theta* is drawn: a uniformly random direction of unit length, or independent coordinates N(0, 1 / dim)."""
+
+
+class Environment(ABC):
+    """A family of problems; `dim` and `link` say of which kind."""
+
+    dim: int
+    link: Link
+
+    @abstractmethod
+    def draw_world(self, rng: np.random.Generator) -> World:
+        """The problem of one run."""
+
+    def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
+        """New arms for the next rounds, (rounds, n_arms, dim), and how many count in each."""
+        raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms; give it one of them")
+
+    def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
+        """How many of the fixed arms are there in each round from `start` on, the first so many; None: always all."""
+        return None
+
+    def truth(self) -> Truth:
+        """How outcomes are drawn; the link decides unless an environment says otherwise."""
+        return Truth(self.link.name, False, np.empty((0, 0)))
+
+    def describe(self) -> dict[str, Any]:
+        """Name and settings, for records."""
+        settings = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        return {"environment": type(self).__name__, **{k: _plain(v) for k, v in settings.items()}}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.describe().items() if k != "environment")
+        return f"{type(self).__name__}({settings})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Link):
+        return value.name
+    if isinstance(value, Environment):
+        return value.describe()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+
+
+class Worlds:
+    """The worlds of many runs, shown a stretch of rounds at a time."""
+
+    def __init__(self, environment: Environment, world_seeds: Sequence[Any], arm_seeds: Sequence[Any]) -> None:
+        self._environment = environment
+        self._worlds = [environment.draw_world(np.random.default_rng(s)) for s in world_seeds]
+        self._fixed = self._fixed_rounds()
+        self._shown = 0
+        self._arm_rngs = [] if self._fixed is not None else [np.random.default_rng(s) for s in arm_seeds]
+        self.truth = environment.truth()
+
+    @property
+    def thetas(self) -> Floats:
+        """theta* of every run."""
+        return np.stack([w.theta for w in self._worlds])
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the arms never change."""
+        return self._fixed is not None and self._environment.on_the_table(1, 0, 1) is None
+
+    def next_rounds(self, rounds: int) -> Rounds:
+        """The arms of the next rounds of every run."""
+        if self._fixed is not None:
+            self._shown += rounds
+            return self._joined(self._fixed, self._shown - rounds, rounds)
+        drawn = [self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)]
+        arms = np.stack([a for a, _ in drawn])
+        count = np.stack([c for _, c in drawn]).astype(np.int64)
+        shape = arms.shape[1:3]
+        utilities = [utilities_of(a.reshape(-1, a.shape[2]), w.theta) for a, w in zip(arms, self._worlds, strict=True)]
+        return Rounds(arms, count, np.stack([u.reshape(shape) for u in utilities]))
+
+    def _joined(self, fixed: Rounds, start: int, rounds: int) -> Rounds:
+        """Fixed arms, as many in each round as are on the table."""
+        counts = self._environment.on_the_table(fixed.arms.shape[2], start, rounds)
+        if counts is None:
+            return fixed
+        arms, utilities = np.repeat(fixed.arms, rounds, axis=1), np.repeat(fixed.utilities, rounds, axis=1)
+        return Rounds(arms, np.repeat(counts[None].astype(np.int64), len(arms), axis=0), utilities)
+
+    def _fixed_rounds(self) -> Rounds | None:
+        if any(w.arms is None for w in self._worlds):
+            return None
+        arms = np.stack([w.arms for w in self._worlds if w.arms is not None])
+        utilities = np.stack([_utilities(w) for w in self._worlds])
+        if (arms == arms[0]).all():
+            arms = arms[:1]
+        count = np.full((len(arms), 1), arms.shape[1], np.int64)
+        return Rounds(np.ascontiguousarray(arms[:, None]), count, np.ascontiguousarray(utilities[:, None]))
+
+
+def _utilities(world: World) -> Floats:
+    if world.utilities is not None:
+        return world.utilities
+    return utilities_of(np.asarray(world.arms), world.theta)
+
+
+def utilities_of(arms: Floats, theta: Floats) -> Floats:
+    """x . theta of every arm, added in a fixed order: a product by BLAS has other last bits on other processors."""
+    return native.utilities(np.ascontiguousarray(arms, np.float64), np.ascontiguousarray(theta, np.float64))
+
+
+def check_theta(theta: Any, dim: int) -> Floats | None:
+    """A given theta* as an array of `dim` finite numbers; None stays None."""
+    if theta is None:
+        return None
+    array = finite_floats("theta", theta, f"{dim} finite numbers")
+    if array.shape != (dim,):
+        raise InvalidInput(f"theta has shape {array.shape}; give {dim} finite numbers")
+    return array
+
+
+def draw_theta(
+    theta: Floats | None, dim: int, scale: float, rng: np.random.Generator, prior: str = "direction"
+) -> Floats:
+    """scale times the given theta, or times a random one: see `PRIORS`."""
+    if theta is None:
+        theta = rng.standard_normal(dim)
+        size = math.sqrt(utilities_of(theta[None], theta)[0]) if prior == "direction" else math.sqrt(dim)
+        theta = theta / size
+    return np.asarray(scale * theta)
+
+
+def check_prior(prior: str) -> str:
+    """One of `PRIORS`."""
+    return check_choice("prior", prior, PRIORS)
+
+
+def check_scale(scale: float) -> float:
+    """A finite scale of theta*; 0 makes every comparison a coin flip."""
+    value = finite_floats("scale", scale, "a finite number of at least 0")
+    if value.shape != () or value < 0.0:
+        raise InvalidInput(f"scale is {scale!r}; give a finite number of at least 0")
+    return float(value)

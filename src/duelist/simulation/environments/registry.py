@@ -1,0 +1,64 @@
+"""Environments written in one word, as on the command line; `policies.make_policy` reads policies.
+
+    Hypercube:dim=5,scale=0.5        an environment
+    Noiseless:Hypercube:dim=5        an environment inside another
+    FlippedVotes:first=400:Hypercube the same, with settings of its own
+
+Case, dashes and underscores in names do not matter.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from duelist.core.errors import InvalidInput
+from duelist.core.settings import read_settings, squeezed
+from duelist.simulation.environments import ENVIRONMENTS, Environment, PreferenceMatrix
+from duelist.simulation.environments.wrapper import Changed
+
+
+def parse_environment(spec: str) -> Environment:
+    """The environment of a spec.
+
+    >>> parse_environment("hypercube:dim=3,scale=2").scale
+    2.0
+    """
+    return make_environment(spec)
+
+
+def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> Environment:
+    """The environment of a spec, with further settings of its own.
+
+    >>> make_environment("Hypercube:dim=3", {"scale": 4.0}).scale
+    4.0
+    """
+    name, _, rest = spec.partition(":")
+    known = {squeezed(n): cls for n, cls in ENVIRONMENTS.items()}
+    if squeezed(name) not in known:
+        raise InvalidInput(f"environment is {name!r}; choose one of {', '.join(ENVIRONMENTS)}")
+    cls = known[squeezed(name)]
+    given = {**_own_settings(cls, spec, rest), **(settings or {})}
+    if cls is PreferenceMatrix and "path" in given:
+        return PreferenceMatrix.from_csv(str(given.pop("path")), **given)
+    return _made(cls, spec, given)
+
+
+def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any]:
+    """What stands behind the name: settings, and for some an environment inside."""
+    if issubclass(cls, Changed):
+        own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
+        return {"environment": parse_environment(inner or "Hypercube"), **read_settings(spec, own)}
+    return read_settings(spec, rest)
+
+
+def _made(cls: type[Environment], spec: str, settings: dict[str, Any]) -> Environment:
+    taken = list(inspect.signature(cls).parameters)
+    unknown = sorted(set(settings) - set(taken))
+    if unknown:
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(taken)}")
+    try:
+        return cls(**settings)
+    except TypeError as error:
+        raise InvalidInput(f"{spec!r}: {error}; write settings as NAME:key=value,key=value") from error

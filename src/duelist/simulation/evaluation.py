@@ -1,0 +1,357 @@
+"""What simulated votes were good for, by the job they were asked for: who was named, which order was found, how well votes are foreseen.
+
+One judge for every policy, who reads the votes and nothing else: he fits a logistic model to them, with the arms' features, or a term for
+each arm where features are no more than that.
+
+best    simple regret of the arm that he would name, and whether it is the best
+rank    Kendall's tau of his order with the true one, and the share of the first few that he has among his first few
+learn   log-loss of what he foretells of votes on other pairs: all pairs of the arms, or, where arms change, pairs of new ones
+
+Of arms that he finds level he names any with the same chance, and the measure is what that gives on average; arms that are level in truth
+are as good as each other. The true order of a table of chances is that of the mean chance to beat another arm (Borda).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from duelist.core.arrays import Floats, check_choice, check_whole
+from duelist.core.errors import InvalidInput
+from duelist.model.fit import fit_mle
+from duelist.model.links import get_link
+from duelist.simulation.environments import Environment, Rounds, Worlds
+from duelist.simulation.environments.winners import borda_scores
+from duelist.simulation.run_log import Log
+from duelist.simulation.runs import Runs, interval
+from duelist.simulation.simulate import worlds_of
+
+JUDGED: Final = ("best", "rank", "learn")
+"""Goals that are judged here; "serve" is judged by regret."""
+TOP: Final = 10
+_NEW_ROUNDS: Final = 50
+_STRETCH: Final = 1000
+_DIMS_A_RIDGE: Final = 5.0
+"""Features with as much to explain as there are of them: the ridge grows with their number, as that of policies does."""
+_LEAST_CHANCE: Final = 1e-12
+_LEVEL: Final = 1e-12
+"""As a share of the range of utilities: what differs by less differs by rounding."""
+_FORETELLING: Final = get_link("logistic")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that a job is judged by: its mean over runs, and an interval of that."""
+
+    name: str
+    mean: float
+    interval: tuple[float, float]
+    digits: int = 3
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.mean:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What each policy's votes were good for."""
+
+    goal: str
+    rows: dict[str, tuple[Measure, ...]]
+    runs: int
+    rounds: int
+    votes: dict[str, float]
+    """Votes of a run, on average: rounds in which two different arms met."""
+    confidence: float
+
+    def __str__(self) -> str:
+        every = all(votes == self.rounds for votes in self.votes.values())
+        head = f"{self.goal}: after {self.rounds} {'votes' if every else 'rounds'}, {self.runs} runs, {100 * self.confidence:g}% intervals"
+        names = [*([] if every else ["votes"]), *(measure.name for measure in next(iter(self.rows.values())))]
+        lines = [["policy", *names]]
+        for label, row in self.rows.items():
+            lines.append([label, *([] if every else [f"{self.votes[label]:.0f}"]), *map(str, row)])
+        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+        text = [
+            "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
+            for line in lines
+        ]
+        return "\n".join([head, *(line.rstrip() for line in text)])
+
+
+def judge(
+    runs: Runs, environment: Environment, goal: str, top: int | None = None, confidence: float = 0.95
+) -> Judgement:
+    """Judge simulated runs by a goal.
+
+    Parameters
+    ----------
+    runs
+        What `simulate` returned; with `distinct=True`, so that every round is a vote on two arms. Where arms met themselves, the
+        judgement says how many votes there were.
+    environment
+        The one they were played in.
+    goal
+        "best", "rank" or "learn".
+    top
+        For "rank": how many places are looked at; 10 by default, half of the arms where there are fewer than 20.
+    confidence
+        Of the intervals: Student's over runs, Wilson's for what is right or wrong.
+    """
+    check_choice("goal", goal, JUDGED)
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
+        raise InvalidInput(f"confidence is {confidence!r}; give a share between 0 and 1")
+    check_goal(environment, goal)
+    runs.check_world(environment.describe(), runs.settings["seed"], runs.runs, runs.horizon)
+    found = {label: _found(runs, environment, label, goal, top) for label in runs.labels}
+    rows = {
+        label: tuple(_measured(name, values, confidence) for name, values in row.items())
+        for label, row in found.items()
+    }
+    votes = {label: float((log.first != log.second).sum() / runs.runs) for label, log in _logs(runs)}
+    return Judgement(goal, rows, runs.runs, runs.horizon, votes, confidence)
+
+
+def _logs(runs: Runs) -> Iterator[tuple[str, Log]]:
+    return ((label, runs.log(label)) for label in runs.labels)
+
+
+def check_goal(environment: Environment, goal: str) -> None:
+    """InvalidInput where there is nothing to be found: arms that change in every round have no order, and one arm has no pair."""
+    rng = np.random.default_rng(0)
+    if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
+        raise InvalidInput(
+            f"the goal is {goal!r}, and in {environment!r} votes or arms come late, so that nobody knows what was to be found by when; "
+            "choose the goal 'serve', or the environment inside"
+        )
+    world = environment.draw_world(rng)
+    most = len(world.arms) if world.arms is not None else int(environment.draw_arms(world, rng, _NEW_ROUNDS)[1].max())
+    if most < 2:
+        raise InvalidInput(f"{type(environment).__name__} has one arm: there is nothing to compare; give it more")
+    if goal != "learn" and world.arms is None:
+        raise InvalidInput(
+            f"the goal is {goal!r}, and the arms of {type(environment).__name__} change in every round: there is no "
+            f"{'best arm' if goal == 'best' else 'order'} to be found; choose an environment with fixed arms, or the goal 'learn'"
+        )
+
+
+def _found(runs: Runs, environment: Environment, label: str, goal: str, top: int | None) -> dict[str, Floats]:
+    log = runs.log(label)
+    worlds = worlds_of(environment, runs.settings["seed"], range(runs.first_run, runs.first_run + runs.runs))
+    if goal == "learn":
+        return _learned(log, worlds, environment, runs)
+    shown = worlds.next_rounds(1)
+    seen = [_Seen(*_of_run(shown, run)) for run in range(runs.runs)]
+    estimates = [each.fitted(log, run, None) for run, each in enumerate(seen)]
+    if goal == "best":
+        return _named(seen, estimates)
+    table = environment.truth().table
+    truths = [each.utilities if not table.size else borda_scores(table) for each in seen]
+    return _ordered(truths, estimates, top)
+
+
+def _of_run(shown: Rounds, run: int) -> tuple[Floats, Floats]:
+    arms, utilities = shown.arms, shown.utilities
+    return arms[min(run, len(arms) - 1), 0], utilities[min(run, len(utilities) - 1), 0]
+
+
+class _Seen(NamedTuple):
+    """The fixed arms of a run and their true utilities."""
+
+    arms: Floats
+    utilities: Floats
+
+    def fitted(self, log: Log, run: int, ridge: str | None) -> Floats:
+        """Utilities as the votes of a run say."""
+        plain = np.array_equal(self.arms, np.eye(len(self.arms)))
+        arms = self.arms if plain else self.arms - self.arms.mean(axis=0)
+        wins = _wins(log, run, len(arms))
+        i, j = np.nonzero(np.triu(wins + wins.T, 1))
+        if not len(i):
+            return np.zeros(len(arms))
+        mass = wins[i, j] + wins[j, i]
+        chosen = ridge or (np.ones(arms.shape[1]) if plain else usual_ridge(arms))
+        return np.asarray(arms @ fit_mle(arms[i] - arms[j], wins[i, j] / mass, mass, chosen).theta)
+
+
+def usual_ridge(arms: Floats) -> Floats:
+    """A ridge in the units of the features: variance 1 of what each explains, and less where there are many."""
+    variance = arms.var(axis=0)
+    return max(1.0, arms.shape[1] / _DIMS_A_RIDGE) * np.where(variance > 0.0, variance, 1.0)
+
+
+def _wins(log: Log, run: int, n: int) -> Floats:
+    first, second, won = log.first[run], log.second[run], log.outcome[run].astype(np.float64)
+    wins = np.zeros((n, n))
+    apart = first != second
+    np.add.at(wins, (first[apart], second[apart]), won[apart])
+    np.add.at(wins, (second[apart], first[apart]), 1.0 - won[apart])
+    return wins
+
+
+# -- best and rank -----------------------------------------------------------------------
+
+
+def _named(seen: list[_Seen], estimates: list[Floats]) -> dict[str, Floats]:
+    found = np.array([named(u, each.utilities) for each, u in zip(seen, estimates, strict=True)])
+    return {"simple regret": found[:, 0], "P(right)": found[:, 1]}
+
+
+def named(found: Floats, truth: Floats) -> tuple[float, float]:
+    """Regret of the arm that is found first, and the chance that it is the best; of arms that are found level, on average.
+
+    >>> named(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 0.0]))
+    (0.5, 0.5)
+    """
+    first = found >= found.max() - _rounding(found)
+    return float(truth.max() - truth[first].mean()), float((truth[first] >= truth.max() - _rounding(truth)).mean())
+
+
+def _ordered(truths: list[Floats], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
+    n = len(estimates[0])
+    places = min(TOP, max(1, n // 2)) if top is None else min(check_whole("top", top, 1), n)
+    pairs = [(kendall_tau(u, t), top_share(u, t, places)) for t, u in zip(truths, estimates, strict=True)]
+    tau, share = np.array(pairs).T
+    return {"Kendall's tau": tau, f"right top {places}": share}
+
+
+def kendall_tau(found: Floats, truth: Floats) -> float:
+    """Agreement of two orders over the pairs that differ in truth: 1 the same, -1 turned round; pairs that are found level count 0.
+
+    >>> kendall_tau(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0]))
+    0.3333333333333333
+    """
+    i, j = np.triu_indices(len(truth), 1)
+    lead, truly = (_apart(u[i] - u[j], _rounding(u)) for u in (found, truth))
+    apart = truly != 0.0
+    return float((lead * truly)[apart].mean()) if apart.any() else 1.0
+
+
+def top_share(found: Floats, truth: Floats, places: int) -> float:
+    """The share of the first so many that are found that belong there; of those that are found level, on average.
+
+    >>> top_share(np.array([0.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0]), 1)
+    1.0
+    """
+    right = truth >= np.sort(truth)[-places] - _rounding(truth)
+    gap = _apart(found - np.sort(found)[-places], _rounding(found))
+    above, level = gap > 0.0, gap == 0.0
+    share = (places - above.sum()) / level.sum()
+    return float((right[above].sum() + share * right[level].sum()) / places)
+
+
+def _rounding(utilities: Floats) -> float:
+    return _LEVEL * float(np.ptp(utilities))
+
+
+def _apart(gap: Floats, rounding: float) -> Floats:
+    """1, -1, or 0 where there is no more between two than rounding."""
+    return np.asarray(np.where(np.abs(gap) > rounding, np.sign(gap), 0.0))
+
+
+# -- learn -------------------------------------------------------------------------------
+
+
+def _learned(log: Log, worlds: Worlds, environment: Environment, runs: Runs) -> dict[str, Floats]:
+    """Log-loss on pairs that are not the policy's choice, and how far it is above that of who knows the truth."""
+    chance = _chances(environment)
+    losses = np.array([_loss(p, q) for p, q in _foretold(log, worlds, environment, runs, chance)])
+    return {"held-out log-loss": losses[:, 0], "above the least": losses[:, 0] - losses[:, 1]}
+
+
+def _foretold(
+    log: Log,
+    worlds: Worlds,
+    environment: Environment,
+    runs: Runs,
+    chance: Callable[[Floats, NDArray[np.int64]], Floats],
+) -> Iterator[tuple[Floats, Floats]]:
+    """True and foretold chances of the test pairs of each run."""
+    if worlds.fixed:
+        shown = worlds.next_rounds(1)
+        for run in range(runs.runs):
+            seen = _Seen(*_of_run(shown, run))
+            u = seen.fitted(log, run, "auto")
+            i, j = np.triu_indices(len(u), 1)
+            yield chance(seen.utilities, np.stack([i, j])), _FORETELLING.mean(u[i] - u[j])
+        return
+    differences = _differences(log, worlds, runs)
+    numbers = range(runs.first_run, runs.first_run + runs.runs)
+    fresh = worlds_of(environment, runs.settings["seed"], numbers, new_arms=True).next_rounds(_NEW_ROUNDS)
+    for run in range(runs.runs):
+        z = differences[run]
+        kept = (z != 0.0).any(axis=1)
+        theta = fit_mle(z[kept], log.outcome[run][kept].astype(np.float64), ridge="auto").theta
+        told, truly = [], []
+        for arms, count, utilities in zip(fresh.arms[run], fresh.n_arms[run], fresh.utilities[run], strict=True):
+            i, j = np.triu_indices(int(count), 1)
+            told.append(_FORETELLING.mean((arms[i] - arms[j]) @ theta))
+            truly.append(chance(utilities, np.stack([i, j])))
+        yield np.concatenate(truly), np.concatenate(told)
+
+
+def _chances(environment: Environment) -> Callable[[Floats, NDArray[np.int64]], Floats]:
+    """The true chance that the first arm of a pair wins."""
+    truth = environment.truth()
+
+    def chance(utilities: Floats, pairs: NDArray[np.int64]) -> Floats:
+        gap = utilities[pairs[0]] - utilities[pairs[1]]
+        if truth.noiseless:
+            return np.asarray((np.sign(gap) + 1.0) / 2.0)
+        return truth.table[pairs[0], pairs[1]] if truth.table.size else np.asarray(environment.link.mean(gap))
+
+    return chance
+
+
+def _differences(log: Log, worlds: Worlds, runs: Runs) -> Floats:
+    """Features of the first arm minus those of the second, of every round of every run."""
+    found, done = [], 0
+    while done < runs.horizon:
+        length = min(_STRETCH, runs.horizon - done)
+        arms = worlds.next_rounds(length).arms
+        run, at = np.arange(runs.runs)[:, None], np.arange(length)[None]
+        part = slice(done, done + length)
+        found.append(arms[run, at, log.first[:, part]] - arms[run, at, log.second[:, part]])
+        done += length
+    return np.concatenate(found, axis=1)
+
+
+def _loss(truly: Floats, told: Floats) -> tuple[float, float]:
+    """Expected log-loss of what was foretold, and of the truth."""
+    losses = []
+    for q in (told, truly):
+        q = np.clip(q, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+        losses.append(float(-(truly * np.log(q) + (1.0 - truly) * np.log1p(-q)).mean()))
+    return losses[0], losses[1]
+
+
+# -- intervals ---------------------------------------------------------------------------
+
+
+_RANGES: Final = {"Kendall's tau": (-1.0, 1.0), "P(right)": (0.0, 1.0), "right top": (0.0, 1.0)}
+"""What cannot be exceeded; everything else is at least 0."""
+
+
+def _measured(name: str, values: Floats, confidence: float) -> Measure:
+    mean = float(values.mean())
+    if name == "P(right)":
+        return Measure(name, mean, wilson(float(values.sum()), len(values), confidence), 2)
+    least, most = next((bounds for start, bounds in _RANGES.items() if name.startswith(start)), (0.0, np.inf))
+    low, high = interval(values, confidence)
+    digits = 4 if name in ("held-out log-loss", "above the least") else 3
+    return Measure(name, mean, (max(low, least), min(high, most)), digits)
+
+
+def wilson(right: float, runs: int, confidence: float) -> tuple[float, float]:
+    """Wilson's interval of a share; that of 10 of 10 is not empty."""
+    z = float(ndtri(0.5 + confidence / 2.0))
+    share = right / runs
+    middle = (share + z * z / (2 * runs)) / (1.0 + z * z / runs)
+    reach = z / (1.0 + z * z / runs) * float(np.sqrt(share * (1.0 - share) / runs + (z / (2 * runs)) ** 2))
+    return max(0.0, middle - reach), min(1.0, middle + reach)

@@ -1,0 +1,451 @@
+"""The result of a simulation: what every policy did in every run, summed up, drawn, cut and joined."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.arrays import Floats, Ints
+from duelist.core.dataframes import to_pandas, to_polars
+from duelist.core.errors import InvalidInput
+from duelist.core.files import UNREADABLE, replacing
+from duelist.simulation.regret import KINDS, check_kind, regret
+from duelist.simulation.run_log import Curves, Log
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+FORMAT: Final = "duelist.simulation.runs"
+VERSION: Final = 1
+BANDS: Final = ("sd", "interval", "quantile")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a summary; intervals hold with the summary's confidence."""
+
+    label: str
+    mean: float
+    sd: float
+    interval: tuple[float, float]
+    median: float
+    worst: float
+    difference: float
+    difference_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Final regret of each policy, and its paired difference from the reference."""
+
+    rows: tuple[Row, ...]
+    kind: str
+    reference: str
+    confidence: float
+    runs: int
+    horizon: int
+
+    def __str__(self) -> str:
+        head = f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {100 * self.confidence:g}% intervals"
+        columns = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
+        lines = [columns] + [_cells(row, row.label == self.reference) for row in self.rows]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
+        text = [
+            "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
+            for line in lines
+        ]
+        return "\n".join([head, *(line.rstrip() for line in text)])
+
+
+def _cells(row: Row, is_reference: bool) -> list[str]:
+    low, high = row.interval
+    paired = ["", ""]
+    if not is_reference:
+        d_low, d_high = row.difference_interval
+        paired = [f"{row.difference:+.1f}", f"[{d_low:+.1f}, {d_high:+.1f}]"]
+    return [
+        row.label,
+        f"{row.mean:.1f}",
+        f"{row.sd:.1f}",
+        f"[{low:.1f}, {high:.1f}]",
+        f"{row.median:.1f}",
+        f"{row.worst:.1f}",
+        *paired,
+    ]
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Releases of what computes; looking them up takes milliseconds each."""
+    return tuple((name, version(name)) for name in ("duelist", "numpy"))
+
+
+Kept = Log | Curves
+"""What is kept of a policy's runs."""
+
+
+class Runs:
+    """What a simulation returns; ask it for regret, duels, a summary or a plot.
+
+    Attributes
+    ----------
+    labels
+        The policies' labels, in the order given.
+    first_run
+        The number of the first run: 0, unless these are a part of a larger simulation.
+    settings
+        What was run: environment, seed, policies, versions.
+    """
+
+    def __init__(
+        self,
+        kept: Mapping[str, Kept],
+        environment: dict[str, Any],
+        seed: int,
+        policies: dict[str, str],
+        versions: dict[str, str] | None = None,
+        first_run: int = 0,
+    ) -> None:
+        self._kept = {str(label): mine for label, mine in kept.items()}
+        if not self._kept:
+            raise InvalidInput("no policies in these runs; name at least one")
+        self.first_run = first_run
+        self.settings: dict[str, Any] = {
+            # As JSON would give it back, so that saved and new runs compare equal.
+            "environment": json.loads(json.dumps(environment)),
+            "seed": seed,
+            "policies": policies,
+            "versions": versions or dict(_versions()),
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        """The policies, by label."""
+        return list(self._kept)
+
+    @property
+    def keeps(self) -> str:
+        """What is kept: "duels", every one; or "curves", regret at some rounds."""
+        return "duels" if isinstance(self._any(), Log) else "curves"
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        kept = self._any()
+        return len(kept.first if isinstance(kept, Log) else kept.average)
+
+    @property
+    def rounds(self) -> Ints:
+        """The rounds at which regret is known: all, or those at which curves are kept."""
+        kept = self._any()
+        return np.arange(1, kept.first.shape[1] + 1) if isinstance(kept, Log) else kept.rounds
+
+    @property
+    def horizon(self) -> int:
+        """Number of rounds."""
+        return int(self.rounds[-1])
+
+    def __repr__(self) -> str:
+        return f"Runs({', '.join(self.labels)}; {self.runs} runs of {self.horizon} rounds)"
+
+    def kept(self, label: str) -> Kept:
+        """Everything that is kept of one policy."""
+        if label not in self._kept:
+            raise InvalidInput(f"no policy {label!r} in these runs; there are {', '.join(self.labels)}")
+        return self._kept[label]
+
+    def log(self, label: str) -> Log:
+        """Every duel of one policy."""
+        kept = self.kept(label)
+        if not isinstance(kept, Log):
+            raise InvalidInput(
+                f"of {label!r} only regret curves are kept; simulate with keep='duels' to keep every duel"
+            )
+        return kept
+
+    def regret(self, label: str, kind: str = "average", *, cumulative: bool = True) -> Floats:
+        """Regret (runs, rounds), "average", "weak" or "strong", at `rounds`; cumulative, or of each round."""
+        check_kind(kind)
+        kept = self.kept(label)
+        if isinstance(kept, Curves) and cumulative:
+            return np.asarray(getattr(kept, kind))
+        log = self.log(label)
+        each = regret(log.first_gap, log.second_gap, kind)
+        return np.cumsum(each, axis=1) if cumulative else each
+
+    def final(self, label: str, kind: str = "average") -> Floats:
+        """Regret of each run at the horizon."""
+        return self.regret(label, kind)[:, -1]
+
+    def duels(self, label: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """First and second arms (runs, horizon), as positions among the arms of the round."""
+        log = self.log(label)
+        return log.first, log.second
+
+    def outcomes(self, label: str) -> NDArray[np.uint8]:
+        """1 where the first arm won (runs, horizon)."""
+        return self.log(label).outcome
+
+    def layers(self, label: str) -> NDArray[np.int8]:
+        """Layer that learned each outcome, from 1; 0 where nothing was learned (runs, horizon)."""
+        return self.log(label).layer
+
+    def check_world(self, environment: dict[str, Any], seed: int, runs: int, horizon: int) -> None:
+        """Refuse unless these runs are of that environment, seed and size."""
+        mine = {**self.settings, "runs": self.runs, "horizon": self.horizon}
+        asked = {"environment": json.loads(json.dumps(environment)), "seed": seed, "runs": runs, "horizon": horizon}
+        for name, value in asked.items():
+            if mine[name] != value:
+                raise InvalidInput(
+                    f"these runs have {name} {mine[name]}, not {value}; keep different simulations in different files"
+                )
+
+    # -- cut and joined ------------------------------------------------------------------
+
+    def only(self, labels: Sequence[str]) -> Runs:
+        """The runs of some policies, in the order given."""
+        policies = {label: self.settings["policies"][label] for label in labels if label in self._kept}
+        return self._like({label: self.kept(label) for label in labels}, policies, self.first_run)
+
+    def part(self, runs: range) -> Runs:
+        """Some of the runs, by their numbers: range(64, 128) is what `simulate(..., runs=range(64, 128))` plays."""
+        if runs.step != 1 or not self.first_run <= runs.start < runs.stop <= self.first_run + self.runs:
+            raise InvalidInput(f"runs is {runs!r}; these are runs {self._span()}")
+        chosen = slice(runs.start - self.first_run, runs.stop - self.first_run)
+        kept = {label: _each(mine, lambda array: array[chosen]) for label, mine in self._kept.items()}
+        return self._like(kept, self.settings["policies"], runs.start)
+
+    def joined(self, other: Runs) -> Runs:
+        """These runs and others in the same worlds: of other policies, or further runs; `other` wins where both have the same."""
+        return Runs.join([self, other])
+
+    @classmethod
+    def join(cls, parts: Iterable[Runs]) -> Runs:
+        """One simulation from its parts, cut by policies, by runs, or both; what comes later wins where parts are the same."""
+        listed = list(parts)
+        if not listed:
+            raise InvalidInput("no parts given; give at least one")
+        for part in listed[1:]:
+            listed[0]._check_joins(part)
+        pieces: dict[str, dict[range, Kept]] = {}
+        policies: dict[str, str] = {}
+        for part in listed:
+            policies |= part.settings["policies"]
+            span = range(part.first_run, part.first_run + part.runs)
+            for label in part.labels:
+                pieces.setdefault(label, {})[span] = part.kept(label)
+        spans = {label: _whole(label, list(mine)) for label, mine in pieces.items()}
+        first = next(iter(spans))
+        for label, span in spans.items():
+            if span != spans[first]:
+                raise InvalidInput(
+                    f"there are runs {_told(spans[first])} of {first!r} and runs {_told(span)} of {label!r}; join all parts of both"
+                )
+        kept = {
+            label: _concatenated([mine[s] for s in sorted(mine, key=lambda s: s.start)])
+            for label, mine in pieces.items()
+        }
+        return listed[-1]._like(kept, policies, spans[first].start)
+
+    def _like(self, kept: Mapping[str, Kept], policies: dict[str, str], first_run: int) -> Runs:
+        settings = self.settings
+        return Runs(kept, settings["environment"], settings["seed"], policies, settings["versions"], first_run)
+
+    def _check_joins(self, other: Runs) -> None:
+        self.check_world(other.settings["environment"], other.settings["seed"], self.runs, other.horizon)
+        if self.keeps != other.keeps or len(self.rounds) != len(other.rounds):
+            raise InvalidInput(
+                f"one part keeps {self.keeps} at {len(self.rounds)} rounds, another {other.keeps} at {len(other.rounds)}; "
+                "simulate all parts with the same keep and points"
+            )
+        for label in set(self.labels) & set(other.labels):
+            mine, theirs = (part.settings["policies"].get(label) for part in (self, other))
+            span = range(self.first_run, self.first_run + self.runs)
+            if mine != theirs and span != range(other.first_run, other.first_run + other.runs):
+                raise InvalidInput(
+                    f"{label!r} is {mine} in one part and {theirs} in another; give them different labels"
+                )
+
+    def _span(self) -> str:
+        return _told(range(self.first_run, self.first_run + self.runs))
+
+    def summary(self, kind: str = "average", reference: str | None = None, confidence: float = 0.95) -> Summary:
+        """Final regret of each policy and its paired difference from `reference` (default: the first).
+
+        Intervals are Student's, over runs; differences are taken run by run, since all policies
+        played the same worlds.
+        """
+        if not 0.0 < confidence < 1.0:
+            raise InvalidInput(f"confidence is {confidence!r}; give a share between 0 and 1")
+        reference = reference or self.labels[0]
+        base = self.final(reference, kind)
+        rows = []
+        for label in self.labels:
+            final = self.final(label, kind)
+            rows.append(
+                Row(
+                    label,
+                    float(final.mean()),
+                    float(final.std(ddof=1)) if len(final) > 1 else 0.0,
+                    interval(final, confidence),
+                    float(np.median(final)),
+                    float(final.max()),
+                    float((final - base).mean()),
+                    interval(final - base, confidence),
+                )
+            )
+        return Summary(tuple(rows), kind, reference, confidence, self.runs, self.horizon)
+
+    def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "sd") -> Axes:
+        """Mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
+        from matplotlib import pyplot as plt  # heavy, and not needed to simulate
+
+        if band not in BANDS:
+            raise InvalidInput(f"band is {band!r}; choose one of {', '.join(BANDS)}")
+        check_kind(kind)
+
+        ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+        t = self.rounds
+        for label in self.labels:
+            curves = self.regret(label, kind)
+            low, high = _band(curves, band)
+            (line,) = ax.plot(t, curves.mean(axis=0), label=label, linewidth=1.6)
+            ax.fill_between(t, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        ax.set_xlabel("round")
+        ax.set_ylabel(f"cumulative {kind} regret")
+        ax.set_xlim(0, self.horizon)
+        ax.set_ylim(bottom=0)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        return ax
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A tidy pandas data frame: a row for every policy, run and round at which regret is known."""
+        return to_pandas(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a polars data frame."""
+        return to_polars(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        """Policy, run, round, and the three regrets, cumulative."""
+        size, points = self.runs * len(self.rounds), len(self.rounds)
+        numbers = np.arange(self.first_run, self.first_run + self.runs)
+        return {
+            "policy": np.repeat(np.array(self.labels, object), size),
+            "run": np.tile(np.repeat(numbers, points), len(self.labels)),
+            "round": np.tile(self.rounds, self.runs * len(self.labels)),
+            **{kind: np.concatenate([self.regret(lab, kind).ravel() for lab in self.labels]) for kind in KINDS},
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one .npz file, all or nothing."""
+        path = Path(path)
+        meta = {"format": FORMAT, "version": VERSION, "labels": self.labels, "keeps": self.keeps, **self.settings}
+        meta["first_run"] = self.first_run
+        arrays = {f"{k}/{n}": a for k, lab in enumerate(self.labels) for n, a in self.kept(lab)._asdict().items()}
+        with replacing(path) as file:
+            np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(meta)), **arrays)
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Runs that `save` wrote."""
+        try:
+            # Opened here: np.load leaves the file open when the archive is damaged.
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
+                meta = json.loads(str(data["meta"]))
+                if meta.get("format") != FORMAT or meta.get("version") != VERSION:
+                    raise InvalidInput(
+                        f"{path} holds {meta.get('format')} version {meta.get('version')}; "
+                        f"this duelist reads {FORMAT} version {VERSION}"
+                    )
+                kind: type[Log] | type[Curves] = Curves if meta["keeps"] == "curves" else Log
+                kept: dict[str, Kept] = {
+                    label: kind(*(data[f"{k}/{name}"] for name in kind._fields))
+                    for k, label in enumerate(meta["labels"])
+                }
+                told = (meta["environment"], meta["seed"], meta["policies"], meta["versions"])
+                return cls(kept, *told, first_run=meta["first_run"])
+        except (FileNotFoundError, InvalidInput):
+            raise
+        except UNREADABLE as error:
+            raise InvalidInput(f"{path} cannot be read as saved runs ({error}); simulate again") from error
+
+    def _any(self) -> Kept:
+        return next(iter(self._kept.values()))
+
+
+def _each(kept: Kept, change: Callable[[Any], Any]) -> Kept:
+    """Every array that has a row a run, changed."""
+    if isinstance(kept, Log):
+        return Log(*map(change, kept))
+    return Curves(kept.rounds, *map(change, kept[1:]))
+
+
+def _concatenated(pieces: Sequence[Kept]) -> Kept:
+    """Runs after runs."""
+    if len(pieces) == 1:
+        return pieces[0]
+    columns = iter(zip(*pieces, strict=True))
+    if isinstance(pieces[0], Curves):
+        next(columns)  # the rounds, which are those of all
+    return _each(pieces[0], lambda _: np.concatenate(next(columns)))
+
+
+def _whole(label: str, spans: list[range]) -> range:
+    """The one span that these make together."""
+    spans = sorted(spans, key=lambda span: span.start)
+    for before, after in itertools.pairwise(spans):
+        if after.start != before.stop:
+            problem = "overlap" if after.start < before.stop else "have a gap"
+            raise InvalidInput(f"the runs of {label!r}, {_told(before)} and {_told(after)}, {problem}; join each once")
+    return range(spans[0].start, spans[-1].stop)
+
+
+def _told(span: range) -> str:
+    return f"{span.start} to {span.stop - 1}"
+
+
+def interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval for the mean of independent values; infinite for a single one.
+
+    >>> interval(np.array([1.0, 1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    centre = float(values.mean())
+    if len(values) < 2:
+        return -np.inf, np.inf
+    half = float(_student(len(values) - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(len(values)))
+    return centre - half, centre + half
+
+
+def _student(freedom: int, quantile: float) -> float:
+    """A quantile of Student's distribution."""
+    from scipy.special import stdtrit  # who simulates and looks at no interval does not wait for SciPy
+
+    return float(stdtrit(freedom, quantile))
+
+
+def _band(curves: Floats, band: str) -> tuple[Floats, Floats]:
+    mean = curves.mean(axis=0)
+    sd = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
+    if band == "sd":
+        return np.maximum(mean - sd, 0.0), mean + sd
+    if band == "interval":
+        half = (_student(len(curves) - 1, 0.975) if len(curves) > 1 else 0.0) * sd / np.sqrt(len(curves))
+        return mean - half, mean + half
+    low, high = np.quantile(curves, [0.1, 0.9], axis=0)
+    return low, high

@@ -1,0 +1,364 @@
+"""The loop: many runs of each policy against the same worlds.
+
+Random numbers. A simulation has one seed; run r has streams of its own for the world, the
+arms, the outcomes and the policy, made from (seed, r) alone. So a run does not depend on how
+many others there are, in how many threads they are played, or which other policies take part; and
+in round t of run r every policy meets the same arms and the same uniform number that
+decides the outcome. A simulation can therefore be cut by policies and by runs, played anywhere, and joined again
+(`Runs.join`): the result is the same to the bit.
+
+Native policies are advanced together, all runs a stretch of rounds at a time, in threads that do not wait for one
+another; a policy in plain Python is asked and told run by run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelist import native
+from duelist.core.arrays import Floats, check_threads, check_whole
+from duelist.core.errors import InvalidInput
+from duelist.policies import Policy
+from duelist.policies.counting import CountingPolicy
+from duelist.policies.engine import NativePolicy, seed_words
+from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
+from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, Log, blank_log, what_to_keep
+from duelist.simulation.runs import Runs
+
+Progress = Callable[[str, int, int], None]
+
+_WORLD, _ARMS, _OUTCOMES, _POLICY, _NEW_ARMS = range(5)
+_LONGEST_STRETCH = 1000
+_STRETCH_BYTES = 1 << 26
+_RUNS_A_TASK = 8
+
+
+def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:
+    """The random stream of one run for one purpose."""
+    return np.random.SeedSequence(seed, spawn_key=(run, purpose))
+
+
+def policy_seed(seed: int, run: int) -> int:
+    """The `random_state` of the policy in one run of a simulation."""
+    return int(stream(seed, run, _POLICY).generate_state(1, np.uint64)[0])
+
+
+def worlds_of(environment: Environment, seed: int, runs: range, *, new_arms: bool = False) -> Worlds:
+    """The worlds of a simulation's runs, from their first round; with `new_arms` such that no policy was shown, where arms change."""
+    arms = _NEW_ARMS if new_arms else _ARMS
+    return Worlds(environment, [stream(seed, r, _WORLD) for r in runs], [stream(seed, r, arms) for r in runs])
+
+
+def simulate(
+    policies: Policy | Iterable[Policy] | Mapping[str, Policy],
+    environment: Environment,
+    horizon: int,
+    runs: int | range = 128,
+    seed: int = 0,
+    *,
+    distinct: bool = False,
+    keep: str | None = None,
+    points: int = CURVE_POINTS,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Runs:
+    """Play every policy for `horizon` rounds in `runs` independent runs.
+
+    Parameters
+    ----------
+    policies
+        One policy, several, or a mapping from labels to policies. Each is a template: the runs are
+        played by fresh copies, and the object itself is left as it was.
+    environment
+        Where the worlds come from; the same ones for every policy.
+    horizon, runs, seed
+        The size of the simulation and its seed. The horizon a policy believes in is its own. A range of runs, such as
+        range(64, 128), is a part of a larger simulation, to be joined with the others by `Runs.join`.
+    distinct
+        False (default): the published rules, under which an arm may meet itself and then costs only its own regret. True: two
+        different arms in every round, as people are asked. A policy whose `ask` takes no `distinct` does as it pleases.
+    keep
+        "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, however long they
+        are. None (default): duels, unless those of a policy would take more than 1 GiB.
+    points
+        At how many rounds curves are kept, evenly apart, the last among them.
+    threads
+        How many to use; None: all cores. The results do not depend on it.
+    progress
+        Called as progress(label, rounds done, rounds in all) after every stretch.
+
+    >>> import duelist as dl
+    >>> runs = simulate(dl.UniformPair(), dl.environments.Hypercube(dim=2), horizon=10, runs=3)
+    >>> runs.regret("UniformPair").shape
+    (3, 10)
+    """
+    check_whole("horizon", horizon)
+    numbers = _run_numbers(runs)
+    check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
+    check_threads(threads)
+    if not isinstance(environment, Environment):
+        raise InvalidInput(
+            f"{environment!r} is not an environment; give an object of `duelist.simulation.environments`"
+        )
+    templates = label_policies(policies)
+    game = _Game(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    kept = {}
+    for label, template in templates.items():
+        shown = partial(progress or _silent, label)
+        player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct)
+        kept[label] = _play_policy(player, game, shown)
+    described = {label: describe_player(policy, distinct) for label, policy in templates.items()}
+    return Runs(kept, environment.describe(), int(seed), described, first_run=numbers.start)
+
+
+def describe_player(policy: Policy, distinct: bool) -> str:
+    """A policy and how it was asked, for records: runs under other rules are other runs."""
+    return f"{policy!r}, two different arms" if distinct else repr(policy)
+
+
+def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """Policies by label: their class name, with their settings where names repeat."""
+    listed = list(policies.values() if isinstance(policies, Mapping) else _listed(policies))
+    if not listed:
+        raise InvalidInput("no policies given; give at least one")
+    for policy in listed:
+        if not isinstance(policy, Policy):
+            raise InvalidInput(
+                f"{policy!r} is not a policy; give an object of a subclass of Policy, or `make_policy` one"
+            )
+    if isinstance(policies, Mapping):
+        return dict(policies)
+    names = [type(p).__name__ for p in listed]
+    labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
+    repeated = {label for label in labels if labels.count(label) > 1}
+    if repeated:
+        raise InvalidInput(f"{sorted(repeated)[0]} is given twice; give a mapping with a label for each")
+    return dict(zip(labels, listed, strict=True))
+
+
+def _listed(policies: Policy | Iterable[Policy]) -> Iterable[Policy]:
+    return [policies] if isinstance(policies, Policy) else policies
+
+
+def _silent(_label: str, _done: int, _total: int) -> None:
+    pass
+
+
+def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _Native | _Plain:
+    if isinstance(template, CountingPolicy):
+        return _Counting(template, seeds, threads, distinct)
+    if isinstance(template, NativePolicy):
+        if template.wants_free_arms:
+            raise InvalidInput(
+                f"{template!r} was made for arms without features, and environments show features; make it with `policy_for(goal)` "
+                "alone, or play it yourself with `FreeArms`"
+            )
+        return _Featured(template, seeds, threads, distinct)
+    return _Plain(template, seeds, distinct)
+
+
+class _Game(NamedTuple):
+    """What every policy plays, and what is kept of it."""
+
+    environment: Environment
+    horizon: int
+    runs: range
+    seed: int
+    keep: str
+    points: int
+
+
+def _run_numbers(runs: int | range) -> range:
+    if not isinstance(runs, range):
+        return range(check_whole("runs", runs))
+    if not len(runs) or runs.step != 1 or runs.start < 0:
+        raise InvalidInput(f"runs is {runs!r}; give how many, or which, as in range(64, 128)")
+    return runs
+
+
+def _play_policy(player: _Native | _Plain, game: _Game, shown: Callable[[int, int], None]) -> Log | Curves:
+    environment, horizon, runs, seed, _, _ = game
+    worlds = worlds_of(environment, seed, runs)
+    luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in runs]
+    keeper = _EveryDuel(worlds.truth, game) if game.keep == "duels" else _SomeRounds(worlds.truth, game)
+    done, a_round = 0, 0
+    try:
+        while done < horizon:
+            length = min(horizon - done, _stretch(a_round))
+            rounds = worlds.next_rounds(length)
+            uniforms = np.stack([g.random(length) for g in luck])
+            keeper.play(player, rounds, uniforms, done)
+            done += length
+            a_round = rounds.arms.nbytes // rounds.arms.shape[1]
+            shown(done, horizon)
+    finally:
+        player.close()
+    return keeper.kept()
+
+
+class _EveryDuel:
+    """Keeps every duel, in one log for the whole horizon."""
+
+    def __init__(self, truth: Truth, game: _Game) -> None:
+        self._truth = truth
+        self._log = blank_log(len(game.runs), game.horizon)
+
+    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+        player.play(self._truth, rounds, luck, self._log, done, done)
+
+    def kept(self) -> Log:
+        return self._log
+
+
+class _SomeRounds:
+    """Keeps curves: every stretch is written to a log of its own, which is summed up and forgotten."""
+
+    def __init__(self, truth: Truth, game: _Game) -> None:
+        self._truth = truth
+        self._runs = len(game.runs)
+        self._recorder = CurveRecorder(game.environment, self._runs, game.horizon, game.points)
+
+    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+        log = blank_log(self._runs, luck.shape[1])
+        player.play(self._truth, rounds, luck, log, 0, done)
+        self._recorder.take(log)
+
+    def kept(self) -> Curves:
+        return self._recorder.curves()
+
+
+def _stretch(bytes_a_round: int) -> int:
+    """How many rounds to play at once, so that their arms fit in memory; 1 until that is known."""
+    if bytes_a_round == 0:
+        return 1
+    return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
+
+
+def usable_cores() -> int:
+    """Cores this process may use, where the system says."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Native(ABC):
+    """All runs of a native policy: a state each, advanced by several threads."""
+
+    def __init__(self, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
+        self._words = [seed_words(s) for s in seeds]
+        self._threads = threads or usable_cores()
+        self._pool = ThreadPoolExecutor(self._threads)
+        self._distinct = distinct
+        self._runs: Any = None
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
+        """Advance every run through the next rounds, and write them down from column `start` on; states count what is `done`."""
+        if self._runs is None:
+            self._runs = self._begun(rounds)
+        chances = native.Truth(*truth)
+        runs = len(self._words)
+        size = min(_RUNS_A_TASK, -(-runs // self._threads))
+
+        def task(first: int) -> None:
+            stop = min(first + size, runs)
+            self._runs.play(first, stop, chances, *rounds, luck, self._distinct, start, *log)
+
+        for piece in [self._pool.submit(task, first) for first in range(0, runs, size)]:
+            piece.result()
+
+    @abstractmethod
+    def _begun(self, rounds: Rounds) -> Any:
+        """The runs in the engine, before their first round."""
+
+
+class _Counting(_Native):
+    """Runs of a policy that counts wins: all it knows of a round is how many arms there are."""
+
+    def __init__(self, template: CountingPolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
+        super().__init__(seeds, threads, distinct)
+        self._template = template
+
+    def _begun(self, rounds: Rounds) -> Any:
+        return native.CountingRuns(self._template.make_rule(), self._words)
+
+
+class _Featured(_Native):
+    """Runs of a policy that knows arms by their features."""
+
+    def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
+        super().__init__(seeds, threads, distinct)
+        self._template = template
+
+    def _begun(self, rounds: Rounds) -> Any:
+        return native.Runs(self._template.make_rule(), self._first_states(rounds))
+
+    def _first_states(self, rounds: Rounds) -> list[Any]:
+        """Each run starts from the arms of its own first round."""
+        counts, arms = rounds.n_arms[:, 0], rounds.arms[:, 0]
+        shared = len(counts) == 1
+        tables = [np.ascontiguousarray(table[:n]) for table, n in zip(arms, counts, strict=True)]
+        return [self._template.first_state(w, tables[0 if shared else r]) for r, w in enumerate(self._words)]
+
+
+class _Plain:
+    """Runs of a policy in plain Python, each with a copy of its own."""
+
+    def __init__(self, template: Policy, seeds: Sequence[int], distinct: bool) -> None:
+        self._copies = [template.fresh(s) for s in seeds]
+        self._out: list[deque[tuple[Any, float]]] = [deque() for _ in seeds]
+        takes_it = "distinct" in inspect.signature(template.ask).parameters
+        self._how = {"distinct": distinct} if takes_it else {}
+
+    def close(self) -> None:
+        """Nothing to let go."""
+
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
+        """Advance every run through the rounds after those that are `done`, and write them down from column `start` on."""
+        chances = native.Truth(*truth)
+        for run, policy in enumerate(self._copies):
+            world = run if len(rounds.arms) > 1 else 0
+            truths = run if len(rounds.utilities) > 1 else 0
+            for t in range(luck.shape[1]):
+                at = t if rounds.arms.shape[1] > 1 else 0
+                arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
+                utilities = rounds.utilities[truths, at, : len(arms)]
+                arms.flags.writeable = False  # the world is shared by all runs
+                duel = policy.ask(arms, **self._how)
+                first, second = _check_duel(policy, duel, len(arms))
+                outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, done + t + 1))
+                self._out[run].append((duel, outcome))
+                if len(self._out[run]) > truth.delay:
+                    policy.tell(*self._out[run].popleft())
+                best = utilities.max()
+                gaps = best - utilities[first], best - utilities[second]
+                for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):
+                    getattr(log, name)[run, start + t] = value
+
+
+def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:
+    try:
+        first, second = (operator.index(k) for k in duel)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{type(policy).__name__}.ask returned {duel!r}; return a Duel or a pair of positions"
+        ) from None
+    if not (0 <= first < n_arms and 0 <= second < n_arms):
+        raise InvalidInput(
+            f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table; "
+            f"return positions from 0 to {n_arms - 1}"
+        )
+    return first, second

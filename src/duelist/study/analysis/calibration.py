@@ -1,0 +1,123 @@
+"""Whether predicted chances are what happens: votes that the fit has not seen, by predicted chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from duelist.core.arrays import Floats
+from duelist.core.errors import InvalidInput
+from duelist.study.analysis.fit.arm_effects import Features
+from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.analysis.formatting import binomial_interval, check_level, percent
+from duelist.study.analysis.table import Shown, Table, columns_of
+from duelist.study.records import Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Votes whose predicted share of the win for the first, a tie counted half, lies between `start` and `stop`."""
+
+    start: float
+    stop: float
+    predicted: float
+    """Mean predicted share."""
+    observed: float
+    """Mean share that the first had: 1 won, 1/2 tied, 0 lost."""
+    low: float
+    high: float
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration(Shown):
+    """Predicted against observed; bins without votes are not there. Intervals hold with probability `level` each."""
+
+    bins: tuple[Bin, ...]
+    level: float
+    folds: int
+    votes: int
+    error: float
+    """Mean over votes of |predicted - observed| of their bin (expected calibration error)."""
+    log_loss: float
+    """Mean over votes of -log(predicted chance of what was voted: the first, the second, or a tie)."""
+    predicted_ties: float = 0.0
+    """Share of ties that the fits predict for these votes."""
+    observed_ties: float = 0.0
+
+    __str__ = Shown.__str__
+
+    def _table(self) -> Table:
+        rows = [
+            [
+                f"{each.start:.1f} to {each.stop:.1f}",
+                f"{each.predicted:.3f}",
+                f"{each.observed:.3f}",
+                f"{each.low:.3f} to {each.high:.3f}",
+                str(each.votes),
+            ]
+            for each in self.bins
+        ]
+        notes = [f"calibration error {self.error:.3f}, log loss {self.log_loss:.3f}, {self.votes} votes"]
+        if self.observed_ties:
+            notes.append(f"ties: {self.predicted_ties:.3f} predicted, {self.observed_ties:.3f} observed")
+        return Table(["bin", "predicted", "observed", f"{percent(self.level)} interval", "votes"], rows, notes)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return columns_of(self.bins, [field.name for field in fields(Bin)])
+
+
+def calibration(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: Features = None,
+    *,
+    bins: int = 10,
+    folds: int = 5,
+    ridge: float | str = 1.0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Calibration:
+    """Predict each vote from a fit to the other folds, and compare with what was voted.
+
+    Folds are random (by `seed`). Predictions are averaged over what the fit does not know (`Posterior.chances`).
+    """
+    for name, value, least in (("bins", bins, 1), ("folds", folds, 2)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InvalidInput(f"{name} is {value!r}; give a whole number of at least {least}")
+    check_level(level)
+    log = as_log(votes, arms).on_arms
+    log = log.of(log.teaching)
+    win, tie = _predicted(log, features, folds, ridge, seed)
+    predicted = np.clip(win + 0.5 * tie, 0.0, 1.0)
+    share = np.where(log.outcome == TIE, 0.5, log.outcome == FIRST)
+    where = np.minimum((predicted * bins).astype(np.int64), bins - 1)
+    found = tuple(_bin(k, bins, predicted[where == k], share[where == k], level) for k in np.unique(where))
+    total = max(len(predicted), 1)
+    error = sum(each.votes * abs(each.predicted - each.observed) for each in found) / total
+    of_vote = np.select([log.outcome == FIRST, log.outcome == SECOND], [win, 1.0 - win - tie], tie)
+    tiny = np.finfo(np.float64).eps  # a chance of exactly 0 is rounding, and has no logarithm
+    loss = -float(np.log(np.maximum(of_vote, tiny)).sum()) / total
+    tied = float((log.outcome == TIE).sum()) / total
+    return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
+
+
+def _predicted(log: Log, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
+    """The chances that the first wins and of a tie, for each vote from a fit that has not seen it."""
+    fold = np.random.default_rng(seed).permutation(len(log)) % folds
+    win, tie = np.empty(len(log)), np.empty(len(log))
+    posterior = None
+    for k in range(folds):
+        out = fold == k
+        posterior = fit_utilities(counted(log.of(~out)), features, ridge, seed, start=posterior)
+        win[out], tie[out] = posterior.chances(log.first[out], log.second[out])
+    return win, tie
+
+
+def _bin(k: int, bins: int, predicted: Floats, share: Floats, level: float) -> Bin:
+    low, high = binomial_interval(float(share.sum()), len(share), level)
+    return Bin(k / bins, (k + 1) / bins, float(predicted.mean()), float(share.mean()), low, high, len(share))

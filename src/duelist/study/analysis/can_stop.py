@@ -1,0 +1,84 @@
+"""Whether a study can stop, by its goal."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from duelist.core.errors import InvalidInput
+from duelist.model.stopping import check_delta, utility_tolerance
+from duelist.policies.goals import find_goal
+from duelist.study.analysis.readings import Readings, split
+from duelist.study.analysis.sufficiency import CanStop, best_found, learned_enough, order_settled
+
+_OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without"])
+"""What can be said of the votes that are looked at, besides `context`."""
+
+
+class Deciding(Readings):
+    """The half of `Study` that says when to stop."""
+
+    def can_stop(
+        self,
+        context: str | None = None,
+        *,
+        goal: str | None = None,
+        top: int | None = None,
+        delta: float = 0.05,
+        tolerance: float = 0.0,
+        unit: str = "utility",
+        **options: Any,
+    ) -> CanStop:
+        """Whether there are votes enough for what the study is for, and what is missing, in words.
+
+        For a study without a goal, and for "best" and "serve", this is what `recommend().decided` and `progress().done` say, by the
+        same rule. Where arms have contexts, each is looked at, and all must be done; the error rate is shared among them.
+
+        Parameters
+        ----------
+        context
+            Only this group.
+        goal
+            Another than the study's own.
+        top
+            How many places "rank" is about; None: as many as the study is, `create_study(goal="rank", top=5)`, and, where that says
+            nothing, all.
+        delta
+            The probability of stopping with a wrong winner, or a wrong order, however often one looks. ("learn" promises none.)
+        tolerance, unit
+            How much better another arm may be than the one that is named, or the next in an order than the one before it: in utility, or,
+            with `unit="chance"`, how far its chance to win may be above one half. Among arms that are equally good nothing else ends the
+            asking: `while not study.can_stop(tolerance=0.02, unit="chance")`.
+        options
+            Those of all readings, see `Readings`.
+        """
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
+            raise InvalidInput(f"top is {top!r}; give a whole number of at least 1")
+        stray = options.keys() - _OPTIONS
+        if stray:
+            raise InvalidInput(f"can_stop has no option {min(stray)!r}; it has {', '.join(sorted(_OPTIONS))}")
+        check_delta(delta)
+        utility_tolerance(tolerance, unit)
+        wanted = find_goal(goal or self.settings.goal or "best").name
+        if wanted == "learn" and tolerance:
+            raise InvalidInput(f"tolerance is {tolerance!r}, but the goal 'learn' compares no arms; leave it out")
+        if wanted == "learn":
+            seen = self._seen(split(context, options)[0])
+            return learned_enough(seen.log.on_arms, seen.features)
+        groups = [context] if context is not None else self._contexts()
+        places = self.settings.top if top is None else top
+        within = {"delta": delta / len(groups), "tolerance": tolerance, "unit": unit}
+        found = [self._enough(each, wanted, places, within, options) for each in groups]
+        return next((each for each in found if not each.done), found[0])
+
+    def _contexts(self) -> list[str | None]:
+        """The groups of arms in the game; all arms together, where some have no context."""
+        groups = list(dict.fromkeys(arm.context for arm in self.arms() if not arm.retired))
+        return groups if groups and None not in groups else [None]
+
+    def _enough(
+        self, context: str | None, goal: str, top: int | None, within: dict[str, Any], options: dict[str, Any]
+    ) -> CanStop:
+        scope, rest = split(context, options)
+        fit = self._fit(scope, rest)
+        found = order_settled(fit, top, **within) if goal == "rank" else best_found(fit, goal, **within)
+        return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)

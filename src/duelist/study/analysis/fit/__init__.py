@@ -1,0 +1,1 @@
+"""The fit of a study's votes, and what follows from it."""

@@ -1,0 +1,178 @@
+"""A log and the fit to it: what leaderboard, progress, recommendation and chances of winning are all made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from duelist.core.arrays import Ints
+from duelist.core.errors import InvalidInput
+from duelist.model.misfit import MOST_ARMS, UNLIKELY, PairVotes, misfit
+from duelist.model.stopping import Known
+from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.posterior import Posterior
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.records import Vote
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Votes on arms, and what they say of those that are looked at (`among`, positions in `arms`)."""
+
+    arms: tuple[str, ...]
+    among: Ints
+    log: Log
+    whole: Posterior
+    """Of all arms."""
+    group: Ints
+    """Of each arm: two have the same number if a chain of votes connects them."""
+    oddity: str | None = None
+    """What the votes say that the features do not."""
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Of the arms looked at, relative to their mean."""
+        return self.whole if len(self.among) == len(self.arms) else self.whole.among(self.among)
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the arms looked at."""
+        return [self.arms[k] for k in self.among]
+
+    @cached_property
+    def votes(self) -> int:
+        """Votes that teach, between any arms."""
+        return int(self.log.teaching.sum())
+
+    @cached_property
+    def tallies(self) -> dict[str, Ints]:
+        """Votes, wins, ties and both bad of each arm, retired ones included."""
+        log = self.log.of(self.log.first != self.log.second)
+        sides = [(log.first, FIRST), (log.second, SECOND)]
+
+        def count(*wanted: int) -> Ints:
+            return sum((self._count(side[np.isin(log.outcome, wanted)]) for side, _ in sides), np.zeros(1, np.int64))
+
+        wins = sum((self._count(side[log.outcome == won]) for side, won in sides), np.zeros(1, np.int64))
+        votes = count(FIRST, SECOND, TIE, BOTH_BAD)
+        return {"votes": votes, "wins": wins, "ties": count(TIE), "both_bad": count(BOTH_BAD)}
+
+    def _count(self, arms: NDArray[np.integer]) -> Ints:
+        return np.bincount(arms, minlength=len(self.arms))
+
+    @cached_property
+    def groups(self) -> Ints:
+        """Groups of the arms looked at, numbered from 1 in the order of the best arm of each."""
+        order = np.argsort(-self.posterior.mean, kind="stable")
+        number: dict[int, int] = {}
+        found = np.empty(len(self.among), np.int64)
+        for k in order:
+            found[k] = number.setdefault(int(self.group[self.among[k]]), len(number) + 1)
+        return found
+
+    @cached_property
+    def n_groups(self) -> int:
+        """How many groups the arms looked at fall into, not counting arms without votes."""
+        size = np.bincount(self.group, minlength=1)
+        groups = np.unique(self.group[self.among])
+        return int((size[groups] > 1).sum()) if len(groups) else 0
+
+    def connected(self, leader: int) -> Bools:
+        """Whether anything but the prior compares each arm looked at with this one: votes, or features."""
+        if self.whole.features is not None:
+            return np.ones(len(self.among), np.bool_)
+        groups = self.group[self.among]
+        return np.asarray(groups == groups[leader])
+
+    @property
+    def note(self) -> str | None:
+        """What to beware of: features that do not explain the votes, arms that no votes connect."""
+        said = [each for each in (self.oddity, self._apart) if each is not None]
+        return "; ".join(said) or None
+
+    @property
+    def _apart(self) -> str | None:
+        if self.n_groups < 2:
+            return None
+        groups = f"the arms fall into {self.n_groups} groups that no vote connects"
+        if self.whole.features is not None:
+            return f"{groups}: only their features compare arms of different groups"
+        return f"{groups}: ranks hold within a group, and say nothing between them; read one context at a time"
+
+
+def fitted(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: Features = None,
+    *,
+    among: Sequence[str] | None = None,
+    ridge: float | str = 1.0,
+    seed: int = 0,
+    start: Posterior | None = None,
+) -> Fitted:
+    """Fit a log; see `fit_utilities`."""
+    log = as_log(votes, arms).on_arms
+    pairs = counted(log)
+    posterior = fit_utilities(pairs, features, ridge, seed, start)
+    edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
+    group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
+    return Fitted(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
+
+
+def fitted_as_explained(
+    votes: Log,
+    arms: Sequence[str],
+    features: Features,
+    *,
+    seed: int = 0,
+    start: Posterior | None = None,
+    **options: Any,
+) -> Fitted:
+    """As `fitted`; where features do not explain the votes every arm has a term of its own beside them, and `oddity` says so."""
+    chance = _chance_if_explained(votes.on_arms, features, seed)
+    odd = chance < UNLIKELY
+    shown = WithOwnTerms(np.asarray(features, np.float64)) if odd else features
+    if start is not None and start.own_terms != isinstance(shown, WithOwnTerms):
+        start = None
+    fit = fitted(votes, arms, shown, seed=seed, start=start, **options)
+    said = f"the features do not explain the votes (p = {chance:.2g}): every arm has a term of its own here"
+    return replace(fit, oddity=said) if odd else fit
+
+
+def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
+    """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.model.misfit`); 1 if unknown."""
+    if features is None or isinstance(features, WithOwnTerms) or not 2 < log.n_arms <= MOST_ARMS:
+        return 1.0
+    pairs = counted(log.of(log.decided))
+    if not len(pairs.low):
+        return 1.0
+    linear = fit_utilities(pairs, features, 1.0, seed)
+    if linear.features is None or linear.theta is None:
+        return 1.0
+    x, theta = linear.features, linear.theta[: linear.features.shape[1]]
+    z = x[pairs.low] - x[pairs.high]
+    chance = expit(z @ theta)
+    slope = pairs.total * chance * (1.0 - chance)
+    known = Known(theta, linear.ridge * np.eye(x.shape[1]) + (z * slope[:, None]).T @ z, linear.ridge)
+    return misfit(x, PairVotes(pairs.low, pairs.high, pairs.total, pairs.wins), known, "logistic")
+
+
+def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:
+    if among is None:
+        return np.arange(len(arms))
+    index = {arm: k for k, arm in enumerate(arms)}
+    stray = next((arm for arm in among if arm not in index), None)
+    if stray is not None:
+        raise InvalidInput(f"among has {stray!r}, which is not among the {len(arms)} arms given; leave it out")
+    return np.array([index[arm] for arm in among], np.int64)

@@ -1,0 +1,37 @@
+"""What votes teach about features, as a scorer: for arms that nobody has voted on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelist.core.errors import InvalidInput
+from duelist.model.fit import fitted_scorer
+from duelist.model.scorer import Scorer
+from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.votes import Log, counted
+
+
+def scorer_of(log: Log, features: Features, source: str = "") -> Scorer:
+    """Bradley and Terry's model over features, with the ridge that makes the votes most likely; a tie is half a win each.
+
+    The centre is the mean of the arms: an average one has score 0.
+    """
+    given = features.features if isinstance(features, WithOwnTerms) else features
+    if given is None:
+        raise InvalidInput(
+            "a scorer goes by features, and these arms have none; add arms with features, or take the leaderboard's utilities"
+        )
+    pairs = counted(log)
+    if not len(pairs.low):
+        raise InvalidInput(
+            "a scorer is learned from votes, and there is none yet between two of these arms; ask some first"
+        )
+    x = np.asarray(given, np.float64)
+    return fitted_scorer(
+        x[pairs.low] - x[pairs.high],
+        np.clip(pairs.wins / pairs.total, 0.0, 1.0),
+        pairs.total,
+        centre=x.mean(axis=0),
+        votes=float(pairs.total.sum()),
+        source=source,
+    )

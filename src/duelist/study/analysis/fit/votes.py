@@ -1,0 +1,182 @@
+"""Votes that stand, as columns: all that a reading looks at, some forty bytes a vote.
+
+"both bad" is kept apart from a tie everywhere. A tie says that the two arms are about equal, which is what Davidson's
+model is about. "both bad" says that neither is good enough, which is about their level, not about which is better: if it is
+one more answer among which a rater chooses (Luce 1959), then whatever makes it likely, the other answers keep their ratios.
+So a fit that leaves these votes out is right, and one that took them for ties would call two arms equal because both are bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.arrays import Floats, Ints
+from duelist.core.errors import InvalidInput
+from duelist.study.records import ChosenBy, DuelKind, Outcome, Vote
+
+Bools = NDArray[np.bool_]
+Column = NDArray[Any]
+
+OUTCOMES: Final = tuple(Outcome)
+CODES: Final[dict[str | None, int]] = {**{outcome.value: code for code, outcome in enumerate(OUTCOMES)}, None: -1}
+"""Outcomes as small numbers; -1 for a vote that was undone."""
+FIRST, SECOND, TIE, BOTH_BAD, SKIP = (CODES[name] for name in ("first", "second", "tie", "both_bad", "skip"))
+CHOSEN_BY: Final = tuple(ChosenBy)
+CHOSEN_CODES: Final = {chooser.value: code for code, chooser in enumerate(CHOSEN_BY)}
+KINDS: Final = tuple(DuelKind)
+KIND_CODES: Final = {kind.value: code for code, kind in enumerate(KINDS)}
+NORMAL: Final = KIND_CODES["normal"]
+NO_TIME: Final = np.iinfo(np.int64).min
+"""For votes whose time is not known."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_TABLE: Final = 1 << 22
+"""Up to so many different keys are told apart by a table of all of them."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Votes that stand, in the order they were first given; arms, raters and contexts by number."""
+
+    n_arms: int
+    raters: tuple[str, ...]
+    first: Column
+    second: Column
+    outcome: Column
+    """Position in `OUTCOMES`."""
+    rater: Column
+    """Position in `raters`, -1 where it is not known."""
+    context: Column
+    duel: Column
+    told_at: Column
+    """Microseconds since 1970, or `NO_TIME`."""
+    seconds: Column
+    """How long the rater took, NaN where it is not known."""
+    chosen_by: Column
+    """Position in `CHOSEN_BY`."""
+    chance: Column
+    """With which the pair was chosen, NaN where it is not known."""
+    kind: Column
+    """Position in `KINDS`."""
+    expected: Column
+    """The known answer of a gold duel, as a position in `OUTCOMES`; -1 where there is none."""
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def of(self, chosen: Column | slice) -> Log:
+        """Some of the votes, by a mask, their positions, or a slice."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in COLUMNS})
+
+    @property
+    def decided(self) -> Bools:
+        """Votes for one arm of two."""
+        return np.asarray((self.outcome <= SECOND) & (self.outcome >= 0) & (self.first != self.second))
+
+    @property
+    def teaching(self) -> Bools:
+        """Votes that say which arm is better, or that they are equal: no "both bad", no skip, no arm against itself."""
+        return np.asarray((self.outcome <= TIE) & (self.outcome >= 0) & (self.first != self.second))
+
+    @property
+    def on_arms(self) -> Log:
+        """Without gold and repeated duels, which are asked to learn about raters."""
+        normal = self.kind == NORMAL
+        return self if normal.all() else self.of(normal)
+
+
+COLUMNS: Final = tuple(field.name for field in fields(Log) if field.name not in ("n_arms", "raters"))
+
+
+class Pairs(NamedTuple):
+    """Votes counted by pair, low < high: a fit needs no more."""
+
+    n_arms: int
+    low: Ints
+    high: Ints
+    total: Floats
+    """Wins and ties, or their weights."""
+    wins: Floats
+    """Of `low`; ties count half, as they do in Davidson's likelihood."""
+    ties: float
+    """Over all pairs."""
+
+
+def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
+    """Votes that stand as columns, with arms by position."""
+    if isinstance(votes, Log):
+        return votes
+    index = {arm: k for k, arm in enumerate(arms)}
+    if len(index) != len(arms):
+        raise InvalidInput(
+            f"arms has {next(arm for k, arm in enumerate(arms) if index[arm] != k)!r} twice; give each once"
+        )
+    votes = [vote for vote in votes if vote.outcome is not None]
+    raters: dict[str, int] = {}
+    contexts: dict[str | None, int] = {}
+    try:
+        first, second = ([index[getattr(vote, side)] for vote in votes] for side in ("first", "second"))
+    except KeyError as error:
+        raise InvalidInput(
+            f"a vote names the arm {error.args[0]!r}, which is not among the {len(arms)} arms given; give all arms"
+        ) from None
+    rater = [-1 if vote.rater is None else raters.setdefault(vote.rater, len(raters)) for vote in votes]
+    return Log(
+        n_arms=len(arms),
+        raters=tuple(raters),
+        first=np.array(first, np.int64),
+        second=np.array(second, np.int64),
+        outcome=np.array([CODES[vote.outcome] for vote in votes], np.int8),
+        rater=np.array(rater, np.int32),
+        context=np.array([contexts.setdefault(vote.context, len(contexts)) for vote in votes], np.int32),
+        duel=np.array([vote.duel_id for vote in votes], np.int64),
+        told_at=np.array([_microseconds(vote.told_at) for vote in votes], np.int64),
+        seconds=np.array([vote.response_seconds for vote in votes], np.float64),
+        chosen_by=np.array([CHOSEN_CODES[vote.chosen_by] for vote in votes], np.int8),
+        chance=np.array([vote.chance for vote in votes], np.float64),
+        kind=np.array([KIND_CODES[vote.kind] for vote in votes], np.int8),
+        expected=np.array([CODES[vote.expected] for vote in votes], np.int8),
+    )
+
+
+def counted(log: Log, weights: Floats | None = None) -> Pairs:
+    """The votes that teach, by pair; each counts 1, or its weight."""
+    chosen = np.flatnonzero(log.teaching)
+    first, second, outcome = (column[chosen].astype(np.int64) for column in (log.first, log.second, log.outcome))
+    mass = np.ones(len(chosen)) if weights is None else weights[chosen]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    tied = outcome == TIE
+    low_won = (outcome == FIRST) == (first < second)
+    share = np.where(tied, 0.5, low_won)
+    pair, where = numbered(low * log.n_arms + high, log.n_arms**2)
+    total, wins = (np.bincount(where, part, len(pair)).astype(np.float64) for part in (mass, mass * share))
+    width = max(log.n_arms, 1)
+    return Pairs(log.n_arms, pair // width, pair % width, total, wins, float(mass[tied].sum()))
+
+
+def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:
+    """The different keys, each from 0 to size - 1, in order; and which of them each is: `np.unique`, without sorting if it can."""
+    if size > _TABLE:
+        return np.unique(keys, return_inverse=True)
+    there = np.zeros(size, np.bool_)
+    there[keys] = True
+    number = np.cumsum(there) - 1
+    return np.flatnonzero(there), number[keys]
+
+
+def told_apart(keys: Ints, size: int) -> tuple[Ints, int]:
+    """Keys from 0 to size - 1, or others in their place if a table of so many would be too large; and the size of a table of them."""
+    if size <= _TABLE:
+        return keys, size
+    different, number = np.unique(keys, return_inverse=True)
+    return number, len(different)
+
+
+def _microseconds(when: datetime | None) -> int:
+    return NO_TIME if when is None else (when - _EPOCH) // _MICROSECOND

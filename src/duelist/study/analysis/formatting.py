@@ -1,0 +1,53 @@
+"""Plain tables and intervals that several readings share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scipy.special import betaincinv, ndtri
+
+from duelist.core.errors import InvalidInput
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns in line: the first to the left, the others to the right."""
+    columns = list(zip(headers, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in (headers, *rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def percent(value: float | None) -> str:
+    """A share in percent, or a dash where there is none."""
+    return "-" if value is None else f"{100 * value:.0f}%"
+
+
+def check_level(level: float) -> float:
+    """A confidence level, as a float strictly between 0 and 1."""
+    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
+        raise InvalidInput(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
+    return float(level)
+
+
+def two_sided(level: float) -> float:
+    """How many standard deviations either way hold that much of a normal distribution."""
+    return float(ndtri(0.5 + check_level(level) / 2.0))
+
+
+def binomial_interval(successes: float, n: float, level: float) -> tuple[float, float]:
+    """The exact interval of Clopper and Pearson (1934) for a share; with ties counted half it is wider than it need be.
+
+    >>> low, high = binomial_interval(0, 10, 0.95)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    tail = (1.0 - check_level(level)) / 2.0
+    low = float(betaincinv(successes, n - successes + 1.0, tail)) if successes > 0 else 0.0
+    high = float(betaincinv(successes + 1.0, n - successes, 1.0 - tail)) if successes < n else 1.0
+    return low, high

@@ -1,0 +1,128 @@
+"""How sure the study was of its best arm, vote by vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.arrays import Floats
+from duelist.core.errors import InvalidInput
+from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.fitted import fitted
+from duelist.study.analysis.fit.posterior import Posterior
+from duelist.study.analysis.fit.votes import Log, as_log
+from duelist.study.analysis.formatting import percent
+from duelist.study.analysis.leaderboard import chances_of_best
+from duelist.study.analysis.table import Shown, Table
+from duelist.study.records import Vote
+
+
+@dataclass(frozen=True, eq=False)
+class History(Shown):
+    """The chance of being best of each arm, after the first so many votes that teach."""
+
+    arms: tuple[str, ...]
+    votes: NDArray[np.int64]
+    """After how many votes, in rising order."""
+    chance_best: Floats
+    """(len(votes), n_arms)."""
+
+    __str__ = Shown.__str__
+
+    def leading(self, most: int) -> list[int]:
+        """Positions of the arms to look at: those that end highest, then those that were once."""
+        if not len(self.votes):
+            return []
+        order = np.lexsort((-self.chance_best.max(axis=0), -self.chance_best[-1]))
+        return [int(k) for k in order[:most] if self.chance_best[:, k].max() > 0.0]
+
+    def _table(self) -> Table:
+        chosen = self.leading(5)
+        rows = [
+            [f"{n}", *(percent(row[k]) for k in chosen)] for n, row in zip(self.votes, self.chance_best, strict=True)
+        ]
+        return Table(["after votes", *(self.arms[k] for k in chosen)], rows)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        points, n = self.chance_best.shape
+        return {
+            "votes": np.repeat(self.votes, n).tolist(),
+            "arm": list(self.arms) * points,
+            "chance_best": self.chance_best.ravel().tolist(),
+        }
+
+
+@dataclass
+class Remembered:
+    """What a history found, for the next one of the same study: most moments will be the same."""
+
+    chances: dict[bytes, Floats] = field(default_factory=dict)
+    """By a digest of everything a moment depends on: arms, features, and the votes until then as they stand."""
+    last: Posterior | None = None
+
+
+def history(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: Features = None,
+    *,
+    among: Sequence[str] | None = None,
+    points: int = 40,
+    ridge: float | str = 1.0,
+    seed: int = 0,
+    remembered: Remembered | None = None,
+) -> History:
+    """The chance of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and now: as if one had looked then.
+
+    Votes stand in the place where they were first given, as they stand now: what was revised later counts as revised. Such moments stay
+    when votes are added, so with what was `remembered` of the last history only the newest are computed.
+    """
+    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+        raise InvalidInput(f"points is {points!r}; give a whole number of at least 1")
+    log = as_log(votes, arms).on_arms
+    log = log.of(log.teaching)
+    moments = _moments(len(log), points)
+    names = tuple(arms) if among is None else tuple(among)
+    known = Remembered() if remembered is None else remembered
+    found: dict[bytes, Floats] = {}
+    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed)), features)
+    for moment, key in zip(moments, keys, strict=True):
+        row = known.chances.get(key)
+        if row is None:
+            fit = fitted(
+                log.of(slice(0, moment)), arms, features, among=among, ridge=ridge, seed=seed, start=known.last
+            )
+            known.last, row = fit.whole, chances_of_best(fit.posterior, seed)
+        found[key] = row
+    known.chances = found
+    return History(names, moments, np.array([found[key] for key in keys]).reshape(len(moments), len(names)))
+
+
+def _moments(n: int, points: int) -> NDArray[np.int64]:
+    """0, every so many votes, and n.
+
+    >>> _moments(103, 6).tolist()
+    [0, 20, 40, 60, 80, 100, 103]
+    """
+    step = next(s for k in range(20) for s in (10**k, 2 * 10**k, 5 * 10**k) if n <= s * points)
+    return np.unique(np.append(np.arange(0, n, step, dtype=np.int64), n))
+
+
+def _digests(log: Log, moments: NDArray[np.int64], settings: str, features: Features) -> list[bytes]:
+    """For each moment a digest of what its fit depends on."""
+    digest = blake2b(settings.encode(), digest_size=16)
+    vectors = features.features if isinstance(features, WithOwnTerms) else features
+    if vectors is not None:
+        digest.update(type(features).__name__.encode() + np.ascontiguousarray(vectors).tobytes())
+    keys = [digest.digest()]
+    for start, stop in pairwise(moments.tolist()):
+        for column in (log.first, log.second, log.outcome):
+            digest.update(np.ascontiguousarray(column[start:stop]).tobytes())
+        keys.append(digest.digest())
+    return keys

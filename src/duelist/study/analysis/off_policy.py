@@ -1,0 +1,408 @@
+"""What another policy would have asked and found, from votes on pairs that were drawn with a known chance.
+
+A study with `random_share` leaves some duels to chance, and writes down with which chance each pair was drawn. From these votes
+alone, nothing that the policy in charge chose comes in, one can say what any other policy would have met.
+
+The quantity. A policy that stands as it is asks the ordered pair (i, j) with chance pi(i, j). With p(i, j) the chance that i wins against
+j, a tie counting half for both, it would find V = sum of a(i, j) p(i, j) over ordered pairs, where
+
+    wins        a(i, j) = pi(i, j): the arm that it names first wins
+    strength    a(i, j) = w(i) / (n - 1), w(i) half the chance that i is asked: an arm that it shows beats a random other one
+
+With contexts both are means over contexts, each counted alike. A vote on {i, j} that was drawn with chance q, and of which i won the
+share y, gives
+
+    inverse propensity   (a(i, j) y + a(j, i) (1 - y)) / q
+    doubly robust        D + (a(i, j) - a(j, i)) (y - m(i, j)) / q,   D = sum of a(i, j) m(i, j)
+
+where m is a Bradley-Terry model fitted to the votes of other folds. Both have the mean V, whatever m is; the second varies
+less the better m is. Estimates are means over votes, intervals Student's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, stdtrit
+
+from duelist.core.arrays import Floats, Ints, check_choice, check_whole, is_number
+from duelist.core.errors import InvalidInput
+from duelist.policies import Policy
+from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.votes import BOTH_BAD, CHOSEN_CODES, FIRST, SECOND, Log, as_log, counted
+from duelist.study.analysis.formatting import check_level, percent
+from duelist.study.analysis.regret import Estimate
+from duelist.study.analysis.table import Shown, Table
+from duelist.study.records import Vote, standing
+from duelist.study.records import counted as votes_that_count
+
+MEASURES: Final = {
+    "wins": "the arm that it names first wins",
+    "strength": "an arm that it shows beats a random other one",
+}
+ROUGH: Final = 30
+"""With fewer votes on pairs that the policy would ask, intervals are rough."""
+
+Target = Policy | Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class OffPolicy(Shown):
+    """What a policy would find, in two estimates of the same chance, and what it would ask."""
+
+    inverse_propensity: Estimate
+    doubly_robust: Estimate
+    measure: str
+    level: float
+    votes: int
+    """On random duels."""
+    matched: int
+    """Of those, on pairs that say something about what the policy would ask."""
+    asked: tuple[tuple[str, str, float], ...]
+    """The pairs that it would ask, and how often, the most frequent first."""
+
+    __str__ = Shown.__str__
+
+    def _table(self) -> Table:
+        rows = [[kind.replace("_", " "), str(getattr(self, kind))] for kind in _ESTIMATES]
+        notes = [
+            f"the chance that {MEASURES[self.measure]}; {self.matched} of {self.votes} random votes say something about it"
+        ]
+        if self.matched < ROUGH:
+            notes.append(f"so few votes make rough intervals; {ROUGH} are a beginning")
+        return Table(["estimate", f"value, {percent(self.level)} interval"], rows, notes)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        parts = ("value", "low", "high")
+        return {
+            "estimate": _ESTIMATES,
+            **{part: [getattr(getattr(self, kind), part) for kind in _ESTIMATES] for part in parts},
+        }
+
+
+_ESTIMATES: Final = ("inverse_propensity", "doubly_robust")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(Shown):
+    """What a policy that learns would find in its first rounds: the chance that the arm it names first wins."""
+
+    value: Estimate
+    rounds: int
+    blocks: int
+    """So often it was played from the beginning, each time with votes of its own."""
+    votes: int
+    level: float
+
+    __str__ = Shown.__str__
+
+    def _table(self) -> Table:
+        notes = [f"{self.blocks} times {self.rounds} rounds from the beginning, with {self.votes} random votes"]
+        return Table(["estimate", f"value, {percent(self.level)} interval"], [["replay", str(self.value)]], notes)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {"estimate": ["replay"], **{part: [getattr(self.value, part)] for part in ("value", "low", "high")}}
+
+
+def off_policy(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: ArrayLike | None,
+    target: Target,
+    *,
+    random_share: float,
+    groups: Sequence[str | None] | None = None,
+    measure: str = "wins",
+    level: float = 0.95,
+    draws: int = 100,
+    folds: int = 5,
+    by_rater: bool = False,
+    seed: int = 0,
+) -> OffPolicy:
+    """What `target` would find if it stood as it is, from the votes on random duels.
+
+    Parameters
+    ----------
+    votes, arms, features, groups
+        The log (`study.votes()`), the ids of the arms, their features (None: arms have nothing in common), and the context of each.
+    target
+        A policy, with what it has learned so far; or the chances of ordered pairs of ids, which add up to 1 in every context.
+    random_share
+        The share of duels that were left to chance when the votes were taken (`study.settings.random_share`); recorded chances have it
+        as a factor.
+    measure, level
+        "wins" or "strength", see the module; and how often intervals hold.
+    draws
+        A policy that draws is asked so often in each context what it would ask.
+    folds
+        The model of the doubly robust estimate is fitted so often, each time without the votes it is used on.
+    by_rater
+        True takes the votes of a rater as one observation: raters whose tastes differ make wider intervals.
+    seed
+        Of the policy's draws and of the folds.
+    """
+    check_choice("measure", measure, tuple(MEASURES))
+    check_level(level)
+    check_whole("folds", folds, 2)
+    given = _random_votes(votes, arms, random_share)
+    tables = _tables(groups, len(arms))
+    asked = _asked(target, arms, features, tables, check_whole("draws", draws), seed)
+    weights = _weights(asked, tables, measure, len(arms))
+    forth, back = weights.of(given.first, given.second), weights.of(given.second, given.first)
+    matched = int(((forth != 0.0) | (back != 0.0)).sum())
+    if not matched:
+        raise InvalidInput(
+            f"none of {len(given.y)} random votes is on a pair that the policy would ask; collect more, or use measure='strength'"
+        )
+    plain = (forth * given.y + back * (1.0 - given.y)) / given.q
+    robust = _doubly_robust(given, features, weights, (forth - back) / given.q, folds, by_rater, seed)
+    clusters = given.log.rater if by_rater else np.arange(len(given.y))
+    order = np.argsort(-asked.chance, kind="stable")
+    return OffPolicy(
+        inverse_propensity=_interval(plain, clusters, level),
+        doubly_robust=_interval(robust, clusters, level),
+        measure=measure,
+        level=level,
+        votes=len(given.y),
+        matched=matched,
+        asked=tuple((arms[asked.first[k]], arms[asked.second[k]], float(asked.chance[k])) for k in order),
+    )
+
+
+def replay(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: ArrayLike | None,
+    policy: Policy,
+    *,
+    rounds: int,
+    groups: Sequence[str | None] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Replay:
+    """What `policy`, learning from the beginning, would find in its first `rounds` rounds.
+
+    The random votes come by in their order. A vote on the pair that the policy would ask now is its next round, and it learns from
+    it; the others pass by. Since every pair was equally likely, what it meets is what it would have met (Li, Chu, Langford and
+    Wang 2011). After so many rounds a fresh copy begins with the votes that are left; the interval is Student's over these
+    beginnings, of which there must be two. A round takes about as many random votes as there are pairs.
+    """
+    check_whole("rounds", rounds)
+    check_level(level)
+    given = _random_votes(votes, arms, 1.0)
+    if given.q.max() > 1.000001 * given.q.min():
+        raise InvalidInput(
+            f"random pairs were drawn with chances from {given.q.min():.3g} to {given.q.max():.3g}; a replay needs equal ones, "
+            "which pairs that raters may not be asked twice do not have: use `off_policy`"
+        )
+    tables = _tables(groups, len(arms))
+    shown, home = _features(features, len(arms)), _homes(tables, len(arms))
+    means: list[float] = []
+    game = _Rounds(policy.fresh(seed))
+    for i, j, y in zip(given.first.tolist(), given.second.tolist(), given.y.tolist(), strict=True):
+        game.meet(shown, tables[home[i]], i, j, y)
+        if len(game.found) == rounds:
+            means.append(float(np.mean(game.found)))
+            game = _Rounds(policy.fresh(seed + len(means)))
+    if len(means) < 2:
+        raise InvalidInput(
+            f"{len(given.y)} random votes are enough for {len(means)} times {rounds} rounds, and two are needed; ask for fewer rounds, "
+            "or collect more votes"
+        )
+    value = _interval(np.array(means), np.arange(len(means)), level)
+    return Replay(value, rounds, len(means), len(given.y), level)
+
+
+class _Rounds:
+    """A policy that is shown random votes, and takes those that it would have asked for."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._seen = 0
+        self.found: list[float] = []
+
+    def meet(self, features: Floats, table: Ints, i: int, j: int, y: float) -> None:
+        arms = features[table]
+        self._policy.begin(arms)
+        choice = self._policy.consider(arms, seed=self._seen, rounds=len(self.found))
+        self._seen += 1
+        first, second = int(table[choice.first]), int(table[choice.second])
+        if {first, second} != {i, j}:
+            return
+        outcome = y if first == i else 1.0 - y
+        self._policy.learn(features[[first, second]], outcome, layer=choice.layer, share=choice.share)
+        self.found.append(outcome)
+
+
+# -- the log -----------------------------------------------------------------------------
+
+
+class _Given(NamedTuple):
+    """Votes on random duels: the arms, the share of the win that went to the first, and the chance of the pair among random ones."""
+
+    log: Log
+    first: Ints
+    second: Ints
+    y: Floats
+    q: Floats
+
+
+def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share: float) -> _Given:
+    if not (is_number(random_share) and 0.0 < random_share <= 1.0):
+        raise InvalidInput(f"random_share is {random_share!r}; give a share above 0 and at most 1")
+    if not isinstance(votes, Log):
+        votes = votes_that_count(standing(list(votes)))
+    log = as_log(votes, arms).on_arms
+    answered = (log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second)
+    log = log.of(answered & (log.chosen_by == CHOSEN_CODES["random"]) & ~np.isnan(log.chance))
+    if not len(log):
+        raise InvalidInput(
+            "no vote is on a duel that was drawn with a known chance; set random_share above 0 and collect votes"
+        )
+    q = np.asarray(log.chance / random_share, np.float64)
+    if not ((q > 0.0) & (q <= 1.0 + 1e-9)).all():
+        raise InvalidInput(
+            f"a random pair has the chance {log.chance[np.argmax(q)]}, which is not below random_share {random_share:g}; give the share "
+            "that the study had when these votes were taken"
+        )
+    y = np.where(log.outcome == FIRST, 1.0, np.where(log.outcome == SECOND, 0.0, 0.5))
+    return _Given(log, log.first.astype(np.int64), log.second.astype(np.int64), y, q)
+
+
+def _tables(groups: Sequence[str | None] | None, n_arms: int) -> list[Ints]:
+    """The arms of each context, by position; contexts with a single arm have nothing to ask."""
+    if groups is not None and len(groups) != n_arms:
+        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms; give one each")
+    names = [None] * n_arms if groups is None else list(groups)
+    members: dict[str | None, list[int]] = {}
+    for arm, name in enumerate(names):
+        members.setdefault(name, []).append(arm)
+    return [np.array(table) for table in members.values() if len(table) > 1]
+
+
+def _homes(tables: list[Ints], n_arms: int) -> Ints:
+    home = np.full(n_arms, -1)
+    for number, table in enumerate(tables):
+        home[table] = number
+    return home
+
+
+def _features(features: ArrayLike | None, n_arms: int) -> Floats:
+    return np.eye(n_arms) if features is None else np.asarray(features, np.float64)
+
+
+# -- what the policy would ask -----------------------------------------------------------
+
+
+class _Asked(NamedTuple):
+    """Ordered pairs, and the chance of each; over all contexts they add up to 1."""
+
+    first: Ints
+    second: Ints
+    chance: Floats
+
+
+def _asked(
+    target: Target, arms: Sequence[str], features: ArrayLike | None, tables: list[Ints], draws: int, seed: int
+) -> _Asked:
+    if not isinstance(target, Policy):
+        return _declared(target, arms, tables)
+    shown = _features(features, len(arms))
+    found: dict[tuple[int, int], int] = {}
+    for number, table in enumerate(tables):
+        for draw in range(draws):
+            choice = target.consider(shown[table], seed=seed + number * draws + draw)
+            pair = int(table[choice.first]), int(table[choice.second])
+            found[pair] = found.get(pair, 0) + 1
+    first, second = np.array(list(found)).T
+    return _Asked(first, second, np.array(list(found.values())) / (draws * len(tables)))
+
+
+def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tables: list[Ints]) -> _Asked:
+    index = {arm: k for k, arm in enumerate(arms)}
+    unknown = [arm for pair in target for arm in pair if arm not in index]
+    if unknown:
+        raise InvalidInput(f"a pair names the arm {unknown[0]!r}, which is not among the {len(arms)} arms given")
+    first, second = (np.array([index[pair[side]] for pair in target]) for side in (0, 1))
+    chance = np.array(list(target.values()), np.float64)
+    home = _homes(tables, len(arms))
+    sums = np.bincount(home[first], chance, len(tables))
+    if (
+        (home[first] != home[second]).any()
+        or (first == second).any()
+        or (chance < 0.0).any()
+        or (abs(sums - 1.0) > 1e-9).any()
+    ):
+        raise InvalidInput(
+            "chances of pairs must be of two different arms of one context, and add up to 1 in each context"
+        )
+    return _Asked(first, second, chance / len(tables))
+
+
+class _Weights(NamedTuple):
+    """a(i, j), for the ordered pairs where it is not zero: keys i * n + j in order, and values."""
+
+    n_arms: int
+    keys: Ints
+    values: Floats
+
+    def of(self, first: Ints, second: Ints) -> Floats:
+        wanted = first * self.n_arms + second
+        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[at] == wanted, self.values[at], 0.0)
+
+
+def _weights(asked: _Asked, tables: list[Ints], measure: str, n_arms: int) -> _Weights:
+    if measure == "wins":
+        keys, values = asked.first * n_arms + asked.second, asked.chance
+    else:
+        shown = (np.bincount(asked.first, asked.chance, n_arms) + np.bincount(asked.second, asked.chance, n_arms)) / 2.0
+        parts = [
+            (i * n_arms + table[table != i], np.full(len(table) - 1, shown[i] / (len(table) - 1)))
+            for table in tables
+            for i in table
+            if shown[i] > 0.0
+        ]
+        keys, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(keys)
+    return _Weights(n_arms, keys[order], values[order])
+
+
+# -- estimates ---------------------------------------------------------------------------
+
+
+def _doubly_robust(
+    given: _Given, features: ArrayLike | None, weights: _Weights, scale: Floats, folds: int, by_rater: bool, seed: int
+) -> Floats:
+    """The terms of the estimate, the model of each fitted to the votes of the other folds; a rater's votes share a fold if `by_rater`."""
+    rng = np.random.default_rng(seed)
+    names = given.log.rater if by_rater else np.arange(len(given.y))
+    _, name = np.unique(names, return_inverse=True)
+    fold = (rng.permutation(int(name.max()) + 1) % folds)[name]
+    i, j = np.divmod(weights.keys, weights.n_arms)
+    terms = np.empty(len(given.y))
+    for k in range(folds):
+        mine = fold == k
+        if mine.any():
+            utilities = fit_utilities(counted(given.log.of(~mine)), features, 1.0, seed).mean
+            direct = weights.values @ expit(utilities[i] - utilities[j])
+            expected = expit(utilities[given.first[mine]] - utilities[given.second[mine]])
+            terms[mine] = direct + scale[mine] * (given.y[mine] - expected)
+    return terms
+
+
+def _interval(terms: Floats, clusters: Any, level: float) -> Estimate:
+    """Mean, and Student's interval over independent clusters of terms."""
+    n, centre = len(terms), float(terms.mean())
+    _, name = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(name, terms - centre)
+    m = len(sums)
+    if m < 2:
+        return Estimate(centre, -np.inf, np.inf)
+    error = float(np.sqrt(m / (m - 1.0) * (sums**2).sum()) / n)
+    half = float(stdtrit(m - 1, 0.5 + level / 2.0)) * error
+    return Estimate(centre, centre - half, centre + half)

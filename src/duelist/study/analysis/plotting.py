@@ -1,0 +1,60 @@
+"""Every reading of a study, drawn. matplotlib is loaded when something is drawn, not before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duelist.core.errors import InvalidInput
+from duelist.study import analysis
+from duelist.study.analysis.readings import Readings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Plotting(Readings):
+    """The drawing part of `Study`.
+
+    Each method takes the options of the reading that it draws, and returns a matplotlib Figure; with a `path` it is saved there, too,
+    in the format that the path's ending says.
+    """
+
+    def plot_leaderboard(
+        self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any
+    ) -> Figure:
+        """Utilities with their intervals and ranges of ranks: the best `top`, None for all."""
+        return saved(analysis.draw_leaderboard(self.leaderboard(context, **options), top), path)
+
+    def plot_win_matrix(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
+        """Who won against whom."""
+        return saved(analysis.draw_win_matrix(self.win_matrix(context, **options)), path)
+
+    def plot_history(
+        self, context: str | None = None, *, most: int = 8, path: str | Path | None = None, **options: Any
+    ) -> Figure:
+        """The chance of being best, vote by vote: `most` arms by name, the others in grey."""
+        return saved(analysis.draw_history(self.history(context, **options), most), path)
+
+    def plot_calibration(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
+        """Predicted against observed."""
+        return saved(analysis.draw_calibration(self.calibration(context, **options)), path)
+
+    def plot_raters(
+        self, context: str | None = None, *, most: int = 40, path: str | Path | None = None, **options: Any
+    ) -> Figure:
+        """Agreement, side and speed of raters; who stands out is red."""
+        return saved(analysis.draw_raters(self.raters(context, **options), most), path)
+
+
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure, and, with a path, a file of it."""
+    if path is None:
+        return figure
+    path = Path(path)
+    kinds = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        raise InvalidInput(f"path is {str(path)!r}; give a name that ends in one of .{', .'.join(kinds)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    return figure

@@ -1,0 +1,197 @@
+"""How near a study is to knowing its best arm, and which it would name: both by the rule of `duelist.study.analysis.stopping`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from duelist.core.errors import InvalidInput
+from duelist.model.stopping import (
+    FORESEEN_FROM,
+    check_delta,
+    lead_interval,
+    level_with,
+    listed,
+    utility_tolerance,
+    votes_to_decide,
+)
+from duelist.study.analysis.fit.arm_effects import Features
+from duelist.study.analysis.fit.fitted import Fitted, fitted
+from duelist.study.analysis.fit.votes import Log
+from duelist.study.analysis.formatting import percent
+from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_apart
+from duelist.study.analysis.stopping import Recommended, still_possible
+from duelist.study.analysis.table import Shown, Table
+from duelist.study.records import Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Shown):
+    """How near a study is to knowing its best arm."""
+
+    leader: str
+    chance_best: float
+    """Probability that the leader is the best arm, by the votes so far."""
+    not_ruled_out: int
+    """Arms, the leader among them, that may still be the best at the error rate `delta`."""
+    arms: int
+    votes: int
+    delta: float
+    note: str | None = None
+    """What to beware of, if there is something."""
+    votes_expected: int | None = None
+    """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
+    level: int = 0
+    """Other arms that are exactly as good as the leader by the votes so far: where there are any, nobody leads."""
+    alike: int = 0
+    """Other arms with the features of the leader, where no vote can tell them apart; they lead with it, and all count as one arm."""
+
+    @property
+    def done(self) -> bool:
+        """Whether to stop: every other arm is ruled out. `recommend().decided` is the same."""
+        return self.not_ruled_out == 1
+
+    def __str__(self) -> str:
+        leads = f"{self._leaders()} {'lead and are' if self.alike else 'leads and is'} best with probability {percent(self.chance_best)}"
+        if self.level:
+            arms = (
+                "all arms"
+                if self.level + self.alike + 1 == self.arms
+                else f"{self.leader} and {self.level} other{'s' * (self.level > 1)}"
+            )
+            leads = f"{arms} are level"
+        return (
+            f"{leads}; {self._counted()}"
+            + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,} votes more")
+        ) + ("" if self.note is None else f"; {self.note}")
+
+    def _leaders(self) -> str:
+        return f"{self.leader} and {self.alike} with the same features" if self.alike else self.leader
+
+    def _counted(self) -> str:
+        others = self.arms - 1 - self.alike
+        if self.done and not others:
+            return "there are no others (done)"
+        if self.done and self.level:  # that takes a tolerance
+            return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
+        verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
+        counted = f"{self.not_ruled_out} of {self.arms} arms"
+        if self.alike:
+            counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
+        return f"{counted} not ruled out after {self.votes} votes ({verdict})"
+
+    def _table(self) -> Table:
+        leader = f"{self.leader} (level with {self.level})" if self.level else self._leaders()
+        row = [leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms - self.alike}", str(self.votes)]
+        headers = ["leader", "best", "not ruled out", "votes", "done"]
+        return Table(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        names = ("leader", "chance_best", "not_ruled_out", "arms", "votes", "delta", "done")
+        return {name: [getattr(self, name)] for name in names}
+
+
+def progress(
+    votes: Sequence[Vote] | Log,
+    arms: Sequence[str],
+    features: Features = None,
+    *,
+    among: Sequence[str] | None = None,
+    delta: float = 0.05,
+    ridge: float | str = 1.0,
+    seed: int = 0,
+) -> Progress:
+    """How sure the leader is, and how many arms may still be better."""
+    return progress_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed)
+
+
+def progress_of(
+    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+) -> Progress:
+    """The progress of a fit that is there already."""
+    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
+    chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.alike}
+    return Progress(
+        leader=found.best,
+        chance_best=float(chance[[k for k, arm in enumerate(fit.ids) if arm in together]].sum()),
+        not_ruled_out=len(set(found.candidates) - set(found.alike)),
+        arms=len(fit.among),
+        votes=fit.votes,
+        delta=found.delta,
+        note="; ".join(filter(None, (fit.note, found.advice))) or None,
+        votes_expected=found.votes_expected,
+        level=len(found.level),
+        alike=len(found.alike),
+    )
+
+
+def verdict_of(
+    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+) -> Recommended:
+    """The best arm, how sure that is, and the arms that are not ruled out; `tolerance` and `unit` as for a policy's `recommend`."""
+    delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
+    if not len(fit.among):
+        raise InvalidInput("there are no arms; add some first")
+    warn_if_apart(fit)
+    posterior, names = fit.posterior, fit.ids
+    leader = int(np.argmax(posterior.mean))
+    gap, variance = behind(posterior, leader)
+    before = posterior.prior_variance(np.full(len(gap), leader), np.arange(len(gap)))
+    alike = before <= 0.0  # the same features: no vote can tell them apart
+    gap, variance = np.where(alike, 0.0, gap), np.where(alike, 0.0, variance)
+    connected = fit.connected(leader)
+    kept = still_possible(gap, variance, before, connected, delta, within) | alike
+    order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
+    apart = [arm for arm in order if arm == leader or not alike[arm]]
+    chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
+    foreseen = votes_to_decide(gap, variance, before, fit.votes, delta, within) if connected.all() else None
+    alike[leader] = False
+    found = Recommended(
+        best=names[leader],
+        probability=float(chance),
+        interval=lead_interval(leader, gap, variance),
+        candidates=tuple(names[k] for k in order),
+        delta=delta,
+        alike=tuple(names[k] for k in np.flatnonzero(alike)),
+        tolerance=within,
+        votes_expected=foreseen,
+        level=tuple(names[k] for k in level_with(leader, gap, variance)),
+        tolerance_given=(float(tolerance), unit),
+    )
+    if found.decided:
+        return found
+    rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.alike]
+    return replace(found, advice=way_out(fit, rivals, foreseen, within))
+
+
+def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
+    """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will.
+
+    `foreseen` is None where there are too few votes for a forecast, where it is too far off, or where no votes connect arms.
+    """
+    place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
+    many = fit.votes >= FORESEEN_FROM
+    apart = [(a, b) for a, b in open_pairs if not fit.connected(place[a])[place[b]]]
+    if apart:  # no tolerance closes these
+        first, others = _with_the_first(apart)
+        said = f"no chain of votes connects {first} with {listed(others)}: only votes between their groups end it"
+        return said if many else ""
+    far = many and foreseen is None
+    if tolerance:
+        return "a larger tolerance ends it sooner" if far else ""
+    same = [] if x is None else [(a, b) for a, b in open_pairs if np.array_equal(x[place[a]], x[place[b]])]
+    ends = 'only a tolerance ends it, such as tolerance=0.05, unit="chance"'
+    if not same:
+        return f"where arms are nearly equal, {ends}" if far else ""
+    first, twins = _with_the_first(same)
+    have = f"{listed(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
+    return f"{have}, so that votes alone tell them apart: if they are equally good, {ends}"
+
+
+def _with_the_first(pairs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """The first arm of the first pair, and all that are paired with it."""
+    first = pairs[0][0]
+    return first, [other for one, other in pairs if one == first]

@@ -1,0 +1,1 @@
+"""How raters vote: speed, side, agreement, outliers."""

@@ -1,0 +1,76 @@
+"""Agreement beyond chance, for answers that are names and not numbers.
+
+Each of the three is (observed - expected) / (1 - expected), with its own idea of what chance would do: Cohen (1960) gives each of
+two raters their own habits; Fleiss (1971) gives all the same; Krippendorff (1970) does too, corrects for few answers, and
+takes units with different numbers of answers. 1 is full agreement, 0 what chance would do, below it is worse than chance. NaN
+where nothing could disagree: no two answers on one thing, or the same answer to everything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist.core.arrays import Floats, finite_floats
+from duelist.core.errors import InvalidInput
+
+
+def cohen_kappa(table: ArrayLike) -> float:
+    """Of two raters, by how often the one gave the answer of the row where the other gave that of the column.
+
+    >>> cohen_kappa([[20, 5], [10, 15]])
+    0.4
+    """
+    counts = _counts("table", table)
+    if counts.shape[0] != counts.shape[1]:
+        raise InvalidInput(f"table has shape {counts.shape}; give a row and a column for each answer")
+    total = counts.sum()
+    if total == 0.0:
+        return float("nan")
+    shares = counts / total
+    return _beyond_chance(float(np.trace(shares)), float(shares.sum(axis=0) @ shares.sum(axis=1)))
+
+
+def fleiss_kappa(counts: ArrayLike) -> float:
+    """Of many raters: a row for each unit, how often it was given each answer; as many answers, two at least, to each.
+
+    >>> fleiss_kappa([[2, 0], [0, 2]])
+    1.0
+    """
+    answers = _counts("counts", counts)
+    each = answers.sum(axis=1)
+    if len(each) and ((each != each[0]).any() or each[0] < 2):
+        raise InvalidInput("counts differ in their sums; give as many answers to each unit, or use krippendorff_alpha")
+    if not len(each):
+        return float("nan")
+    n = each[0]
+    observed = ((answers**2).sum(axis=1) - n) / (n * (n - 1.0))
+    return _beyond_chance(float(observed.mean()), float(np.square(answers.sum(axis=0) / answers.sum()).sum()))
+
+
+def krippendorff_alpha(counts: ArrayLike) -> float:
+    """Of many raters: a row for each unit, how often it was given each answer; units with a single answer do not count.
+
+    >>> round(krippendorff_alpha([[2, 0], [1, 1], [0, 2], [0, 1]]), 3)
+    0.444
+    """
+    answers = _counts("counts", counts)
+    answers = answers[answers.sum(axis=1) >= 2.0]
+    each = answers.sum(axis=1)
+    total = each.sum()
+    if total == 0.0:
+        return float("nan")
+    same = (((answers**2).sum(axis=1) - each) / (each - 1.0)).sum() / total
+    by_answer = answers.sum(axis=0)
+    return _beyond_chance(float(same), float((by_answer @ by_answer - total) / (total * (total - 1.0))))
+
+
+def _beyond_chance(observed: float, expected: float) -> float:
+    return float("nan") if expected >= 1.0 else round((observed - expected) / (1.0 - expected), 12)
+
+
+def _counts(name: str, given: ArrayLike) -> Floats:
+    counts = finite_floats(name, given, "counts, a row for each unit or answer")
+    if counts.ndim != 2 or (counts < 0.0).any():
+        raise InvalidInput(f"{name} has shape {counts.shape}; give a table of counts, none below 0")
+    return counts

@@ -1,0 +1,375 @@
+"""What a study says: its best arms, its raters, how far along it is.
+
+Readings are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
+their own, so that nobody who asks or tells waits for them; what was read of the log is kept, and the next reading takes in what is new.
+
+All of them take the same options for what they look at:
+
+context     only the arms of this group, and the votes between them
+criterion   the question, where a study asks several; the first of them by default
+without     raters whose votes are left out, besides those whom the owner has left out
+everyone    True counts the votes of those as well
+retired     True ranks retired arms, too; without, their votes teach, and they are not in the reading
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from html import escape
+from inspect import signature
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.errors import InvalidInput
+from duelist.model.scorer import Scorer
+from duelist.policies import Policy
+from duelist.study import analysis
+from duelist.study.analysis.stopping import Recommended
+from duelist.study.analysis.vote_log import VoteLog
+from duelist.study.items.feature_scorer import as_given
+from duelist.study.records import Arm, StudySettings, Vote
+from duelist.study.storage import Storage
+
+__all__ = ["Readings", "Recommended"]
+
+FITS_KEPT: Final = 8
+"""So many fits are kept for the next reading to begin with."""
+
+
+class _Scope(NamedTuple):
+    """What a reading looks at; see the module."""
+
+    context: str | None = None
+    criterion: str | None = None
+    without: frozenset[str] = frozenset()
+    everyone: bool = False
+    retired: bool = False
+
+
+class _Seen(NamedTuple):
+    """The votes, arms and features that a reading looks at."""
+
+    log: analysis.Log
+    arms: list[str]
+    features: NDArray[np.float64] | analysis.WithOwnTerms | None
+    among: list[str] | None
+    contexts: list[str | None]
+    left_out: frozenset[str]
+    stamp: tuple[int, ...]
+
+
+class _Fit(NamedTuple):
+    stamp: tuple[int, ...]
+    fit: analysis.Fitted
+
+
+class Readings(ABC):
+    """The reading half of `Study`."""
+
+    name: str
+    settings: StudySettings
+    _storage: Storage
+    _id: int
+
+    @abstractmethod
+    def votes(self) -> list[Vote]:
+        """The log, every row of it."""
+
+    @abstractmethod
+    def arms(self, context: str | None = None) -> list[Arm]:
+        """All arms, or those of a context."""
+
+    @abstractmethod
+    def policy(self) -> Policy:
+        """The policy as it stands after the whole log."""
+
+    # -- who is best ---------------------------------------------------------------------
+
+    def leaderboard(
+        self, context: str | None = None, *, top: int | None = None, **options: Any
+    ) -> analysis.Leaderboard:
+        """Arms by utility, with intervals, rank ranges and the chance of being best; options of `analysis.leaderboard`."""
+        scope, options = split(context, options)
+        _check_options("leaderboard", analysis.board_of, options, "ridge", "seed")
+        fit = self._fit(scope, options)
+        return analysis.board_of(fit, top=top, **options)
+
+    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> Recommended:
+        """The arm to name now, how sure that is, and the arms that are not ruled out.
+
+        Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
+        of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
+
+        Arms with the same features are named together where features are all that is known of an arm. With `own_terms` votes can tell
+        them apart, and must; if they are equally good, that never ends, and `advice` says so. `tolerance=0.01, unit="chance"` is content
+        with an arm as good as the best to within one percentage point, which ends; a tolerance without a unit is in utilities.
+        """
+        scope, options = split(context, options)
+        _check_options("recommend", analysis.verdict_of, options, "ridge", "seed")
+        return analysis.verdict_of(self._fit(scope, options), delta=delta, **options)
+
+    def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
+        """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
+        scope, options = split(context, options)
+        _check_options("progress", analysis.progress_of, options, "ridge", "seed")
+        return analysis.progress_of(self._fit(scope, options), delta=delta, **options)
+
+    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
+        """Who won against whom, how often they were called equal, and how often both were bad."""
+        scope, options = split(context, options)
+        _check_options("win_matrix", analysis.matrix_of, options)
+        seen = self._seen(scope)
+        index = {arm: k for k, arm in enumerate(seen.arms)}
+        among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
+        return analysis.matrix_of(seen.log.on_arms, seen.arms, among, **options)
+
+    def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances:
+        """The chance that each arm wins against each other, and of a tie, by the fit; options of `analysis.win_chances`."""
+        scope, options = split(context, options)
+        _check_options("win_chances", analysis.chances_of, options, "ridge")
+        return analysis.chances_of(self._fit(scope, options), **options)
+
+    def history(self, context: str | None = None, **options: Any) -> analysis.History:
+        """The chance of being best of each arm, vote by vote; options of `analysis.history`."""
+        scope, options = split(context, options)
+        _check_options("history", analysis.history, options)
+        seen = self._seen(scope)
+        with self._kept.history(scope) as remembered:
+            options = {"remembered": remembered, **options}
+            return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
+
+    def scorer(self, context: str | None = None, **options: Any) -> Scorer:
+        """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`.
+
+        Of a study made from a table it takes the columns of that table as they are there; `columns` of the scorer names them.
+        """
+        scope, options = split(context, options)
+        _check_options("scorer", analysis.scorer_of, options)
+        seen = self._seen(scope)
+        found = analysis.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
+        return as_given(found, self.settings.made_features)
+
+    # -- whom to trust -------------------------------------------------------------------
+
+    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
+        """Predicted against observed, on votes that the prediction has not seen; options of `analysis.calibration`."""
+        scope, options = split(context, options)
+        _check_options("calibration", analysis.calibration, options)
+        seen = self._seen(scope)
+        return analysis.calibration(seen.log, seen.arms, seen.features, **options)
+
+    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
+        """Speed, side bias, agreement and outliers among raters; options of `analysis.rater_statistics`.
+
+        Raters who are left out have their row, too; but nobody is judged by their votes.
+        """
+        scope, options = split(context, options)
+        _check_options("raters", analysis.rater_statistics, options)
+        seen = self._seen(scope._replace(everyone=True, without=frozenset()))
+        left_out = _left_out(scope, seen)
+        judges = self._kept.judges(scope)
+        options = {"left_out": left_out, "judges": judges, **options}
+        found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **options)
+        self._kept.keep_judges(scope, judges)
+        return found
+
+    def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate:
+        """Regret of the policy's duels, estimated from those chosen by a coin; options of `analysis.estimated_regret`.
+
+        Where arms have contexts, a duel is measured against the best arm of its own.
+        """
+        scope, options = split(context, options)
+        _check_options("regret", analysis.estimated_regret, options)
+        seen = self._seen(scope)
+        return analysis.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what the study is, and how far it has come."""
+        with self._storage.viewing(self._id) as tx:
+            counters = tx.counters
+        shown = {
+            "policy": self.settings.policy,
+            "arms": counters.n_arms,
+            "duels": counters.n_duels,
+            "votes": counters.n_votes,
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in shown.items())
+        return f"<div><b>{escape(self.name)}</b><table>{cells}</table></div>"
+
+    # -- inside --------------------------------------------------------------------------
+
+    @cached_property
+    def _kept(self) -> _Kept:
+        return _Kept()
+
+    def _seen(self, scope: _Scope) -> _Seen:
+        kept = self._kept
+        with kept.lock:
+            kept.log.follow(lambda: self._storage.viewing(self._id))
+            if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
+                scope = scope._replace(criterion=self.settings.main_criterion)
+            return _look(kept.log, scope, self.settings.own_terms)
+
+    def _fit(self, scope: _Scope, options: dict[str, Any]) -> analysis.Fitted:
+        """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
+        seen = self._seen(scope)
+        given = {name: options.pop(name) for name in ("ridge",) if name in options}
+        key = (scope, repr(given), repr(options.get("seed")))
+        before = self._kept.fit(key)
+        if before is not None and before.stamp == seen.stamp:
+            return before.fit
+        if "seed" in options:
+            given["seed"] = options["seed"]
+        start = None if before is None else before.fit.whole
+        fit = analysis.fitted_as_explained(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
+        self._kept.keep(key, _Fit(seen.stamp, fit))
+        return fit
+
+
+class _Kept:
+    """What readings keep from one to the next; only ever touched under its lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.log = VoteLog()
+        self._fits: OrderedDict[Any, _Fit] = OrderedDict()
+        self._judges: tuple[Any, dict[int, Any]] = None, {}
+        self._history: tuple[Any, analysis.Remembered] = None, analysis.Remembered()
+
+    def fit(self, key: Any) -> _Fit | None:
+        with self.lock:
+            return self._fits.get(key)
+
+    @contextmanager
+    def history(self, key: Any) -> Iterator[analysis.Remembered]:
+        """What the last history found, for one of the same scope to go on from; a copy: two threads may read at once."""
+        with self.lock:
+            of, before = self._history
+        known = analysis.Remembered(dict(before.chances), before.last) if of == key else analysis.Remembered()
+        yield known
+        with self.lock:
+            self._history = key, known
+
+    def judges(self, key: Any) -> dict[int, Any]:
+        """A copy: two threads may judge at once."""
+        with self.lock:
+            return dict(self._judges[1]) if self._judges[0] == key else {}
+
+    def keep_judges(self, key: Any, judges: dict[int, Any]) -> None:
+        with self.lock:
+            self._judges = key, judges
+
+    def keep(self, key: Any, fit: _Fit) -> None:
+        with self.lock:
+            self._fits[key] = fit
+            self._fits.move_to_end(key)
+            while len(self._fits) > FITS_KEPT:
+                self._fits.popitem(last=False)
+
+
+def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[str, Any]]:
+    """What a reading looks at, and the options that are its own."""
+    without: Collection[str] | str = options.get("without", ())
+    scope = _Scope(
+        context,
+        options.get("criterion"),
+        frozenset([without] if isinstance(without, str) else without),
+        bool(options.get("everyone", False)),
+        bool(options.get("retired", False)),
+    )
+    return scope, {name: value for name, value in options.items() if name not in _Scope._fields}
+
+
+_INSIDE: Final = frozenset(["among", "remembered", "left_out", "judges", "source", "delta", "top", "start"])
+"""What a study says to readings itself, or has an argument for."""
+
+
+def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any], *more: str) -> None:
+    """InvalidInput names an option that this reading does not have, and those that it has."""
+    own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
+    stray = min(options.keys() - own - set(more), default=None)
+    if stray is not None:
+        known = ", ".join(sorted({*own, *more, *_Scope._fields} - {"context"}))
+        raise InvalidInput(f"{name} has no option {stray!r}; it has {known}")
+
+
+def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
+    unknown = next((name for name in scope.without if name not in seen.log.raters), None)
+    if unknown is not None:
+        raise InvalidInput(f"without has {unknown!r}, who has not voted here; leave the name out")
+    return scope.without | (frozenset() if scope.everyone else seen.left_out)
+
+
+def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
+    """What a reading looks at, out of everything that is known."""
+    every = [known.arms.arm(number) for number in range(len(known.arms))]
+    chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
+    if scope.context is not None and not chosen:
+        raise InvalidInput(f"context is {scope.context!r}, which has no arms; {_which_contexts(every)}")
+    log, criterion = known.standing()
+    seen = _Seen(
+        log=log,
+        arms=[arm.id for arm in chosen],
+        features=_features(known, [arm.number for arm in chosen], own_terms),
+        among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
+        contexts=[arm.context for arm in chosen],
+        left_out=known.left_out,
+        stamp=known.stamp,
+    )
+    if seen.among == []:
+        raise InvalidInput(f"context is {scope.context!r}, which has no arms in the game; add or restore some")
+    wanted = _on(known, scope.criterion, criterion)
+    left_out = _left_out(scope, seen)
+    if left_out:
+        counts = np.array([*(name not in left_out for name in log.raters), True])
+        wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]
+    if len(chosen) < len(every):
+        place = np.full(len(every), -1)
+        place[[arm.number for arm in chosen]] = np.arange(len(chosen))
+        first, second = place[log.first], place[log.second]
+        inside = (first >= 0) & (second >= 0)
+        wanted = inside if wanted is None else wanted & inside
+        columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
+        log = analysis.Log(**columns)
+    return seen._replace(log=log if wanted is None else log.of(wanted))
+
+
+def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which votes are on this question; None for all of them."""
+    if criterion is None:
+        return None if not len(known.criteria()) else of_votes == 0
+    number = known.criterion_number(criterion)
+    if number is None and len(of_votes):
+        there = ", ".join(map(repr, known.criteria())) or "none"
+        raise InvalidInput(f"criterion is {criterion!r}, which no vote is on; there are: {there}")
+    return (of_votes == 0) | (of_votes == number)
+
+
+def _features(
+    known: VoteLog, numbers: Sequence[int], own_terms: bool
+) -> NDArray[np.float64] | analysis.WithOwnTerms | None:
+    """The newest features of arms; None where there are none, or each arm has one of its own, for which there is a faster way."""
+    if not numbers or not known.arms.dim:
+        return None
+    features = np.asarray(known.arms.matrix(np.array(numbers)), np.float64)
+    ones = features == 1.0
+    own = (ones.sum(axis=1) == 1).all() and (ones.sum(axis=0) <= 1).all() and np.count_nonzero(features) == len(numbers)
+    if own:
+        return None
+    return analysis.WithOwnTerms(features) if own_terms else features
+
+
+def _in_game(arms: Sequence[Arm]) -> list[str]:
+    return [arm.id for arm in arms if not arm.retired]
+
+
+def _which_contexts(arms: Sequence[Arm]) -> str:
+    names = list(dict.fromkeys(arm.context for arm in arms if arm.context is not None))
+    return f"there are: {', '.join(map(repr, names[:10]))}" if names else "the arms of this study have no contexts"

@@ -1,0 +1,207 @@
+"""Whether there are votes enough, for each goal in its own words; one rule says when an arm is behind another.
+
+best, serve   every other arm is ruled out: the rule of `duelist.study.analysis.stopping`, which `recommend` and `progress` go by
+rank          each of the first few is ahead of the next, and the last of them of all others, by the same rule
+learn         twice as many votes have not made the prediction of votes that it has not seen any better
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelist.core.arrays import Floats, Ints
+from duelist.core.errors import InvalidInput
+from duelist.model.stopping import (
+    check_delta,
+    listed,
+    others_are,
+    tolerance_said,
+    utility_tolerance,
+    votes_to_decide,
+)
+from duelist.study.analysis.fit.arm_effects import Features
+from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.fitted import Fitted
+from duelist.study.analysis.fit.votes import FIRST, Log, counted
+from duelist.study.analysis.formatting import percent, two_sided
+from duelist.study.analysis.progress import verdict_of, way_out
+from duelist.study.analysis.stopping import Recommended, still_possible
+
+FOLDS: Final = 5
+RISE: Final = 0.01
+"""A rise of the agreement by less than this is none."""
+_LEVEL: Final = 0.95
+NO_VOTES: Final = "there are no votes yet"
+"""Said instead of who leads: before the first vote, whoever was added first would."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanStop:
+    """Whether to stop asking, and why, in words."""
+
+    done: bool
+    statement: str
+    goal: str
+    context: str | None = None
+    votes_expected: int | None = None
+    """Votes that are still needed if they go on as so far, where they can be foreseen; see `votes_to_decide`."""
+
+    def __bool__(self) -> bool:
+        return self.done
+
+    def __str__(self) -> str:
+        where = "" if self.context is None else f"in {self.context}: "
+        more = (
+            ""
+            if self.votes_expected is None or self.done
+            else f"; about {self.votes_expected:,} more votes are expected"
+        )
+        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
+
+
+def best_found(fit: Fitted, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
+    """Whether every arm but one is ruled out."""
+    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit)
+    if found.decided:
+        return CanStop(True, _decided(fit, found, goal), goal)
+    if not fit.votes:
+        return CanStop(False, NO_VOTES, goal)
+    others = len(set(found.candidates) - {found.best, *found.alike})
+    said = f"{found.best} leads, and {others_are(others, len(fit.among) - 1)} not ruled out"
+    if found.level:
+        rest = others - len(found.level)
+        more = f", and {others_are(rest)} not ruled out" if rest else ""
+        said = (
+            f"{listed((found.best, *found.alike, *found.level))} are level: the votes so far favour none of them{more}"
+        )
+    return CanStop(False, _and(said, found.advice), goal, votes_expected=found.votes_expected)
+
+
+def _and(said: str, advice: str) -> str:
+    return f"{said}; {advice}" if advice else said
+
+
+def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
+    """Who is best, and what became of the others: arms that are alike are none."""
+    named = listed((found.best, *found.alike))
+    others = len(fit.among) - 1 - len(found.alike)
+    if not others:
+        return (
+            f"{named} are alike in their features, and there are no others"
+            if found.alike
+            else f"{named} is the only arm"
+        )
+    named += " are alike in their features and" if found.alike else " is"
+    given = found.tolerance_given if found.tolerance else None
+    good = f"as good as the best to within {tolerance_said(found.tolerance, given)}" if given else "best"
+    what = f"all others are ruled out{' as better by more' if given else ''}"
+    unseen = _unseen(fit, found)
+    alone = f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
+    if goal == "serve":
+        what = f"show {'them' if found.alike else 'it'} alone from now on"
+        alone = f" ({others_are(unseen)} ruled out by features alone, without a vote)" if unseen else ""
+    return f"{named} {good}, at error rate {found.delta:g}; {what}{alone}"
+
+
+def _unseen(fit: Fitted, found: Recommended) -> int:
+    """How many arms were ruled out without having been shown."""
+    kept = set(found.candidates)
+    gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
+    return int((fit.tallies["votes"][gone] == 0).sum())
+
+
+def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
+    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None.
+
+    With a tolerance, whether none of them is behind the next by more than that.
+    """
+    delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
+    mean = fit.posterior.mean
+    order = np.argsort(-mean, kind="stable")
+    if not len(order):
+        raise InvalidInput("there are no arms; add some first")
+    top = len(order) - 1 if top is None else min(top, len(order) - 1)
+    if top < 1:
+        return CanStop(True, "there is one arm", "rank")
+    # Each of the first against the next; the last of them against everybody behind.
+    ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
+    behind = order[1:]
+    compared = _compared(fit, ahead, behind)
+    alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
+    connected = _connected(fit, ahead, behind)
+    open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
+    to_within = f" to within {tolerance_said(within, (tolerance, unit))}" if within else ""
+    name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
+    shared = "; arms with the same features share their places" if alike.any() else ""
+    if not open_pairs.any():
+        return CanStop(True, f"{name} is settled{to_within} at error rate {delta:g}{shared}", "rank")
+    if not fit.votes:
+        return CanStop(False, NO_VOTES, "rank")
+    first = int(np.argmax(open_pairs))
+    one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
+    count = int(open_pairs.sum())
+    still = "1 comparison is open, between" if count == 1 else f"{count} comparisons are open, the first between"
+    said = f"{name} may still change: {still} {one} and {other}"
+    if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
+        said = f"{name} may still change: all arms are level, the votes so far favour none of them"
+    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if connected.all() else None
+    open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
+    advice = way_out(fit, open_ones, foreseen, within)
+    return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)
+
+
+def _compared(fit: Fitted, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
+    """Gap, variance and prior variance of each comparison, and at the end of the leader with itself, whom the rule wants among the arms."""
+    posterior, own = fit.posterior, np.zeros(1)
+    return (
+        np.append(posterior.mean[ahead] - posterior.mean[behind], own),
+        np.append(posterior.difference_variance(ahead, behind), own),
+        np.append(posterior.prior_variance(ahead, behind), own),
+    )
+
+
+def _connected(fit: Fitted, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
+    """Whether the votes say anything about each comparison."""
+    return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
+
+
+def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:
+    """Whether half of the votes would have predicted the others as well as all of them did.
+
+    Every decided vote is predicted by a fit to votes of other folds, and by one to half of those. The difference of the two shares
+    that were right, with its interval, says what the second half brought. (Two changed predictions more than were seen
+    keep a handful of votes from saying anything.)
+    """
+    log = log.of(log.teaching)
+    rng = np.random.default_rng(seed)
+    fold = rng.permutation(len(log)) % FOLDS
+    half = rng.permutation(len(log)) % 2 == 0
+    whole, part = np.zeros(len(log)), np.zeros(len(log))
+    for k in range(FOLDS):
+        out = fold == k
+        for right, taught in ((whole, ~out), (part, ~out & half)):
+            posterior = fit_utilities(counted(log.of(taught)), features, 1.0, seed)
+            right[out] = _right(log.of(out), posterior.decided_chances(log.first[out], log.second[out]))
+    gained = (whole - part)[log.decided]
+    n = len(gained)
+    if n < FOLDS:
+        said = f"there are {n} decided votes, too few to hold some out; ask for more"
+        return CanStop(False, said, "learn")
+    agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
+    margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
+    points = round(100 * rise, 1) + 0.0  # no minus before a zero
+    said = (
+        f"held-out agreement is {percent(agreement)}; the second half of the votes raised it by {points:.1f} points, "
+    )
+    said += f"at most {100 * (rise + margin):.1f}"
+    return CanStop(rise + margin <= RISE, said, "learn")
+
+
+def _right(log: Log, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
+    first = log.outcome == FIRST
+    return np.where(chance == 0.5, 0.5, (chance > 0.5) == first).astype(np.float64)

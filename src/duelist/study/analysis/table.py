@@ -1,0 +1,70 @@
+"""How readings show themselves: a plain table in the shell, an HTML one in a notebook, a data frame for more."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from duelist.core.errors import MissingExtra
+from duelist.study.analysis.formatting import table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_RIGHT: Final = "text-align: right; font-variant-numeric: tabular-nums"
+_LEFT: Final = "text-align: left"
+MOST_ROWS: Final = 200
+"""So many rows are shown in a notebook; the rest is counted."""
+
+
+class Table(NamedTuple):
+    """What is shown: the first column to the left, the others to the right, and notes under it."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+class Shown(ABC):
+    """Something that shows itself as a table."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _table(self) -> Table:
+        """What is shown."""
+
+    @abstractmethod
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """The same as numbers, all of them, by name."""
+
+    def __str__(self) -> str:
+        shown = self._table()
+        return "\n".join([table(shown.headers, shown.rows), *shown.notes])
+
+    def _repr_html_(self) -> str:
+        shown = self._table()
+        left_out = len(shown.rows) - MOST_ROWS
+        notes = [*shown.notes, *([f"{left_out} more rows are not shown"] if left_out > 0 else [])]
+        body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in shown.rows[:MOST_ROWS])
+        under = "".join(f"<div>{escape(note)}</div>" for note in notes)
+        return f"<div><table><thead><tr>{_cells('th', shown.headers)}</tr></thead><tbody>{body}</tbody></table>{under}</div>"
+
+    def to_pandas(self) -> DataFrame:
+        """A data frame of everything the reading holds; needs pandas."""
+        try:
+            from pandas import DataFrame  # heavy, and wanted by few
+        except ModuleNotFoundError as error:
+            raise MissingExtra("data frames need pandas; install it with `pip install pandas`") from error
+        return DataFrame(self._columns())
+
+
+def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Rows of objects, by attribute."""
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def _cells(kind: str, cells: Sequence[str]) -> str:
+    return "".join(f'<{kind} style="{_RIGHT if k else _LEFT}">{escape(cell)}</{kind}>' for k, cell in enumerate(cells))

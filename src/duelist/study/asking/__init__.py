@@ -1,0 +1,1 @@
+"""Choose the pair that a rater compares next."""

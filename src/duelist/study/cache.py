@@ -1,0 +1,73 @@
+"""What a process knows of a study: its arms, the state of its policy, and what its owner has said. Copies, brought up to date."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from duelist.core.errors import RaterBlocked, StudyNotOpen, VoteRefused
+from duelist.study.asking.ask import Known
+from duelist.study.asking.limits import Tally
+from duelist.study.records import StudySettings, StudyState
+from duelist.study.storage import RaterRow, Transaction
+from duelist.study.storage.write_queue import ThreadTurns
+
+_UNKNOWN: Final = -1
+
+
+class Side:
+    """What is known of a study, and the queue of the threads that use it."""
+
+    def __init__(self, settings: StudySettings) -> None:
+        self.known = Known(settings)
+        self.turns = ThreadTurns()
+        self.tally = Tally()
+        self.name = ""
+        self.state = StudyState.OPEN
+        self.raters: dict[str, RaterRow] = {}
+        self._revision = _UNKNOWN
+
+    def follow(self, tx: Transaction) -> bool:
+        """Take in what has changed in the storage; whether the owner has changed something."""
+        self.known.arms.follow(tx)
+        if tx.counters.revision == self._revision:
+            return False
+        row = tx.study()
+        if row.settings != self.known.settings:
+            self.known = Known(row.settings, self.known.arms)
+            self.tally = Tally()
+        self.name, self.state = row.name, row.state
+        self.raters = {rater.name: rater for rater in tx.raters()}
+        self._revision = tx.counters.revision
+        return True
+
+    # -- who may do what -----------------------------------------------------------------
+
+    def permit_asking(self, rater: str) -> None:
+        """Refuse to ask in a study that is not open, and to ask somebody who is blocked."""
+        if self.state is not StudyState.OPEN:
+            raise StudyNotOpen(f"study {self.name!r} is {self.state.value} and asks nothing; `open` opens it again")
+        said = self.raters.get(rater)
+        if said is not None and said.erased:
+            raise RaterBlocked(
+                f"rater {rater!r} is the made-up name of somebody who was erased; ask under another name"
+            )
+        if said is not None and said.blocked:
+            raise RaterBlocked(f"rater {rater!r} is blocked in study {self.name!r}; `unblock` takes that back")
+
+    def refused_vote(self, rater: str) -> VoteRefused | None:
+        """Why no new vote of this rater is taken, if none is."""
+        if self.state in (StudyState.CLOSED, StudyState.ARCHIVED):
+            return VoteRefused(f"study {self.name!r} is {self.state.value} and takes no votes; `open` opens it again")
+        said = self.raters.get(rater)
+        if said is not None and said.erased:
+            return VoteRefused(
+                f"rater {rater!r} is the made-up name of somebody who was erased; their votes stay as they are"
+            )
+        if said is not None and said.blocked:
+            return VoteRefused(f"rater {rater!r} is blocked in study {self.name!r}; `unblock` takes that back")
+        return None
+
+    def permit_changes(self) -> None:
+        """Refuse to change a study that was put away."""
+        if self.state is StudyState.ARCHIVED:
+            raise StudyNotOpen(f"study {self.name!r} is archived and stays as it is; `open` opens it again")

@@ -1,0 +1,1 @@
+"""Files into a study: items and votes."""

@@ -1,0 +1,1 @@
+"""The items of a study: adding, changing, retiring, features."""

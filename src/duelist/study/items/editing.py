@@ -1,0 +1,188 @@
+"""The arms of a study: added and never changed, but for new versions of their features; retired, taken back and looked at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist.core.arrays import Floats, Ints
+from duelist.core.errors import InvalidInput
+from duelist.study.cache import Side
+from duelist.study.imports.votes import Described
+from duelist.study.items.catalog import KnownArms, chunked, own_features
+from duelist.study.records import Arm, StudySettings
+from duelist.study.replay import check_takes_free_arms, new_policy
+from duelist.study.storage import ArmRow, Transaction
+from duelist.study.storage.vectors import Vectors
+from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
+
+
+class Keeping(ABC):
+    """The half of `Study` that keeps arms."""
+
+    _writer: Side
+    _reader: Side
+    settings: StudySettings
+
+    @abstractmethod
+    def _changing(self) -> AbstractContextManager[Transaction]:
+        """One transaction that writes, refused where the study was put away."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Transaction]:
+        """One transaction that reads."""
+
+    @abstractmethod
+    def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction, change: bool = False) -> None:
+        """What contexts are, by name."""
+
+    def add_arms(
+        self,
+        ids: Sequence[str],
+        features: ArrayLike | None = None,
+        payloads: Sequence[Any] | None = None,
+        contexts: Sequence[str | None] | str | None = None,
+        context_payloads: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Add arms: all of them, or, after an error, none; how many are new.
+
+        If in doubt whether they arrived, add them again: those that are there with the same features, payload and context
+        are left as they are. Different ones are refused.
+
+        Parameters
+        ----------
+        ids
+            A name for each.
+        features
+            (n_arms, dim), kept as they are given, in double precision; or None, for all arms of the study: then each is known by its
+            votes alone (where the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's
+            setting `own_terms` both count, what features say and what they do not. More arms may join at any time.
+        payloads
+            What a rater is shown: text, the path of an image, or anything JSON can hold.
+        contexts
+            The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
+        context_payloads
+            What contexts are, by name: the text of the prompt, messages, or anything JSON can hold. It is shown with a duel
+            and exported as its prompt; `set_context` changes it.
+        """
+        ids = checked_ids(ids)
+        described = list(
+            zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
+        )
+        with self._changing() as tx:
+            vectors = self._vectors(tx, ids, features)
+            new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
+            if new:
+                self._put_arms(tx, [described[k] for k in new], vectors[new])
+            if context_payloads:
+                self._set_contexts(context_payloads, tx)
+            return len(new)
+
+    def _add_unnamed(
+        self,
+        named: Callable[[KnownArms], Sequence[str]],
+        features: Vectors | None,
+        payloads: Sequence[Any],
+        contexts: Sequence[str | None],
+        context_payloads: Mapping[str, Any] | None,
+    ) -> int:
+        """As `add_arms`, with ids by the arms that are there, in the same transaction: nobody else gives away the same ones.
+
+        An id that is there means that very arm, whatever became of its features.
+        """
+        count = len(payloads)
+        described = list(zip(checked_payloads(payloads, count), checked_contexts(contexts, count), strict=True))
+        with self._changing() as tx:
+            there = self._writer.known.arms
+            if features is not None:
+                checked_vectors(features, count, tx.counters.dim)  # what cannot be kept is not compared either
+            ids = checked_ids(named(there))
+            new = [k for k, arm in enumerate(ids) if arm not in there]
+            if new:
+                vectors = self._vectors(tx, [ids[k] for k in new], None if features is None else features[new])
+                self._put_arms(tx, [(ids[k], *described[k]) for k in new], vectors)
+            if context_payloads:
+                self._set_contexts(context_payloads, tx)
+            return len(new)
+
+    def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
+        """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
+        known = self._writer.known
+        free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).takes_free_arms)
+        if features is not None or free:
+            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            if not vectors.shape[1]:
+                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
+            return vectors
+        vectors = own_features(known.arms, ids)
+        known.fold.grow(tx, known.arms, vectors.shape[1])
+        return vectors
+
+    def _put_arms(self, tx: Transaction, described: list[Described], vectors: Vectors) -> None:
+        counters = tx.counters
+        first, counters.n_arms = counters.n_arms, counters.n_arms + len(described)
+        counters.arms_revision += 1
+        counters.dim = vectors.shape[1]
+        rows = [ArmRow(first + k, *arm, False, counters.arms_revision) for k, arm in enumerate(described)]
+        tx.add_arms(rows)
+        self._add_rows(tx, np.arange(first, first + len(rows)), vectors)
+
+    def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
+        """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
+        ids = checked_ids(ids)
+        with self._changing() as tx:
+            numbers = self._writer.known.arms.numbers(ids)
+            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+            tx.counters.arms_revision += 1
+            tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
+            self._add_rows(tx, numbers, vectors)
+
+    def _add_rows(self, tx: Transaction, numbers: Ints, vectors: Vectors) -> None:
+        for chunk in chunked(tx.counters.n_rows, numbers, vectors):
+            tx.add_features(chunk)
+        tx.counters.n_rows += len(numbers)
+
+    def retire(self, ids: Sequence[str]) -> None:
+        """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
+        self._set_retired(ids, True)
+
+    def restore(self, ids: Sequence[str]) -> None:
+        """Take retired arms back in."""
+        self._set_retired(ids, False)
+
+    def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
+        ids = checked_ids(ids)
+        with self._changing() as tx:
+            numbers = self._writer.known.arms.numbers(ids)
+            tx.counters.arms_revision += 1
+            tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
+
+    def arms(self, context: str | None = None) -> list[Arm]:
+        """All arms in the order they were added, retired ones too; or those of a context."""
+        with self._reading():
+            arms = self._reader.known.arms
+            everything = (arms.arm(number) for number in range(len(arms)))
+            return [arm for arm in everything if context is None or arm.context == context]
+
+    def contexts(self) -> list[str]:
+        """The contexts that have arms in the game, in the order they were added."""
+        with self._reading():
+            return [context for context in self._reader.known.arms.groups() if context is not None]
+
+    def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> Floats:
+        """Features of arms (n_arms, dim) as they were given, all of them by default; of an older version if one is given."""
+        with self._reading() as tx:
+            arms = self._reader.known.arms
+            numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
+            if version is None:
+                return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
+            rows = arms.rows_of_version(numbers, version)
+            if (rows < 0).any():
+                short = arms.arm(int(numbers[np.argmin(rows)]))
+                raise InvalidInput(f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}")
+            return arms.vectors(rows)

@@ -1,0 +1,1 @@
+"""A study on a server, used like a local one."""

@@ -1,0 +1,172 @@
+"""The settings of a study, checked: when it is created, and when its owner changes them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, fields, replace
+from inspect import signature
+from typing import Any, Final
+
+from duelist.core.errors import InvalidInput
+from duelist.policies import BUILT_IN, Policy, other_policies, policy_name, read_policy
+from duelist.policies.goals import find_goal
+from duelist.study.records import Outcome, StudySettings
+from duelist.study.replay import check_takes_free_arms, new_policy
+from duelist.study.validation import checked_text
+
+NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
+"""Settings that `create_study` takes; gold pairs name arms, so they come later."""
+OFFERED: Final = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
+SHOWN_AS: Final = ("text", "markdown", "code")
+FIXED: Final = ("policy", "policy_settings", "seed", "own_terms", "top")
+"""What the state of the policy, which is a function of the log, begins with."""
+
+
+def policy_names() -> list[str]:
+    """The policies that are installed: ours, and those that packages announce. (`module:Class` names others, for who may run code.)"""
+    return [*BUILT_IN, *other_policies()]
+
+
+def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """Name and settings of a policy, which a study can keep: given as its name, or as the policy itself.
+
+    The one place where policies come into studies.
+
+    >>> from duelist.policies import LocalPairUCB
+    >>> described_policy(LocalPairUCB(scale=0.7), None)
+    ('LocalPairUCB', {'scale': 0.7})
+    """
+    given = {} if policy_settings is None else policy_settings
+    if not isinstance(given, dict):
+        raise InvalidInput(f"policy_settings is {given!r}; give a dict")
+    if isinstance(policy, str):
+        cls, written = read_policy(policy)
+        return policy_name(cls), {**written, **given}
+    if not isinstance(policy, Policy):
+        raise InvalidInput(f"policy is {policy!r}; give the name of a policy, or a policy such as LocalPairUCB()")
+    if given:
+        raise InvalidInput(
+            f"policy_settings are {given!r}, and {policy!r} has settings of its own; give only one of the two"
+        )
+    default = {name: each.default for name, each in signature(type(policy)).parameters.items()}
+    changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
+    changed.pop("random_state", None)  # everything random in a study comes from the study's seed
+    return policy_name(type(policy)), changed
+
+
+def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
+    """Settings in which `top` places matter: to the policy, whose word it is, and by it to the study."""
+    cls, _ = read_policy(given["policy"])
+    if "top" not in signature(cls).parameters:
+        raise InvalidInput(
+            f"top is {top!r}, and {policy_name(cls)} has no places; choose the goal 'rank', or a policy with places, RankingPair"
+        )
+    said = dict(given.get("policy_settings") or {})
+    if said.get("top", top) != top:
+        raise InvalidInput(f"top is {top!r}, and the policy has top={said['top']!r}; give one of them")
+    return {**given, "policy_settings": {**said, "top": top}}
+
+
+def checked_settings(given: dict[str, Any]) -> StudySettings:
+    """Settings that a study can work with; InvalidInput says what is wrong with them."""
+    unknown = sorted(set(given) - {"policy", "gold", *NAMES})
+    if unknown:
+        raise InvalidInput(
+            f"a study has no setting {unknown[0]!r}; it takes {', '.join((*NAMES, 'top'))} (those of the policy go into policy_settings)"
+        )
+    for name in ("criteria", "gold", "answers"):
+        if isinstance(given.get(name), str):
+            raise InvalidInput(f"{name} is the text {given[name]!r}; give a list")
+    _check_answers(given.get("answers", ()))
+    settings = StudySettings(**given)
+    if not isinstance(settings.policy_settings, dict):
+        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}; give a dict")
+    _check_number("seed", settings.seed, 0, 2**63 - 1, whole=True)
+    _check_number("lease_seconds", settings.lease_seconds, 1e-3, 1e9)
+    _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
+    for name in ("random_share", "gold_share"):
+        _check_number(name, getattr(settings, name), 0, 1)
+    _check_repeats(settings.repeat_pairs)
+    for name in ("most_votes", "most_votes_per_pair", "most_votes_per_rater"):
+        if getattr(settings, name) is not None:
+            _check_number(name, getattr(settings, name), 1, 2**53, whole=True)
+    if settings.goal is not None:
+        find_goal(settings.goal)
+    _check_criteria(settings.criteria)
+    _check_page(settings)
+    try:
+        json.dumps(settings.policy_settings, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
+    policy = new_policy(settings)  # refuses what the policy does not take
+    if not isinstance(settings.own_terms, bool):
+        raise InvalidInput(f"own_terms is {settings.own_terms!r}; give True or False")
+    if settings.own_terms:
+        check_takes_free_arms(policy, "own_terms is True")
+    return replace(settings, policy=policy_name(type(policy)))
+
+
+def changed_settings(settings: StudySettings, changes: dict[str, Any], has_votes: bool) -> StudySettings:
+    """The settings with some of them changed; what the log was made with stays."""
+    for name in FIXED:
+        if name in changes:
+            raise InvalidInput(
+                f"{name} is fixed when a study is created; copy its votes into a new study with another {name}"
+            )
+    changed = checked_settings({**asdict(settings), **changes})
+    if has_votes and settings.criteria and changed.main_criterion != settings.main_criterion:
+        raise InvalidInput(
+            f"the policy of this study learns from {settings.main_criterion!r}, its first criterion, and there are votes on it; "
+            "keep it first"
+        )
+    return changed
+
+
+def _check_criteria(criteria: tuple[Any, ...]) -> None:
+    for criterion in criteria:
+        checked_text("criterion", criterion)
+    if len(set(criteria)) != len(criteria):
+        raise InvalidInput(f"criteria are {list(criteria)!r}; name each once")
+
+
+def _check_answers(answers: Any) -> None:
+    """What raters may answer besides the two sides."""
+    if not isinstance(answers, (list, tuple)):
+        raise InvalidInput(f"answers is {answers!r}; give a list of {', '.join(OFFERED)}")
+    wrong = next((answer for answer in answers if answer not in OFFERED), None)
+    if wrong is not None or len(set(answers)) != len(answers):
+        raise InvalidInput(f"answers are {list(answers)!r}; choose among {', '.join(OFFERED)}, each once")
+
+
+def _check_page(settings: StudySettings) -> None:
+    """What raters see around the pairs."""
+    for name in ("question", "guidelines"):
+        if getattr(settings, name) is not None:
+            checked_text(name, getattr(settings, name))
+    for name in ("ask_reason", "open_registration"):
+        if not isinstance(getattr(settings, name), bool):
+            raise InvalidInput(f"{name} is {getattr(settings, name)!r}; give True or False")
+    if settings.show_as not in SHOWN_AS:
+        raise InvalidInput(f"show_as is {settings.show_as!r}; choose one of {', '.join(SHOWN_AS)}")
+    if settings.made_features is not None and not isinstance(settings.made_features, dict):
+        raise InvalidInput(f"made_features is {settings.made_features!r}; it is what `make_features` returned, or None")
+
+
+def _check_repeats(value: Any) -> None:
+    if value == "never":
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**9
+    share = isinstance(value, float) and 0.0 < value < 1.0
+    if not whole and not share:
+        raise InvalidInput(
+            f'repeat_pairs is {value!r}; give "never", a whole number of duels after which a rater may see a pair again, '
+            "or a share between 0 and 1 of duels that are repeated at random"
+        )
+
+
+def _check_number(name: str, value: Any, least: float, most: float, whole: bool = False) -> None:
+    kinds = (int,) if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or math.isnan(value) or not least <= value <= most:
+        what = "a whole number" if whole else "a number"
+        raise InvalidInput(f"{name} is {value!r}; give {what} from {least:g} to {most:g}")

@@ -1,0 +1,1 @@
+"""Storage in any database that SQLAlchemy reaches."""

@@ -1,0 +1,166 @@
+"""What people give to a study, checked; every message names the value and the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist.core.errors import InvalidInput
+from duelist.study.records import Outcome, StudyDuel
+from duelist.study.storage.vectors import Vectors
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def checked_text(what: str, text: str) -> str:
+    """A text that every database can hold."""
+    if not isinstance(text, str) or not text or "\x00" in text or not _is_whole(text):
+        raise InvalidInput(f"{what} is {text!r}; give a text that is not empty, without zero bytes and half characters")
+    return text
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
+
+
+def checked_ids(ids: Sequence[str]) -> list[str]:
+    """Ids of arms: texts, each once."""
+    if isinstance(ids, str):
+        raise InvalidInput(f"ids is the text {ids!r}; give a list of ids, [{ids!r}] for one")
+    listed = list(ids)
+    if not listed:
+        raise InvalidInput("ids are empty; give at least one")
+    seen: set[str] = set()
+    for arm in listed:
+        if checked_text("id of an arm", arm) in seen:
+            raise InvalidInput(f"arm {arm!r} is named twice; name each arm once")
+        seen.add(arm)
+    return listed
+
+
+def _is_empty(features: ArrayLike, count: int) -> bool:
+    try:
+        return np.shape(features) == (count, 0)
+    except ValueError:  # rows of unlike length, which the caller refuses in its words
+        return False
+
+
+LARGEST: Final = float(np.finfo(np.float32).max)
+"""The largest feature: squares and products of such numbers are still finite."""
+
+
+def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> Vectors:
+    """Finite feature vectors (count, dim), in single precision where that changes none of them; empty ones where arms have no features."""
+    if features is None or _is_empty(features, count):
+        if dim:
+            raise InvalidInput(f"the arms of this study have {dim} features each, and these have none; give them")
+        return np.empty((count, 0), np.float32)
+    try:
+        vectors: Vectors = np.ascontiguousarray(features, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"features are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
+        raise InvalidInput(
+            f"features have shape {np.shape(features)}; give one vector for each of the {count} arms: ({count}, dim)"
+        )
+    if dim == 0:
+        raise InvalidInput(
+            f"features have {vectors.shape[1]} entries, the arms of this study have none; leave them out"
+        )
+    if dim is not None and vectors.shape[1] != dim:
+        raise InvalidInput(f"features have {vectors.shape[1]} entries, the arms of this study have {dim}; give as many")
+    fits = np.abs(vectors) <= LARGEST  # not a number is not
+    if not fits.all():
+        arm, feature = (int(k) for k in np.argwhere(~fits)[0])
+        raise InvalidInput(
+            f"features[{arm}, {feature}] is {vectors[arm, feature]}; replace missing and very large features"
+        )
+    short = vectors.astype(np.float32)
+    return short if np.array_equal(short, vectors) else vectors  # half the room
+
+
+def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
+    """One payload for each arm, which JSON can hold."""
+    listed = [None] * count if payloads is None else list(payloads)
+    if len(listed) != count:
+        raise InvalidInput(f"there are {len(listed)} payloads for {count} arms; give one for each")
+    for payload in listed:
+        try:
+            json.dumps(payload, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"payload {payload!r} is not JSON ({error}); give text, numbers, lists or dicts"
+            ) from None
+    return listed
+
+
+def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) -> list[str | None]:
+    """The context of each arm."""
+    listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
+    if len(listed) != count:
+        raise InvalidInput(f"there are {len(listed)} contexts for {count} arms; give one for each, or one text for all")
+    for context in listed:
+        if context is not None:
+            checked_text("context", context)
+    return listed
+
+
+def checked_rater(rater: str) -> str:
+    """The name of a rater."""
+    return checked_text("rater", rater)
+
+
+def checked_number(duel: int | StudyDuel) -> int:
+    """The id of a duel, given as the duel or as its id."""
+    number = duel.id if isinstance(duel, StudyDuel) else duel
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+        raise InvalidInput(f"duel is {duel!r}; give a duel that `ask` returned, or its `id`")
+    return int(number)
+
+
+def checked_reason(reason: str | None) -> str | None:
+    """Why a rater voted so; nothing for nothing."""
+    return None if reason is None else checked_text("reason", reason)
+
+
+def checked_seconds(seconds: float | None) -> float | None:
+    """A response time."""
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
+        raise InvalidInput(f"response_seconds is {seconds!r}; give a number of seconds of at least 0, or None")
+    return float(seconds)
+
+
+def checked_outcome(outcome: str | float) -> Outcome:
+    """An outcome by its name, whose case, dashes and spaces do not matter, or as policies are told it: 1, 0 or 0.5 (a tie).
+
+    >>> [checked_outcome(said).value for said in ("Both bad", 1, 0.5)]
+    ['both_bad', 'first', 'tie']
+    """
+    words: Any = outcome
+    if isinstance(outcome, str):
+        words = outcome.strip().lower().replace("-", "_").replace(" ", "_")
+    elif not isinstance(outcome, bool) and isinstance(outcome, (int, float, np.number)):
+        words = {1.0: Outcome.FIRST, 0.0: Outcome.SECOND, 0.5: Outcome.TIE}.get(float(outcome), outcome)
+    try:
+        return Outcome(words)
+    except ValueError:
+        raise InvalidInput(f"outcome is {outcome!r}; choose one of {', '.join(Outcome)}") from None
+
+
+def one_of(kind: type[Choice], name: str, value: str) -> Choice:
+    """One of a few words."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(kind)}") from None

@@ -1,0 +1,1 @@
+"""Record votes, revisions and undos."""

@@ -1,0 +1,136 @@
+"""What owners do from the shell, with the same words as in Python; errors name the shell's options."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from duelist.cli.words import in_shell_words
+from duelist.study import load_study
+from tests.cli.test_study import shell, study, vote  # noqa: F401  (fixtures)
+
+
+def test_open_pause_end_and_away(study):  # noqa: F811
+    first = json.loads(study("study", "ask", "captions", "-r", "ana", "--json"))
+    assert "is paused; 1 duels are out" in study("study", "pause", "captions")
+    said = study("study", "ask", "captions", "-r", "ben", code=2)
+    assert "'captions' is paused and asks nothing; `duelist study open` opens it again" in said
+    study("study", "tell", "captions", first["id"], "first", "-r", "ana")
+    assert "paused" in study("study", "list")
+    study("study", "end", "captions")
+    assert "closed" in study("study", "status", "captions")
+    study("study", "open", "captions")
+    study("study", "close", "captions")  # the same as end
+    assert load_study("captions", f"sqlite:///{Path('studies.db').resolve()}").state == "closed"
+    study("study", "put-away", "captions")
+    assert "captions" not in study("study", "list")
+    assert "archived" in study("study", "list", "--all")
+    assert "archived and stays as it is" in study("study", "block", "captions", "ana", code=2)
+    study("study", "open", "captions")
+    assert "'captions' is 'other' now" in study("study", "rename", "captions", "other")
+    vote_again = study("study", "ask", "other", "-r", "ana")
+    assert "duel" in vote_again
+
+
+def test_limits(study):  # noqa: F811
+    assert study("study", "limit", "captions") == "no limit in total, no limit per pair, no limit per rater\n"
+    assert study("study", "limit", "captions", "--total", "2", "--per-rater", 1).startswith(
+        "2 in total, no limit per pair, 1"
+    )
+    vote(study)
+    said = study("study", "ask", "captions", "-r", "ana", code=2)
+    assert "`duelist study limit NAME --per-rater ...` sets another, none lifts it" in said
+    study("study", "limit", "captions", "--per-rater", "none")
+    vote(study)
+    assert "`duelist study limit NAME --total ...`" in study("study", "ask", "captions", "-r", "ana", code=2)
+    assert "--per-pair is 'few'; give a number of votes, or none" in study(
+        "study", "limit", "captions", "--per-pair", "few", code=2
+    )
+    assert "lease_seconds=5" in study("study", "change", "captions", "lease_seconds=5", "gold_share=0.2")
+    assert "no setting 'colour'" in study("study", "change", "captions", "colour=5", code=2)
+    assert "no KEY=VALUE" in study("study", "change", "captions", "colour", code=2)
+
+
+def test_raters(study):  # noqa: F811
+    vote(study, rater="ben")
+    assert "'ben' is blocked; their votes are left out" in study("study", "block", "captions", "ben")
+    assert "`duelist study unblock` takes that back" in study("study", "ask", "captions", "-r", "ben", code=2)
+    assert "their votes count" in study("study", "unblock", "captions", "ben")
+    assert "votes count" in study("study", "block", "captions", "ben", "--keep-votes")
+    assert (
+        study("study", "describe", "captions", "ben", "age=31", "from=Köln")
+        == 'ben: {"age": 31, "from": "Köln"} blocked\n'
+    )
+    assert '{"age": 31}' in study("study", "describe", "captions", "ben", "from=null")
+    assert "repeat with --yes" in study("study", "erase", "captions", "ben", code=2)
+    assert "'ben' is 'erased 1' now, with 1 votes" in study("study", "erase", "captions", "ben", "--yes")
+    assert "nobody of the name 'ben'" in study("study", "erase", "captions", "ben", "--yes")
+
+
+def test_gold_and_why(study):  # noqa: F811
+    study("study", "change", "captions", "gold_share=1")
+    assert study("study", "gold", "captions", "a0", "a1", "second") == "a0 against a1: second\n"
+    duel = vote(study)
+    assert duel["kind"] == "gold"
+    assert "It is a gold pair" in study("study", "why", "captions", duel["id"])
+    assert "give FIRST SECOND OUTCOME, or --remove" in study("study", "gold", "captions", "a0", code=2)
+    assert "'z' is not in this study; add it with `duelist study add-arms`" in study(
+        "study", "gold", "captions", "a0", "z", "tie", code=2
+    )
+    assert study("study", "gold", "captions", "--remove", "a0", "a1") == ""
+    assert study("study", "gold", "captions") == ""
+    duel = vote(study)
+    assert "LocalPairUCB chose it" in study("study", "why", "captions", duel["id"])
+
+
+def test_archive_restore_copy_and_backup(study):  # noqa: F811
+    vote(study)
+    assert "study 'captions', 1 votes" in study("study", "archive", "captions", "one.duelist")
+    assert "'captions' already" in study("study", "restore", "one.duelist", code=2)
+    assert "study 'two' with 5 arms and 1 votes" in study("study", "restore", "one.duelist", "--name", "two")
+    assert "give --to-storage or --to-name" in study("study", "copy", "two", code=2)
+    assert "'three' with 1 votes is a copy of 'two'" in study("study", "copy", "two", "--to-name", "three")
+    study("study", "copy", "two", "--to-storage", "sqlite:///elsewhere.db")
+    assert "two" in study("study", "list", "--storage", "sqlite:///elsewhere.db")
+    assert "backup.db: 3 studies" in study("study", "backup", "backup.db")
+    assert "three" in study("study", "list", "-s", "sqlite:///backup.db")
+    assert "damaged or no archive" in study("study", "restore", "arms.jsonl", code=2)
+
+
+def test_goals_and_criteria(shell):  # noqa: F811
+    shell("study", "create", "captions", "--goal", "rank", "--criterion", "clear", "--criterion", "short")
+    shell("study", "add-arms", "captions", "arms.jsonl")
+    duel = json.loads(shell("study", "ask", "captions", "-r", "ana", "--json"))
+    said = shell("study", "tell", "captions", duel["id"], "first", "-r", "ana", code=2)
+    assert "asks about clear, short; say which the answer is about with --criterion" in said
+    words = ("tell", "captions", duel["id"], "first", "-r", "ana", "--criterion", "clear", "--reason", "short words")
+    shell("study", *words)
+    assert "go on: the order of" in shell("study", "can-stop", "captions", code=1)
+    assert "others are not ruled out" in shell("study", "can-stop", "captions", "--goal", "best", code=1)
+    roughly = ("--goal", "best", "--tolerance", "0.499", "--unit", "chance")
+    assert "to within 0.499 in the chance to win" in shell("study", "can-stop", "captions", *roughly)
+    assert "goal is 'win'; choose one of best, rank" in shell("study", "create", "x", "--goal", "win", code=2)
+    shell("study", "undo", "captions", duel["id"], "-r", "ana", "--criterion", "clear")
+
+
+@pytest.mark.parametrize(
+    ("python", "spoken"),
+    [
+        ("tell it with revise=True (`--revise`) to change the vote", "tell it with --revise to change the vote"),
+        ("there is no arm; add it with `add_arms`", "there is no arm; add it with `duelist study add-arms`"),
+        ("or raise `limit(per_pair=...)`", "or raise `duelist study limit NAME --per-pair ...`"),
+        ("change those there with `update_features`", "change those there in Python: `study.update_features(...)`"),
+    ],
+)
+def test_words(python: str, spoken: str) -> None:
+    assert in_shell_words(python) == spoken
+
+
+def test_arms_are_retired_and_come_back(study):  # noqa: F811
+    assert "4 of 5 arms" in study("study", "retire", "captions", "a0", "a1", "a2", "a3")
+    said = study("study", "ask", "captions", "-r", "ana", code=2)
+    assert (
+        "add some with `duelist study add-arms`, or take retired ones back with `duelist study retire --back`" in said
+    )
+    assert "3 of 5 arms" in study("study", "retire", "captions", "a0", "--back")
+    vote(study)

@@ -1,0 +1,49 @@
+"""What a policy knows and has handed out, for tests to look at and to change."""
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from duelist import native
+from duelist.core.arrays import Floats, Words
+from duelist.policies.engine import NativePolicy
+
+SCALARS = ("kappa", "units", "bound", "base_ridge", "base_prior")
+
+
+class Pending(NamedTuple):
+    """A duel that is out, as the engine remembers it."""
+
+    first: int
+    second: int
+    layer: int
+    share: float
+    difference: Floats
+
+
+def known(policy: NativePolicy) -> SimpleNamespace:
+    """Copies of all arrays of the state by name, and the scalars by theirs."""
+    arrays = policy._fitted().state.arrays()
+    return SimpleNamespace(**arrays, **dict(zip(SCALARS, arrays["scalars"], strict=True)))
+
+
+def pending(policy: NativePolicy) -> dict[int, Pending]:
+    """The duels that are out."""
+    return {number: Pending(*duel) for number, *duel, _ in policy._player.pending()}
+
+
+def hand_out(policy: NativePolicy, number: int, duel: Pending) -> None:
+    """Put a duel among those that are out, in the place of the one with that number."""
+    policy._player.put_pending(number, *duel)
+
+
+def throw_dice(policy: NativePolicy, words: Words) -> None:
+    """Give the policy's generator another state, and leave the rest as it is."""
+    change(policy, words=words)
+
+
+def change(policy: NativePolicy, **arrays: Any) -> None:
+    """Put other arrays into the state."""
+    player = policy._fitted()
+    state = player.state
+    changed = {**state.arrays(), **arrays}
+    player.begin(native.restore_state(state.dim, state.n_layers, policy.link, policy.online_, changed))

@@ -1,0 +1,133 @@
+"""A fast policy and its reference, asked and told alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import duelist
+from duelist.core.duel import Duel
+from duelist.policies import POLICIES
+from duelist.reference import REFERENCES, Choice, Reference
+from duelist.reference.fit import Estimator, Exact, Floats
+from duelist.reference.pair_choice import Pair
+from tests.helpers.worlds import World
+
+LINKS = ("logistic", "probit", "exponential")
+ESTIMATORS = ("exact", "online")
+LAYERED = ("VACDB", "StaD", "SupCoLSTIM")
+
+NEAR_TIE = 1e-9
+"""Below the accuracy of the estimates; it happens where one win and one loss leave an estimate of exactly zero."""
+
+
+def twins(name: str, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
+    """A fast policy and its reference, with the same settings."""
+    reference = REFERENCES[name](random_state=seed, **settings)
+    return POLICIES[name](random_state=seed, **settings), reference
+
+
+def engine_duel(policy: Any, arms: Floats) -> Duel:
+    """The fast policy's duel by the published rule, in which an arm may meet itself."""
+    duel: Duel = policy.ask(arms, distinct=False)
+    return duel
+
+
+@dataclass
+class Game:
+    """What happened, so that a test can show that it tested something."""
+
+    duels: list[Pair] = field(default_factory=list)
+    explored: Counter[int] = field(default_factory=Counter)
+    """Duels from which something was learned, by layer."""
+    exploited: Counter[int] = field(default_factory=Counter)
+    exploited_with_a_choice: Counter[int] = field(default_factory=Counter)
+    dropped: int = 0
+    remaining: list[int] = field(default_factory=list)
+    """How many arms were not ruled out, by round."""
+
+    def note(self, choice: Choice, played: Pair, n_arms: int) -> None:
+        """One decision."""
+        self.duels.append(played)
+        self.remaining.append(len(choice.remaining))
+        self.dropped += n_arms - len(choice.remaining)
+        if choice.share(*played) > 0.0:
+            self.explored[choice.layer] += 1
+        else:
+            self.exploited[choice.layer] += 1
+            self.exploited_with_a_choice[choice.layer] += len(choice.remaining) > 1
+
+    def __add__(self, other: Game) -> Game:
+        return Game(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+def same_duel(
+    policy: Any, reference: Reference, arms: Floats, game: Game, where: Any = "", **allowed: Any
+) -> tuple[Duel, Duel]:
+    """The duel of a round, which both must have chosen; as the fast policy and as the reference know it."""
+    duel = policy.ask(arms, **allowed) if allowed else engine_duel(policy, arms)
+    played = (duel.first, duel.second)
+    choice = reference.decide(arms, **(allowed or {"distinct": False}))
+    assert played == choice.pair or choice.shortfall(*played) <= NEAR_TIE, (
+        f"round {reference.rounds_} {where}: the engine plays {played}, the reference {choice.pair}, "
+        f"short by {choice.shortfall(*played)}"
+    )
+    game.note(choice, played, len(arms))
+    return duel, reference.follow(arms, choice, played)
+
+
+def play(policy: Any, reference: Reference, world: World, rounds: int) -> Game:
+    """Every duel told at once."""
+    game = Game()
+    for _ in range(rounds):
+        arms = world.arms()
+        duel, same = same_duel(policy, reference, arms, game)
+        outcome = world.outcome(arms, game.duels[-1])
+        policy.tell(duel, outcome)
+        reference.tell(same, outcome)
+    assert_same_estimates(policy, reference)
+    return game
+
+
+def play_late(
+    policy: Any, reference: Reference, world: World, rounds: int, allowed: Iterable[dict[str, Any]] = ()
+) -> Game:
+    """Some duels are told late, out of order, as ties, with weights; the last ones never. `allowed`: by round."""
+    game, waiting, most_pending = Game(), [], 0
+    settings = iter(allowed)
+    for _ in range(rounds):
+        arms = world.arms()
+        duel, same = same_duel(policy, reference, arms, game, **next(settings, {}))
+        waiting.append((duel, same, *world.any_vote(arms, game.duels[-1])))
+        most_pending = max(most_pending, len(waiting))
+        for vote in world.some(waiting):
+            duel, same, outcome, weight = vote
+            policy.tell(duel, outcome, weight)
+            reference.tell(same, outcome, weight)
+            waiting.remove(vote)
+    assert most_pending >= 3
+    assert_same_estimates(policy, reference)
+    return game
+
+
+def assert_same_estimates(policy: Any, reference: Any) -> None:
+    """To 1e-7 standard errors, in each layer; the engine's solver stops where a tenth of that is expected."""
+    for number, layer in reference.layers_.items():
+        position = number - getattr(reference, "first_layer", 1)
+        if not layer.count:
+            continue  # the engine may not have made it yet
+        assert errors(layer, policy.estimate(position)) <= 1e-7
+        np.testing.assert_allclose(policy.layer_precision(position), layer.precision, rtol=1e-9, atol=1e-12)
+        if isinstance(policy, duelist.VACDB):
+            np.testing.assert_allclose(policy.layer_radii_[position], reference.radii_[number], rtol=1e-7)
+
+
+def errors(layer: Estimator, theta: Floats) -> float:
+    """|theta - that of the layer|_H, in units of the standard error of votes whose mass is one or more."""
+    gap = theta - layer.theta
+    mass = sum(row.mass for row in layer.rows) if isinstance(layer, Exact) else 1.0
+    return float(np.sqrt(gap @ layer.curvature @ gap / min(1.0, mass)))

@@ -1,0 +1,366 @@
+"""Do the features explain the votes? The score test against its distribution, and terms of their own where they do not."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+import duelist as dl
+from duelist.model.misfit import MOST_ARMS, Missing, Tally, misfit, votes_on_pairs, with_effects
+from duelist.model.stopping import Known
+from duelist.native import MOST_TALLIED, arm_fingerprints, tally_of
+from duelist.policies.engine.snapshots import checksum, decode, encode
+from tests.helpers.votes import told
+
+N_ARMS, DIM, VOTES = 12, 3, 1500
+
+
+def tally(arms, pairs, mass, wins):
+    """Votes on pairs by position, as a policy counts them."""
+    one, other = arm_fingerprints(np.ascontiguousarray(arms))[np.asarray(pairs).T]
+    turned, mass, wins = one > other, np.asarray(mass, float), np.asarray(wins, float)
+    return Tally(np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins))
+
+
+def tallied(rng, effect, arms=None):
+    """Votes on random pairs, with theta fitted."""
+    arms = rng.standard_normal((N_ARMS, DIM)) if arms is None else arms
+    theta = rng.standard_normal(DIM)
+    utilities = arms @ theta / np.linalg.norm(theta) + effect * rng.standard_normal(len(arms))
+    first = rng.integers(len(arms), size=VOTES)
+    second = (first + rng.integers(1, len(arms), size=VOTES)) % len(arms)
+    won = (rng.random(VOTES) < special.expit(utilities[first] - utilities[second])).astype(float)
+    z = arms[first] - arms[second]
+    theta = dl.fit_mle(z, won, ridge=0.01).theta
+    slope = special.expit(z @ theta) * special.expit(-z @ theta)
+    known = Known(theta, 0.01 * np.eye(DIM) + (z * slope[:, None]).T @ z, 0.01, VOTES)
+    return arms, tally(arms, np.column_stack([first, second]), np.ones(VOTES), won), known, utilities
+
+
+def test_the_p_value_is_uniform_where_features_explain_everything():
+    found = []
+    for seed in range(200):
+        arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.0)
+        found.append(misfit(arms, votes_on_pairs(arms, votes), known, "logistic"))
+    assert stats.kstest(found, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_effects_are_noticed(seed):
+    arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.5)
+    assert misfit(arms, votes_on_pairs(arms, votes), known, "logistic") < 1e-3
+
+
+def test_votes_are_found_whoever_was_named_first():
+    rng = np.random.default_rng(0)
+    arms = rng.standard_normal((4, 2))
+    given = tally(arms, [(0, 1), (1, 0), (3, 2)], [3.0, 2.0, 1.0], [1.0, 2.0, 0.0])
+    votes = votes_on_pairs(arms, given)
+    wins = [
+        {pair: won, pair[::-1]: mass - won}
+        for pair, mass, won in zip(
+            zip(votes.first.tolist(), votes.second.tolist(), strict=True), votes.mass, votes.wins, strict=True
+        )
+    ]
+    assert [won.get(pair) for won, pair in zip(wins, [(0, 1), (0, 1), (2, 3)], strict=True)] == [1.0, 0.0, 1.0]
+    assert votes_on_pairs(arms[:3], given) == Missing(
+        "votes were given on other arms, too, and all that were asked about are needed"
+    )
+    many = rng.standard_normal((MOST_ARMS + 1, 2))
+    assert votes_on_pairs(many, tally(many, [(0, 1)], [1.0], [1.0])) == Missing(
+        "votes on more than 300 arms are not tested"
+    )
+
+
+def test_terms_of_their_own_are_the_penalised_estimate():
+    arms, given, known, utilities = tallied(np.random.default_rng(3), 0.7)
+    votes = votes_on_pairs(arms, given)
+    own, found = with_effects(arms, votes, known, "logistic")
+    assert own.shape == (N_ARMS, DIM + N_ARMS)
+    rows = own[votes.first] - own[votes.second]
+
+    def loss(theta):
+        v = rows @ theta
+        return 0.5 * found.ridge @ theta**2 + np.logaddexp(0.0, v).sum() - votes.wins @ v
+
+    def slope(theta):
+        return found.ridge * theta + rows.T @ (special.expit(rows @ theta) - votes.wins)
+
+    other = optimize.minimize(loss, np.zeros(len(found.theta)), jac=slope, tol=1e-12).x
+    np.testing.assert_allclose(found.theta, other, atol=2e-4)
+    fitted = own @ found.theta
+    linear = arms @ known.theta
+
+    def error(u):
+        return np.square((u - u.mean()) - (utilities - utilities.mean())).mean()
+
+    assert error(fitted) < 0.5 * error(linear)
+
+
+def test_a_policy_says_that_features_do_not_explain_the_votes():
+    rng = np.random.default_rng(1)
+    arms = rng.standard_normal((10, 2))
+    utilities = arms @ [1.0, 0.5] + rng.standard_normal(10)
+    policy = dl.UniformPair(random_state=0)
+    for _ in range(2000):
+        duel = policy.ask(arms)
+        policy.tell(duel, float(rng.random() < special.expit(utilities[duel.first] - utilities[duel.second])))
+    found = policy.recommend(arms)
+    assert "the features do not explain the votes" in found.advice
+    assert found.best == int(utilities.argmax())
+    assert "features" not in policy.recommend(arms, effects=False).advice
+
+
+# -- votes by pair of arms ---------------------------------------------------------------
+
+
+def online(name="UniformPair", **settings):
+    return getattr(dl, name)(random_state=0, estimator="online", **settings)
+
+
+def learned(name, estimator, pairs, arms):
+    policy = getattr(dl, name)(random_state=0, estimator=estimator)
+    policy.begin(arms)
+    for pair, outcome, weight in pairs:
+        policy.learn(arms[pair], outcome, weight, layer=0)
+    return policy
+
+
+def some_votes(n_arms, count, seed=2):
+    """In both orders, with ties and weights."""
+    rng = np.random.default_rng(seed)
+    return [
+        (rng.choice(n_arms, 2, replace=False), rng.choice([0.0, 0.3, 0.5, 1.0]), rng.choice([0.5, 1.0, 3.0]))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("name", ["UniformPair", "BestArmPair", "LocalPairUCB", "MaxPairUCB"])
+def test_one_pass_counts_the_votes_that_the_exact_estimator_counts(name):
+    """So where arms have effects of their own both say the same, up to rounding."""
+    arms = np.random.default_rng(2).standard_normal((9, 3))
+    exact, online = (learned(name, estimator, some_votes(9, 400), arms) for estimator in ("exact", "online"))
+    assert exact.snapshot()["tally"] == online.snapshot()["tally"]
+    one, other = (policy.recommend(arms, effects=True) for policy in (exact, online))
+    assert one.best == other.best
+    assert one.candidates == other.candidates
+    np.testing.assert_allclose(one.interval, other.interval, rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_the_counts_are_what_was_told(estimator):
+    """Asked, in batches, and learned; by names that nobody knows but who has the arms."""
+    rng = np.random.default_rng(3)
+    arms, expected = rng.integers(0, 3, size=(7, 3)).astype(float), {}
+    arms = np.unique(arms, axis=0)
+    policy = dl.UniformPair(random_state=0, estimator=estimator)
+    prints = [int(each) for each in arm_fingerprints(arms)]
+
+    def count(i, j, outcome, weight):
+        low, high = sorted((prints[i], prints[j]))
+        won = weight * (outcome if prints[i] == low else 1.0 - outcome)
+        mass, wins = expected.get((low, high), (0.0, 0.0))
+        expected[low, high] = (mass + weight, wins + won)
+
+    for outcome in rng.choice([0.0, 0.5, 1.0], 60):
+        duel = policy.ask(-0.0 * arms + arms)
+        policy.tell(duel, outcome)
+        count(duel.first, duel.second, outcome, 1.0)
+        for _, duel in policy.ask_batch([arms, arms[::-1]]):
+            policy.forget(duel)
+        i, j = rng.choice(len(arms), 2, replace=False)
+        policy.learn(arms[[i, j]], outcome, 2.0)
+        count(i, j, outcome, 2.0)
+    found = {name: decode(entry) for name, entry in policy.snapshot()["tally"].items()}
+    pairs = zip(found["first"].tolist(), found["second"].tolist(), strict=True)
+    assert dict(zip(pairs, zip(found["mass"], found["wins"], strict=True), strict=True)) == expected
+
+
+def test_one_pass_notices_that_features_do_not_explain_the_votes():
+    rng = np.random.default_rng(1)
+    arms = rng.standard_normal((10, 2))
+    utilities = arms @ [1.0, 0.5] + rng.standard_normal(10)
+    found = told(online(), arms, utilities, 2000).recommend(arms)
+    assert "the features do not explain the votes" in found.advice
+    assert found.best == int(utilities.argmax())
+
+
+def test_what_one_pass_counts_comes_back_with_a_snapshot():
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    policy = told(online("BestArmPair"), arms, arms @ [2.0, 1.0], 200)
+    copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+    assert copy.recommend(arms) == policy.recommend(arms)
+    assert copy.snapshot() == policy.snapshot()
+
+
+def test_more_pairs_than_are_counted_are_dropped_for_good():
+    rng = np.random.default_rng(3)
+    arms = rng.standard_normal((70, 2))
+    policy = online()
+    policy.begin(arms)
+    for k, (i, j) in enumerate(itertools.combinations(range(70), 2)):
+        assert (policy.snapshot()["tally"] is not None) == (k <= MOST_TALLIED)
+        policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
+        if k > MOST_TALLIED + 1:
+            break
+    with pytest.raises(dl.InvalidInput, match="pairs are too many"):
+        policy.recommend(arms, effects=True)
+    assert "2,048 pairs" in policy.recommend(arms, tolerance=3.0).advice
+
+
+def test_votes_that_were_learned_as_differences_are_nobodys():
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    policy = told(dl.BestArmPair(random_state=0), arms, arms @ [2.0, 1.0], 300)
+    assert "nobody has tested" not in policy.recommend(arms).advice
+    policy.learn(arms[0] - arms[1], 0.5)
+    assert "learned as differences" in policy.recommend(arms).advice
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+@pytest.mark.parametrize(("n_arms", "warned"), [(4, True), (3, False)])
+def test_an_announcement_among_some_of_the_arms_says_what_nobody_tested(estimator, n_arms, warned):
+    # Three arms in a plane can have any utilities at all, up to a constant: features always explain those.
+    arms = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.1], [1.3, 1.2], [2.0, 5.0]])
+    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [3.0, 1.0], 1500)
+    found = policy.recommend(arms[:n_arms])
+    assert found.decided
+    assert ("nobody has tested" in found.advice) == warned
+    assert "tested" not in policy.recommend(arms[:n_arms], effects=False).advice
+    assert "tested" not in policy.recommend(arms).advice
+    with pytest.raises(dl.InvalidInput, match="votes were given on other arms"):
+        policy.recommend(arms[:n_arms], effects=True)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_pairs_with_the_same_difference_are_told_apart(estimator):
+    """Of the corners of a square, a difference alone does not say which of two sides a vote was on."""
+    arms = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, np.array([0.0, 2.0, 2.5, 1.0]), 1000)
+    found = policy.recommend(arms)
+    assert "the features do not explain the votes" in found.advice
+    assert found.best == 2
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_a_grid_with_effects_is_announced_wrong_no_more_often_than_was_said(estimator):
+    """Two features of three levels each, as in a conjoint study: most pairs have the difference of another."""
+    arms, wrong, runs = np.array(list(itertools.product(range(3), repeat=2)), float), 0, 60
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        utilities = arms @ rng.standard_normal(2) + rng.standard_normal(9)
+        policy = dl.UniformPair(random_state=seed, estimator=estimator)
+        for _ in range(30):
+            told(policy, arms, utilities, 20, seed=int(rng.integers(2**31)))
+            if (best := policy.announced(arms, 0.1)) is not None:
+                wrong += bool(utilities[best] < utilities.max())
+                break
+    assert wrong <= stats.binom.ppf(1.0 - 1e-6, runs, 0.1)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "online"])
+def test_arms_that_are_the_same_or_were_never_asked_about_change_no_test(estimator):
+    rng = np.random.default_rng(4)
+    arms = rng.standard_normal((8, 3))
+    policy = told(
+        dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [1.0, 2.0, 0.5] + rng.standard_normal(8), 300
+    )
+    others = {
+        "twice": np.vstack([arms, arms[:2]]),
+        "never asked": np.vstack([arms, rng.standard_normal((4, 3))]),
+        "another order": arms[::-1],
+    }
+    odd = policy.recommend(arms).advice
+    assert "do not explain" in odd
+    for shown in others.values():
+        assert policy.recommend(shown).advice.split(";")[0] == odd.split(";")[0]
+
+
+def test_as_few_arms_as_features_are_always_explained_whoever_else_is_given():
+    """Three arms in a plane can have any utilities at all; of others given with them there are no votes."""
+    arms, rng = np.array([[0.0, 0.0], [1.0, 0.1], [0.2, 1.0]]), np.random.default_rng(5)
+    shown = np.vstack([arms, arms[1], rng.standard_normal((2, 2))])
+    for seed in range(10):
+        policy = told(dl.UniformPair(random_state=seed), arms, arms @ [4.0, 2.0], 400, seed)
+        assert "do not explain" not in policy.recommend(shown).advice
+
+
+DAMAGE = {
+    "won more often than it was compared": lambda t: {**t, "wins": 50.0 * t["mass"]},
+    "never compared": lambda t: {**t, "mass": 0.0 * t["mass"], "wins": 0.0 * t["mass"]},
+    "mass holds": lambda t: {**t, "mass": -t["mass"]},
+    "a tally has": lambda t: {**t, "x": t["mass"]},
+    "twice": lambda t: {**t, "first": np.full_like(t["first"], 3), "second": np.full_like(t["second"], 4)},
+    "in their order": lambda t: {**t, "first": t["second"], "second": t["first"]},
+    "another shape": lambda t: {**t, "wins": t["wins"][1:]},
+}
+
+
+@pytest.mark.parametrize("reason", DAMAGE)
+def test_damaged_counts_are_refused(reason):
+    arms = np.random.default_rng(0).standard_normal((10, 2))
+    snapshot = told(online(), arms, arms @ [2.0, 1.0], 60).snapshot()
+    tally = {name: decode(entry) for name, entry in snapshot["tally"].items()}
+    damaged = {name: encode(array) for name, array in DAMAGE[reason](tally).items()}
+    body = {name: value for name, value in snapshot.items() if name != "checksum"} | {"tally": damaged}
+    with pytest.raises(dl.InvalidSnapshot, match=reason):
+        dl.restore_policy({**body, "checksum": checksum(body)})
+
+
+def test_any_weight_comes_back_with_a_snapshot():
+    arms = np.random.default_rng(0).standard_normal((4, 2))
+    policy = online()
+    policy.begin(arms)
+    for weight, share in ((5e-324, 1.0), (1e-200, 1e-200), (1e15, 1.0), (1.0, 40.0)):
+        policy.learn(arms[:2], 1.0, weight, layer=0, share=share)
+        copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+        assert copy.snapshot() == policy.snapshot()
+
+
+# -- going on with terms of their own -----------------------------------------------------
+
+
+def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_votes():
+    """Six easy arms: by chance features seem not to explain the votes, and the policy, which believes in them, asks about two pairs."""
+    arms = np.array([[1989, 1.8], [2003, 3.1], [2018, 1.8], [2007, 2.1], [2016, 4.0], [2001, 3.2]])
+    utilities, changed = arms @ [0.05, 0.6], 0
+    for seed in range(25):
+        policy = told(dl.BestArmPair(random_state=seed), arms, utilities, 100, seed)
+        found = policy.recommend(arms)
+        if found.decided:
+            continue
+        assert "policy.with_own_terms(arms) does" in found.advice
+        policy, table, changed = policy.with_own_terms(arms), dl.FreeArms(6, arms), changed + 1
+        policy = told(policy, table, utilities, 400, seed + 100)
+        assert policy.announced(table) == 4
+    assert changed > 0
+
+
+def test_with_own_terms_the_votes_are_those_that_were_told():
+    arms = np.random.default_rng(0).normal(size=(4, 2))
+    policy = told(dl.LocalPairUCB(random_state=0), arms, arms @ [2.0, 0.0], 40)
+    again, table = policy.with_own_terms(arms), dl.FreeArms(4, arms)
+    directly = dl.LocalPairUCB(random_state=0, estimator="online")
+    directly.begin(table)
+    votes = votes_on_pairs(arms, Tally(**tally_of(policy._player)))
+    for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
+        directly.learn(table[[first, second]], wins / mass, mass)
+    np.testing.assert_array_equal(again.look(table).utilities, directly.look(table).utilities)
+    assert votes.mass.sum() == 40.0
+    with pytest.raises(dl.InvalidInput, match="other arms, too"):
+        policy.with_own_terms(arms[:2])
+    with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
+        told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_own_terms(arms)
+
+
+def test_with_own_terms_of_other_beginnings():
+    """A ridge is in the units of features there, and the precision of own terms here; a table of arms will do; no votes are no error."""
+    arms = np.random.default_rng(0).normal(size=(6, 3))
+    policy = told(dl.BestArmPair(random_state=0, ridge=1e-6), 1e3 * arms, arms @ [1.0, 0.0, 0.0], 60)
+    table = dl.FreeArms(6, 1e3 * arms)
+    low, high = policy.with_own_terms(table).recommend(table).interval
+    assert high - low < 10.0
+    new = dl.BestArmPair(random_state=0)
+    new.begin(arms)
+    assert new.with_own_terms(arms).recommend(dl.FreeArms(6, arms)).candidates == tuple(range(6))

@@ -1,0 +1,278 @@
+"""Arms with terms of their own: the engine against the plain reference, and both against features made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist.policies import POLICIES
+from duelist.policies.engine import arm_effects as own_terms
+from duelist.reference import REFERENCES
+from duelist.reference.arm_effects import FREE_REFERENCES, FreeReference
+from duelist.reference.fit import link_mean
+
+NEAR_TIE = 1e-9
+NAMES = sorted(FREE_REFERENCES)
+LINKS = ("logistic", "probit", "exponential")
+
+
+class World:
+    """Arms with utilities that their features explain in part; votes late, weighted, with ties; some arms join late."""
+
+    def __init__(self, seed: int, n: int, dim: int, link: str) -> None:
+        self.rng = np.random.default_rng([seed, n, dim])
+        self.numbers = self.rng.permutation(2 * n)[:n]
+        self.features = self.rng.normal(size=(n, dim)) * 3.0 ** np.arange(dim)
+        scaled = self.features / 3.0 ** np.arange(dim)
+        self.utility = self.rng.normal(size=n) + scaled @ self.rng.normal(size=dim)
+        self.link, self.n = link, n
+
+    def table(self, t: int) -> dl.FreeArms:
+        n = self.n if t >= 20 else max(self.n // 2, 2)
+        return dl.FreeArms(self.numbers[:n], self.features[:n] if self.features.shape[1] else None)
+
+    def vote(self, pair: tuple[int, int]) -> tuple[float, float]:
+        chance = float(link_mean(self.link, self.utility[pair[0]] - self.utility[pair[1]]))
+        outcome = 0.5 if self.rng.random() < 0.15 else float(self.rng.random() < chance)
+        return outcome, float(self.rng.choice([0.5, 1.0, 1.0, 2.0]))
+
+    def exclude(self, n: int) -> list[tuple[int, int]]:
+        if self.rng.random() < 0.5:
+            return []
+        pairs = self.rng.integers(n, size=(3, 2)).tolist()
+        return [(i, j) for i, j in pairs if i != j]
+
+
+def play(
+    policy: Any, reference: FreeReference, world: World, rounds: int, distinct: bool = True
+) -> list[tuple[int, int]]:
+    """Both must choose the same pairs, or pairs that tie up to rounding; some outcomes come late, some never."""
+    waiting: list[Any] = []
+    played = []
+    for t in range(rounds):
+        table = world.table(t)
+        allowed = {"distinct": distinct, "exclude": world.exclude(len(table)) if len(table) > 4 else []}
+        duel = policy.ask(table, **allowed)
+        pair = duel.first, duel.second
+        choice = reference.decide(table, **allowed)
+        assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE, (
+            t,
+            pair,
+            choice.pair,
+            choice.shortfall(*pair),
+        )
+        waiting.append((duel, reference.follow(table, choice, pair), *world.vote(pair)))
+        played.append(pair)
+        while len(waiting) > world.rng.integers(1, 5):
+            mine, same, outcome, weight = waiting.pop(int(world.rng.integers(len(waiting))))
+            policy.tell(mine, outcome, weight)
+            reference.tell(same, outcome, weight)
+    assert_same_knowledge(policy, reference, world.table(rounds))
+    return played
+
+
+def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.FreeArms) -> None:
+    assert reference.known is not None
+    mine, same = policy.look(table, range(len(table))), reference.known.seen_by(table.features).look(table)
+    np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
+    np.testing.assert_allclose(mine.variances, same.variance, atol=1e-10)
+    np.testing.assert_allclose(mine.covariances, same.covariance, atol=1e-10)
+    assert_same_squares(policy, reference, table, 1e-10)
+
+
+def assert_same_squares(policy: Any, reference: FreeReference, table: dl.FreeArms, relative: float) -> None:
+    assert reference.known is not None
+    squares = [policy._own.known.squares(table.numbers, table.features, arm) for arm in range(len(table))]
+    width = reference.known.seen_by(table.features).look(table).width
+    np.testing.assert_allclose(squares, width**2, rtol=relative, atol=1e-10)
+
+
+def twins(name: str, **settings: Any) -> tuple[Any, FreeReference]:
+    shared = {"random_state": 3, **settings}
+    return POLICIES[name](estimator="online", **shared), FREE_REFERENCES[name](**shared)
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_few_arms(name: str, link: str, dim: int) -> None:
+    played = play(*twins(name, link=link, horizon=200), World(1, 9, dim, link), 70)
+    assert len(set(played)) > 5
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_more_arms_than_pairs_are_looked_at(name: str, dim: int) -> None:
+    played = play(*twins(name, ridge=0.5), World(2, 100, dim, "logistic"), 40)
+    assert len({k for pair in played for k in pair}) > 8
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("top", [None, 5])
+def test_more_arms_than_an_order_is_looked_at_whole(dim: int, top: int | None) -> None:
+    played = play(*twins("RankingPair", top=top), World(7, 140, dim, "logistic"), 45)
+    assert len({k for pair in played for k in pair}) > (60 if top is None else 10)
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+@pytest.mark.parametrize("link", LINKS)
+def test_the_first_few_of_few_arms(link: str, dim: int) -> None:
+    played = play(*twins("RankingPair", link=link, top=2), World(6, 9, dim, link), 70)
+    assert len(set(played)) > 5
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a block of six, arms come and go; who leaves keeps mean and variance."""
+    monkeypatch.setattr(own_terms, "BLOCK", 6)
+    policy, reference = twins(name)
+    reference.block = 6
+    play(policy, reference, World(3, 30, dim, "logistic"), 120)
+    assert reference.known is not None
+    assert len(reference.known.place) > 12
+
+
+@pytest.mark.parametrize("n", [9, 100])
+@pytest.mark.parametrize("dim", [0, 3])
+def test_a_optimal_design(dim: int, n: int) -> None:
+    played = play(*twins("DesignPair", criterion="A", ridge=0.7), World(7, n, dim, "logistic"), 60)
+    assert len(set(played)) > 5
+
+
+def test_radius_as_a_number_and_self_duels() -> None:
+    played = play(*twins("LocalPairUCB", radius=0.7, scale=0.5), World(4, 8, 2, "logistic"), 60, distinct=False)
+    assert any(i == j for i, j in played)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nearly_everything_is_out(name: str) -> None:
+    """One allowed pair among a hundred arms, anywhere: it is found by every rule."""
+    policy, reference = twins(name)
+    world = World(5, 100, 0, "logistic")
+    table = world.table(50)
+    for _ in range(12):
+        duel = policy.ask(table)
+        same = reference.follow(table, reference.decide(table), (duel.first, duel.second))
+        policy.tell(duel, 1.0)
+        reference.tell(same, 1.0)
+    everything = [(i, j) for i in range(100) for j in range(i)]
+    for left in [(99, 98), (50, 3), (1, 0)]:
+        exclude = [pair for pair in everything if pair != left]
+        duel = policy.ask(table, exclude=exclude)
+        assert {duel.first, duel.second} == set(left) == set(reference.decide(table, exclude=exclude).pair)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("BestArmPair", {}),
+        ("LocalPairUCB", {}),
+        ("RewardDesign", {"random_state": 0}),
+        ("DesignPair", {}),
+        ("DesignPair", {"criterion": "A"}),
+    ],
+)
+def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[str, Any], dim: int) -> None:
+    """The references that know nothing of terms of their own, shown features in which each arm has one more of its own."""
+    n, ridge = 14, 0.8
+    rng = np.random.default_rng(dim)
+    features = rng.normal(size=(n, dim)) * [1.0, 40.0][:dim]
+    scaled = features / np.sqrt(max(dim, 1) * features.var(axis=0))
+    by_hand = np.concatenate([scaled, np.eye(n)], axis=1)
+    policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150, **settings)
+    reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150, **settings)
+    table = dl.FreeArms(n, features if dim else None)
+    for _ in range(90):
+        duel = policy.ask(table)
+        choice = reference.decide(by_hand)
+        pair = duel.first, duel.second
+        assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE
+        outcome = float(rng.random() < 1.0 / (1.0 + np.exp(pair[0] / 4.0 - pair[1] / 4.0)))
+        policy.tell(duel, outcome)
+        reference.tell(reference.follow(by_hand, choice, pair), outcome)
+    known = reference.layer(1)
+    np.testing.assert_allclose(policy.look(table).utilities, by_hand @ known.theta, atol=1e-8)
+    middle = np.sort(scaled, axis=0)[
+        (n - 1) // 2
+    ]  # variances are relative to an arm with the middle value of each feature
+    off = by_hand - np.concatenate([middle, np.zeros(n)])
+    covariance = off @ np.linalg.inv(known.curvature) @ off.T
+    np.testing.assert_allclose(policy.look(table, range(n)).covariances, covariance, atol=1e-8)
+
+
+def test_what_is_out_counts_as_answered() -> None:
+    """By rank-one updates of the inverse, done here by hand for two duels on different arms."""
+    policy = dl.LocalPairUCB(estimator="online", radius=1.0)
+    table = dl.FreeArms(4)
+    policy.begin(table)
+    # Equal utilities, all widths sqrt(2): the first pair. With it out, its width shrinks, and the other two arms are next.
+    assert policy.consider(table)[:2] == (0, 1)
+    assert policy.consider(table, [(table[[0, 1]], 0, 1.0)])[:2] == (2, 3)
+    # Out twice and a half as often as the second, which is therefore still the wider one.
+    out = [(table[[0, 1]], 0, 2.5), (table[[2, 3]], 0, 1.0)]
+    shrunk = {(0, 1): 2.0 / (1.0 + 0.25 * 2.5 * 2.0), (2, 3): 2.0 / (1.0 + 0.25 * 2.0)}
+    half = {pair: 0.5 * (2.0 + square) / 2.0 for pair, square in shrunk.items()}  # variances of its arms
+    across = half[0, 1] + half[2, 3]
+    widest = max([*shrunk, (0, 2)], key=lambda pair: shrunk.get(pair, across))
+    assert policy.consider(table, out)[:2] == widest
+
+
+@pytest.mark.parametrize("far", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("name", ["LocalPairUCB", "RewardDesign"])
+def test_late_arms_far_from_the_others(name: str, far: float) -> None:
+    """Their widths to each other are those of arms near by, and are compared as such."""
+    for seed in range(10):
+        policy, reference = twins(name, random_state=seed)
+        world = World(seed, 8, 3, "logistic")
+        world.features[6:, 0] += far
+        for t in range(21):  # the far ones are there in the last round
+            table = world.table(t) if t == 20 else dl.FreeArms(world.numbers[:6], world.features[:6])
+            duel, choice = policy.ask(table), reference.decide(table)
+            pair = duel.first, duel.second
+            assert pair == choice.pair or choice.shortfall(*pair) <= 1e-15 * far, (t, choice.shortfall(*pair))
+            outcome, weight = world.vote(pair)
+            if t == 20:
+                assert_same_squares(policy, reference, table, 1e-15 * far)
+            policy.tell(duel, outcome, weight)
+            reference.tell(reference.follow(table, choice, pair), outcome, weight)
+
+
+# -- first arms of another kind ----------------------------------------------------------
+
+
+def shown(kind: str, features: Any, t: int) -> Any:
+    """The features of a round, of which the first ones are of another kind."""
+    middle = features.mean(axis=0)
+    if kind == "huge":
+        return middle + (100.0 if t < 2 else 1.0) * (features - middle)
+    if kind == "nearly alike":
+        return middle + (1e-3 if t < 2 else 1.0) * (features - middle)
+    if kind == "the same":
+        return np.where(t < 2, middle, features)
+    if kind == "constant at first":
+        return np.where((t < 6) & (np.arange(features.shape[1]) == 1), 0.1, features)
+    return np.column_stack([features[:, :-1], np.full(len(features), 0.1)])
+
+
+@pytest.mark.parametrize("kind", ["huge", "nearly alike", "the same", "constant at first", "constant for ever"])
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_follow_as_in_the_reference(name: str, kind: str) -> None:
+    for seed in range(3):
+        policy, reference = twins(name, horizon=100)
+        rng, world, waiting = np.random.default_rng(seed), World(seed, 8, 3, "logistic"), []
+        for t in range(30):
+            table = dl.FreeArms(8, shown(kind, world.features, t))
+            duel, choice = policy.ask(table), reference.decide(table)
+            pair = duel.first, duel.second
+            assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE, (t, choice.shortfall(*pair))
+            waiting.append((duel, reference.follow(table, choice, pair), *world.vote(pair)))
+            while len(waiting) > 2:
+                mine, same, outcome, weight = waiting.pop(int(rng.integers(len(waiting))))
+                policy.tell(mine, outcome, weight)
+                reference.tell(same, outcome, weight)
+        assert_same_knowledge(policy, reference, table)

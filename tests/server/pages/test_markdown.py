@@ -1,0 +1,92 @@
+"""Markdown as nodes: what is shown for what is written, and that no text takes long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.server.pages.conftest import Opened
+
+RENDER = """async text => {
+  const { markdown } = await import('/assets/shared/markdown.js');
+  const box = document.createElement('div');
+  box.append(markdown(text));
+  return box.innerHTML.replace(/ (tabindex|rel|target|dir|role|aria-label|class)="[^"]*"/g, '');
+}"""
+
+SHOWN = {
+    "plain": "<p>plain</p>",
+    "one\ntwo\n\nthree": "<p>one<br>two</p><p>three</p>",
+    "# A\n## B #\ntext": "<h3>A</h3><h4>B</h4><p>text</p>",
+    "*a* **b** ***c*** ~~d~~": "<p><em>a</em> <strong>b</strong> <em><strong>c</strong></em> <del>d</del></p>",
+    "_a_ snake_case_name __b__": "<p><em>a</em> snake_case_name <strong>b</strong></p>",
+    "2 * 3 * 4": "<p>2 * 3 * 4</p>",
+    "**open": "<p>**open</p>",
+    r"\*not\*": "<p>*not*</p>",
+    "`a <b> *c*` ``d ` e``": "<p><code>a &lt;b&gt; *c*</code> <code>d ` e</code></p>",
+    "```py\na = 1\n\n*b*\n```\nafter": "<pre><code>a = 1\n\n*b*</code></pre><p>after</p>",
+    "~~~\nopen": "<pre><code>open</code></pre>",
+    "    indented\n    more": "<pre><code>indented\nmore</code></pre>",
+    "- a\n- b\n  - c\n- d": "<ul><li>a</li><li>b<ul><li>c</li></ul></li><li>d</li></ul>",
+    "3. a\n4. b": '<ol start="3"><li>a</li><li>b</li></ol>',
+    "- a\n\n  more\n- b": "<ul><li>a<p>more</p></li><li>b</li></ul>",
+    "> a\n> b": "<blockquote><p>a<br>b</p></blockquote>",
+    "a\n\n---\n\nb": "<p>a</p><hr><p>b</p>",
+    "| a | b |\n|---|--:|\n| 1 | 2\\|3 |": (
+        "<div><table><thead><tr><th>a</th><th>b</th></tr></thead>"
+        "<tbody><tr><td>1</td><td>2|3</td></tr></tbody></table></div>"
+    ),
+    "[t](https://a.example/x) [n](javascript:x)": '<p><a href="https://a.example/x">t</a> n</p>',
+    "see https://a.example/x.": '<p>see <a href="https://a.example/x">https://a.example/x</a>.</p>',
+    "<b>no</b> &amp;": "<p>&lt;b&gt;no&lt;/b&gt; &amp;amp;</p>",
+    "": "",
+}
+
+
+@pytest.fixture
+def page(opened: Opened) -> Page:
+    return opened.page("/signin")
+
+
+def test_what_is_shown(page: Page) -> None:
+    found = {text: page.evaluate(RENDER, text) for text in SHOWN}
+    assert found == SHOWN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "**a ",
+        "_",
+        "[",
+        "[a](",
+        "`",
+        "`a ``",
+        "> ",
+        "- ",
+        "|",
+        "| a |\n",
+        "# ",
+        "~",
+        "\\",
+        "http://",
+        "1. ",
+        "(",
+        "*a_",
+        "    ",
+        "\n",
+        "![",
+        "<",
+    ],
+)
+def test_no_text_takes_long(page: Page, text: str) -> None:
+    """A hundred thousand characters of anything: a text that took quadratic time would need minutes."""
+    start = time.monotonic()
+    page.evaluate(
+        "async text => { const { markdown } = await import('/assets/shared/markdown.js'); markdown(text); return null; }",
+        text * (100_000 // len(text)),
+    )
+    assert time.monotonic() - start < 5.0

@@ -1,0 +1,163 @@
+"""A study on a server is used like a study in a file: one script, both, the same results."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import duelist as dl
+from duelist.core.errors import (
+    ConnectionLost,
+    InvalidInput,
+    NotAllowed,
+    NothingLeft,
+    UnknownArm,
+    UnknownStudy,
+    VoteRefused,
+)
+from duelist.study import RemoteStudy, Study, create_study
+from tests.helpers.server import Running
+from tests.server.conftest import checked, opened, refused, token_of
+
+FEATURES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, -0.5]]
+
+
+def script(study: Any, folder: Path) -> dict[str, Any]:
+    """Some of everything; what it came to."""
+    assert (
+        study.add_arms(
+            list("abcd"),
+            FEATURES,
+            payloads=["A", {"text": "B"}, "C", None],
+            contexts="p",
+            context_payloads={"p": "Why?"},
+        )
+        == 4
+    )
+    assert study.add_arms(["a"], [FEATURES[0]], payloads=["A"], contexts="p") == 0
+    study.add_gold("a", "b", "first")
+    shown = []
+    for k in range(10):
+        rater = ("ana", "ben")[k % 2]
+        duel = study.ask(rater)
+        shown.append((duel.id, duel.first, duel.second, duel.kind, duel.chosen_by, duel.prompt, duel.context))
+        ahead = study.ask(rater, besides=[duel])
+        assert ahead.id != duel.id
+        study.release(ahead, rater)
+        study.tell(duel, ("first", "second", "tie")[k % 3], rater=rater, response_seconds=2.0, reason="so")
+    with pytest.raises(VoteRefused):
+        study.tell(1, "both_bad", rater="ana")
+    study.tell(1, "both_bad", rater="ana", revise=True)
+    study.undo(1, rater="ana")
+    with pytest.raises(UnknownArm):
+        study.retire(["nobody"])
+    with pytest.raises(InvalidInput):
+        study.change(lease_seconds=-1)
+    study.limit(per_rater=50)
+    study.describe_rater("ana", age=31, name="Ana")
+    study.block("ben", keep_votes=True)
+    study.unblock("ben")
+    study.rename(f"{study.name}, renamed")
+    study.pause()
+    export = study.export("csv", folder / "votes.csv")
+    study.archive(folder / "study.duelist")
+    return {
+        "shown": shown,
+        "arms": study.arms(),
+        "contexts": study.contexts(),
+        "votes": [
+            (v.sequence, v.duel_id, v.outcome, v.rater, v.first, v.second, v.reason, v.revises, v.kind)
+            for v in study.votes()
+        ],
+        "page": [v.sequence for v in study.log(limit=3, rater="ana").votes],
+        "pending": len(study.pending()),
+        "board": study.leaderboard(),
+        "chances": set(study.win_chances().arms),
+        "matrix": {frozenset(study.win_matrix().arms), int(study.win_matrix().wins.sum())},
+        "history": study.history().votes.tolist(),
+        "calibration": study.calibration(),
+        "raters": [(row.rater, row.votes, row.gold) for row in study.raters().rows],
+        "progress": study.progress(),
+        "recommend": study.recommend(),
+        "can_stop": study.can_stop(),
+        "why": study.why(2),
+        "gold": study.gold(),
+        "export": export,
+        "state": study.state,
+        "length": len(study),
+        "limit": study.settings.most_votes_per_rater,
+        "erased": study.erase_rater("ana"),
+    }
+
+
+def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, admin: Any, tmp_path: Path) -> None:
+    settings = {"seed": 5, "random_share": 0.3, "gold_share": 0.5}
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here = create_study("same", f"sqlite:///{tmp_path / 'here.db'}", **settings)
+    assert admin.post("/studies", json={"name": "same", "settings": settings}).status_code == 201
+    there = dl.load_study("same", storage=server.address, token=server.token)
+    assert isinstance(there, RemoteStudy)
+    with there:
+        local, remote = script(here, tmp_path / "here"), script(there, tmp_path / "there")
+    assert list(local) == list(remote)
+    for name, value in local.items():
+        assert remote[name] == value, name
+    rows = [(tmp_path / side / "votes.csv").read_text().count("\n") for side in ("here", "there")]
+    assert rows[0] == rows[1] > 5
+
+
+@pytest.mark.parametrize("own", [True, False, None])
+@pytest.mark.parametrize("goal", ["best", "serve"])
+def test_own_terms_are_chosen_when_a_study_is_created_and_stay(
+    admin: Any, storage: str, own: bool | None, goal: str
+) -> None:
+    name = f"{goal}, own terms {own}"
+    body = {"name": name, "goal": goal, "settings": {"own_terms": own}}
+    made = checked(admin.post("/studies", json=body), 201)
+    here = create_study("here", "memory", goal=goal, **({} if own is None else {"own_terms": own}))
+    assert (
+        made["settings"]["own_terms"] == here.settings.own_terms == opened(storage, f"/{made['id']}").settings.own_terms
+    )
+    error = refused(admin.patch(f"/studies/{made['id']}", json={"settings": {"own_terms": True}}), 422, "invalid_input")
+    assert "fixed when a study is created" in error["message"]
+    assert checked(admin.post("/studies", json={**body, "load_if_exists": True}), 201)["id"] == made["id"]
+
+
+def test_every_verb_of_a_study_is_there() -> None:
+    """But for what needs the study at hand: its features, its policy, drawings, files of the server's own."""
+    at_hand = {
+        "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "described_raters", "rater",
+        "mine", "knows_rater", "put_media", "media", "stamp", "scorer",
+    }  # fmt: skip
+    verbs = {name for name in dir(Study) if not name.startswith(("_", "plot_"))} - at_hand
+    assert verbs <= set(dir(RemoteStudy)) | {"settings", "name", "id"}
+
+
+def test_a_rater_rates_without_naming_anybody(server: Running, admin: Any, study: str) -> None:
+    token = token_of(admin, study, "rater", rater="zoe")
+    number = study.rsplit("/", 1)[1]
+    for address in (f"{server.address}/study/{number}", server.address):
+        with dl.load_study(address, token=token) as rating:  # type: ignore[attr-defined]
+            duel = rating.ask()
+            assert duel.first.payload[0]["type"] == "text"
+            assert rating.tell(duel, "first").duel_id == duel.id
+            with pytest.raises(NotAllowed, match="scope"):
+                rating.leaderboard()
+
+
+def test_errors_are_the_librarys(server: Running, admin: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnknownStudy, match="there are"):
+        dl.load_study("no such", storage=server.address, token=server.token)
+    with pytest.raises(NotAllowed):
+        dl.load_study("any", storage=server.address, token="wrong")
+    monkeypatch.setattr("duelist.study.remote.http_client._WAITS", 0.001)
+    with pytest.raises(ConnectionLost, match="idempotent"):
+        dl.load_study("any", storage="http://127.0.0.1:9", token="wrong")
+    with closing(dl.load_study(f"{server.address}/study/{make(2).rsplit('/', 1)[1]}", token=server.token)) as two:
+        two.tell(two.ask("ana"), "first", "ana")
+        with pytest.raises(NothingLeft):
+            two.ask("ana")

@@ -1,0 +1,102 @@
+"""What a study says of itself: the study side; the numbers are tested with `reading`, files in `test_filing`."""
+
+import numpy as np
+import pytest
+
+import duelist as dl
+from duelist.core.errors import InvalidInput
+from duelist.study import create_study
+from tests.study.conftest import filled as with_arms
+
+
+def filled(name="captions", votes=120, random_share=0.3, contexts=None):
+    rng = np.random.default_rng(0)
+    study = create_study(name, storage="memory", policy="LocalPairUCB", random_share=random_share, repeat_pairs=0)
+    arms = rng.standard_normal((6, 3))
+    study.add_arms([f"a{k}" for k in range(6)], arms, [f"text {k}" for k in range(6)], contexts)
+    utilities = {f"a{k}": float(arms[k] @ [2.0, -1.0, 0.5]) for k in range(6)}
+    for _ in range(votes):
+        duel = study.ask(rater="ana")
+        first = rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second.id] - utilities[duel.first.id]))
+        study.tell(duel.id, "first" if first else "second", rater="ana")
+    return study, max(utilities, key=utilities.get)
+
+
+def test_the_best_arm_leads_and_is_recommended():
+    study, best = filled()
+    board = study.leaderboard()
+    assert board.standings[0].arm == best
+    assert sum(s.votes for s in board.standings) == 2 * 120
+    found = study.recommend()
+    assert found.best == best
+    assert best in str(found)
+    assert study.progress().leader == best
+    assert study.win_matrix().votes.sum() == 2 * 120
+    assert [row.rater for row in study.raters().rows] == ["ana"]
+    assert study.calibration().votes == 120
+    assert study.regret() is not None
+
+
+def test_contexts_are_read_one_at_a_time():
+    study, _ = filled(contexts=["one"] * 3 + ["two"] * 3)
+    assert {s.arm for s in study.leaderboard("two").standings} == {"a3", "a4", "a5"}
+    with pytest.raises(dl.InvalidInput, match="context is 'three', which has no arms; there are: 'one', 'two'"):
+        study.leaderboard("three")
+    with pytest.raises(dl.InvalidInput, match="context is 'three'"):
+        study.recommend("three")
+
+
+def test_regret_is_against_the_best_of_the_context():
+    """Arms of another context, however good, are no alternative."""
+    study, _ = filled(contexts=["one"] * 3 + ["two"] * 3, random_share=0.5, votes=200)
+    own = study.regret()
+    assert own == study.regret(groups=["one"] * 3 + ["two"] * 3)
+    assert own.random.value < study.regret(groups=None).random.value
+
+
+def test_a_study_without_votes_is_a_study():
+    study = create_study("s", storage="memory")
+    assert len(study) == 0
+    assert study
+
+
+def voted():
+    study = with_arms(policy="UniformPair", random_share=0.5)
+    for k in range(12):
+        study.tell(study.ask(f"rater {k}"), "first" if k % 3 else "second", rater=f"rater {k}")
+    return study
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "leaderboard",
+        "recommend",
+        "progress",
+        "win_matrix",
+        "win_chances",
+        "history",
+        "scorer",
+        "calibration",
+        "raters",
+        "regret",
+    ],
+)
+def test_a_stray_option_is_named_with_those_there_are(name):
+    study = voted()
+    with pytest.raises(InvalidInput, match=f"{name} has no option 'lvel'; it has .*criterion, everyone.*retired"):
+        getattr(study, name)(lvel=0.9)
+    ours = {"raters": "judges", "scorer": "source", "history": "remembered"}.get(name, "among")
+    with pytest.raises(InvalidInput, match=f"has no option '{ours}'"):
+        getattr(study, name)(**{ours: None})
+
+
+def test_options_that_there_are_still_work():
+    study = voted()
+    assert study.leaderboard(level=0.8, seed=3, ridge=2.0, top=2, everyone=True).level == 0.8
+    assert study.recommend(delta=0.1, tolerance=0.01, unit="chance", seed=1).delta == 0.1
+    assert study.progress(tolerance=0.1, ridge=2.0, retired=True).arms
+    assert study.calibration(bins=3, folds=3).votes
+    assert study.raters(level=0.9, false_alarms=0.1)
+    assert len(study.history(points=3).votes) < len(study.history().votes)
+    assert study.win_chances(ridge=2.0)

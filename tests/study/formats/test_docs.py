@@ -1,0 +1,79 @@
+"""docs/formats.md: its Python runs, and its table says what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from duelist.study.formats import (
+    FORMATS,
+    Comparison,
+    arena,
+    evalica,
+    jsonl,
+    left_right,
+    openai,
+    trl,
+    trl_unpaired,
+    write,
+)
+from duelist.study.records import Outcome
+
+PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+TABLE = {
+    cells[0].strip(" `"): [cell.strip() for cell in cells]
+    for line in PAGE.splitlines()
+    if (cells := line.strip("|").split("|"))[0].strip(" `") in FORMATS and line.startswith("| `")
+}
+
+
+def test_the_python_runs_in_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    assert len(code) >= 7
+    exec(compile("\n".join(code), "docs/formats.md", "exec"), {})
+    said = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
+    assert said == promised
+
+
+def test_every_format_has_its_row_and_its_heading():
+    assert list(TABLE) == list(FORMATS)
+    headings = " ".join(re.findall(r"^## (.*)$", PAGE, flags=re.MULTILINE))
+    assert all(name in headings for name in FORMATS)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("arena", arena.COLUMNS),
+        ("trl", trl.COLUMNS),
+        ("trl-unpaired", trl_unpaired.COLUMNS),
+        ("openai", (*openai.COLUMNS, *openai.INPUT_EXTRAS)),
+        ("csv", left_right.COLUMNS),
+        ("evalica", evalica.COLUMNS),
+    ],
+)
+def test_the_table_names_every_column(name, columns):
+    named = set(re.findall(r"\w+", TABLE[name][1]))
+    assert named - {"messages"} == set(columns)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_table_names_the_outcomes_that_are_written(name, tmp_path):
+    promised = TABLE[name][4].replace("`", "").split(", ")
+    held = [
+        "undone" if outcome is None else str(outcome)
+        for outcome in (*Outcome, None)
+        if write(
+            name, [Comparison("a", "b", outcome, prompt="p", payload_first="1", payload_second="2")], tmp_path / "f"
+        ).rows
+    ]
+    assert held == promised
+    bare = write(name, [Comparison("a", "b", Outcome.FIRST)], tmp_path / "f").rows == 0
+    assert TABLE[name][5] == ("yes" if bare else "no")
+    assert TABLE[name][2].startswith("no") == (FORMATS[name].read is None)
+
+
+def test_the_header_is_the_one_documented():
+    assert f'{{"format": "{jsonl.FORMAT}", "version": {jsonl.VERSION}}}' in PAGE

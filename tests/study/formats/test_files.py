@@ -1,0 +1,363 @@
+"""Files as other tools write them, damaged files, large files, and the real one."""
+
+import csv
+import gzip
+import json
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+
+import pytest
+
+from duelist.core.errors import InvalidInput
+from duelist.research.datasets import load_llmfao
+from duelist.study.formats import Comparison, arm_id, read, write
+from duelist.study.records import Outcome
+
+# -- records as the formats' own documentation shows them -----------------------------------
+
+ARENA = {
+    "question_id": "58210e39", "model_a": "chatglm-6b", "model_b": "koala-13b", "winner": "model_b", "judge": "arena_user_973",
+    "conversation_a": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+    "conversation_b": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hey"}],
+    "turn": 1, "anony": True, "language": "English", "tstamp": 1682351591.1322,
+}  # fmt: skip
+
+
+def test_an_arena_battle(tmp_path):
+    path = tmp_path / "battles.json"
+    path.write_text(json.dumps([ARENA, ARENA | {"winner": "tie (bothbad)"}, ARENA | {"winner": "both_bad"}], indent=2))
+    one, older, newer = read("arena", path)
+    assert one == Comparison(
+        "chatglm-6b", "koala-13b", Outcome.SECOND, rater="arena_user_973", context="58210e39",
+        told_at=datetime(2023, 4, 24, 15, 53, 11, 132200, UTC), prompt="Hi", payload_first="Hello", payload_second="Hey",
+        extra={"turn": 1, "language": "English"},
+    )  # fmt: skip
+    assert older.outcome is newer.outcome is Outcome.BOTH_BAD
+
+
+def test_a_conversation_of_several_turns_parts_where_the_answers_do(tmp_path):
+    def turn(*contents):
+        return [{"role": ("user", "assistant")[k % 2], "content": c} for k, c in enumerate(contents)]
+
+    path = tmp_path / "battles.jsonl"
+    longer = ARENA | {"conversation_a": turn("a", "b", "c", "d"), "conversation_b": turn("a", "x", "c", "y")}
+    same = ARENA | {"conversation_a": turn("a", "b"), "conversation_b": turn("a", "b")}
+    path.write_text(json.dumps(longer) + "\n\n" + json.dumps(same))
+    one, two = read("arena", path)
+    assert (one.prompt, one.payload_second) == (
+        "a",
+        [{"role": "assistant", "content": "x"}, *turn("a", "x", "c", "y")[2:]],
+    )
+    assert (two.prompt, two.payload_first, two.payload_second) == ("a", "b", "b")
+
+
+TRL_ROWS = {
+    "explicit": ({"prompt": "The sky is", "chosen": " blue.", "rejected": " green."}, "The sky is", " blue.", " green."),
+    "implicit": ({"chosen": "The sky is blue.", "rejected": "The sky is green."}, "The sky is", " blue.", " green."),
+    "conversational": (
+        {"prompt": [{"role": "user", "content": "What color is the sky?"}],
+         "chosen": [{"role": "assistant", "content": "It is blue."}],
+         "rejected": [{"role": "assistant", "content": "It is green."}]},
+        [{"role": "user", "content": "What color is the sky?"}],
+        [{"role": "assistant", "content": "It is blue."}],
+        [{"role": "assistant", "content": "It is green."}],
+    ),
+    "conversational, implicit": (
+        {"chosen": [{"role": "user", "content": "Sky?"}, {"role": "assistant", "content": "Blue."}],
+         "rejected": [{"role": "user", "content": "Sky?"}, {"role": "assistant", "content": "Green."}]},
+        [{"role": "user", "content": "Sky?"}],
+        [{"role": "assistant", "content": "Blue."}],
+        [{"role": "assistant", "content": "Green."}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRL_ROWS)
+def test_a_trl_preference(name, tmp_path):
+    row, prompt, chosen, rejected = TRL_ROWS[name]
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps(row))
+    (one,) = read("trl", path)
+    assert (one.prompt, one.payload_first, one.payload_second, one.outcome) == (prompt, chosen, rejected, Outcome.FIRST)
+    assert (one.first, one.second) == (arm_id(chosen), arm_id(rejected))
+
+
+def test_trl_as_csv(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text('prompt,chosen,rejected,lang\nWhy?,"So, because",No,en\n')
+    (one,) = read("trl", path)
+    assert (one.prompt, one.payload_first, one.payload_second, one.extra) == (
+        "Why?",
+        "So, because",
+        "No",
+        {"lang": "en"},
+    )
+
+
+def test_an_openai_preference(tmp_path):
+    path = tmp_path / "p.jsonl"
+    row = {
+        "input": {
+            "messages": [{"role": "user", "content": "How cold is it?"}],
+            "tools": [],
+            "parallel_tool_calls": True,
+        },
+        "preferred_output": [{"role": "assistant", "content": "20 degrees."}],
+        "non_preferred_output": [{"role": "assistant", "content": "Not cold."}],
+    }
+    path.write_text(json.dumps(row))
+    (one,) = read("openai", path)
+    assert (one.prompt, one.payload_first, one.payload_second) == ("How cold is it?", "20 degrees.", "Not cold.")
+    write("openai", [one], tmp_path / "q.jsonl")
+    assert json.loads((tmp_path / "q.jsonl").read_text()) == row
+
+
+def test_a_label_studio_export(tmp_path):
+    path = tmp_path / "tasks.json"
+
+    def annotation(result, **more):
+        return {"id": 1, "result": result, "was_cancelled": False, "created_at": "2021-03-09T22:16:08.728353Z",
+                "lead_time": 4.288, "completed_by": 10} | more  # fmt: skip
+
+    def selected(side):
+        return [
+            {"id": "x", "type": "choices", "value": {"choices": ["long"]}},
+            {"from_name": "pw", "to_name": "pw", "type": "pairwise", "value": {"selected": side}},
+        ]
+
+    person = {"id": 4, "email": "ana@example.org"}
+    annotations = [
+        annotation(selected("left")),
+        annotation(selected("right"), completed_by=person),
+        annotation([]),
+        annotation(selected("left"), was_cancelled=True),
+    ]
+    path.write_text(
+        json.dumps([{"id": 1, "data": {"answer1": "A", "answer2": "B", "q": "?", "n": 3}, "annotations": annotations}])
+    )
+    rows = list(read("label-studio", path, left="answer1", right="answer2", prompt="q"))
+    assert [r.outcome for r in rows] == [Outcome.FIRST, Outcome.SECOND, Outcome.SKIP, Outcome.SKIP]
+    assert [r.rater for r in rows] == ["10", "ana@example.org", "10", "10"]
+    assert rows[0].told_at == datetime(2021, 3, 9, 22, 16, 8, 728353, UTC)
+    assert (rows[0].response_seconds, rows[0].prompt, rows[0].extra) == (4.288, "?", {"n": 3})
+    with pytest.raises(InvalidInput, match=r"line 1, data has no field 'text1'.*there are answer1, answer2, q, n"):
+        next(read("label-studio", path))
+
+
+def test_csv_with_line_ends_in_cells_as_a_spreadsheet_writes_it(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes(b'\xef\xbb\xbfwinner,left,right,note\r\nleft,a,"b\r\nb","say ""hi"""\r\n\r\nskip,c,d,\r\n')
+    one, two = read("csv", path)
+    assert (one.first, one.second, one.outcome, one.extra) == ("a", "b\r\nb", Outcome.FIRST, {"note": 'say "hi"'})
+    assert (two.outcome, two.extra) == (Outcome.SKIP, {})
+
+
+def test_a_cell_may_be_long(tmp_path):
+    row = Comparison("a", "b", Outcome.TIE, payload_first="long\n" * 50_000, payload_second="x")
+    write("csv", [row], tmp_path / "v.csv")
+    assert list(read("csv", tmp_path / "v.csv")) == [row]
+
+
+# -- damage ------------------------------------------------------------------------------
+
+HEADER = '{"format": "duelist.votes", "version": 1}\n'
+DAMAGED = [
+    ("csv", "left,right\na,b\n", "has no column 'winner'; its columns are left, right"),
+    ("csv", "left,right,winner\na,b,left\na,b,up\n", "line 3: winner is 'up'; give one of left, right, tie, both_bad, skip"),
+    ("csv", 'left,right,winner\n"a\na",b,left\na,b\n', "line 4 has 2 cells, but the header has 3"),
+    ("csv", "left,right,winner\na,a,left\n", "line 2 compares 'a' with itself"),
+    ("csv", "left,right,winner\n,a,left\n", "line 2: left is ''; give a text that is not empty"),
+    ("csv", "left,right,winner,winner\n", "has the column 'winner' twice"),
+    ("csv", 'left,right,winner\na,"b"x,left\n', "cannot be read as CSV"),
+    ("csv", "", "is empty; give a header"),
+    ("csv", "left,right,winner,told_at\na,b,left,yesterday\n", "line 2: told_at is 'yesterday'; give a time like"),
+    ("csv", "left,right,winner,told_at\na,b,left,2026-01-01T00:00:00\n", "with its offset"),
+    ("csv", "left,right,winner,chance\na,b,left,nan\n", "chance is 'nan'; give a finite number"),
+    ("csv", "left,right,winner,chance\na,b,left,1.5\n", "chance is '1.5'; give a probability from 0 to 1"),
+    ("csv", "left,right,winner,source\na,b,left,me\n", "source is 'me'; give one of human, model, import"),
+    ("arena", '[{"model_a": "a",\n"model_b": "b"},\n{"model_a" "b"}]', "line 1 has no field 'winner'; give one of model_a"),
+    ("arena", json.dumps(ARENA) + "\n{", "line 2 is not JSON"),
+    ("arena", json.dumps(ARENA) + "\n[1]", r"line 2 holds \[1\]; each record must be an object"),
+    ("arena", "[" + json.dumps(ARENA) + ",\n" + json.dumps(ARENA)[:-9], "line 2: the record that begins there is not JSON"),
+    ("arena", "[" + json.dumps(ARENA) + ",\n", "ends inside its JSON array, at line 2"),
+    ("arena", "[" + json.dumps(ARENA) + ",\n]", "line 2 has a comma before the end"),
+    ("arena", "[" + json.dumps(ARENA) + "\n" + json.dumps(ARENA) + "]", "line 2: records of an array are separated"),
+    ("arena", "[" + json.dumps(ARENA) + "]\n{}", "line 2 goes on after the array"),
+    ("arena", json.dumps(ARENA | {"conversation_b": [3]}), r"conversation_b is \[3\]; give a list of messages"),
+    ("arena", json.dumps(ARENA | {"tstamp": 1e300}), r"tstamp is 1e\+300; give seconds since 1970"),
+    ("arena", json.dumps(ARENA | {"model_a": None}), "model_a is None; give a text"),
+    ("trl", '{"prompt": "p", "chosen": "c"}', "line 1 has no field 'rejected'"),
+    ("trl", '{"prompt": "p", "chosen": "c", "rejected": [{"role": "user", "content": "x"}]}', "the same kind as chosen"),
+    ("openai", '{"input": {"messages": []}}', r"line 1, input: messages is \[\]; give a list of messages"),
+    ("jsonl", '{"first": "a"}', "does not begin with .*is it of another format"),
+    ("jsonl", "", "does not begin with"),
+    ("jsonl", '{"format": "duelist.votes", "version": 2}', "has version 2; this release reads 1"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "left"}', "line 2: outcome is 'left'; give one of first"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b"}', "line 2 has no field 'outcome'"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'; fields of your own"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "late": 1}', "late is 1; give true or false"),
+    ("jsonl", HEADER + '{"first": ' + "[" * 100_000, "line 2 is not JSON"),
+    ("jsonl", HEADER + '{"first": ' + "1" * 5000 + "}", "line 2 is not JSON"),
+    ("arena", '[{"model_a": ' + "[" * 100_000, "line 1: the record that begins there is not JSON"),
+    ("label-studio", '[{"data": {"text1": null, "text2": 2}, "annotations": []}]', "text1 is None; give it, or name the keys"),
+    ("label-studio", '[{"data": {"text1": 1, "text2": 2}}]', "line 1 has no field 'annotations'"),
+    ("label-studio", '[{"data": {"text1": 1, "text2": 2}, "annotations": [{"result": [{"type": "pairwise", "value": '
+     '{"selected": "up"}}]}]}]', "annotation 1, value: selected is 'up'; give one of left, right"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGED)
+def test_a_damaged_file_is_named_with_line_field_value_and_the_way_out(name, content, message, tmp_path):
+    path = tmp_path / ("f.csv" if name == "csv" else "f.json")
+    path.write_text(content, newline="")
+    with pytest.raises(InvalidInput, match=message) as caught:
+        list(read(name, path))
+    assert str(path) in str(caught.value)
+
+
+def test_files_that_are_no_text(tmp_path):
+    path = tmp_path / "f.jsonl"
+    with pytest.raises(InvalidInput, match="is not a file"):
+        list(read("jsonl", path))
+    path.write_bytes(HEADER.encode() + b"\xff\xfe")
+    with pytest.raises(InvalidInput, match="is not UTF-8"):
+        list(read("jsonl", path))
+    path.write_bytes(gzip.compress(HEADER.encode() * 100)[:-12])
+    with pytest.raises(InvalidInput, match="damaged gzip"):
+        list(read("jsonl", path))
+
+
+def test_names_and_options_that_do_not_exist(tmp_path):
+    with pytest.raises(InvalidInput, match="format is 'xml'; choose one of arena, trl"):
+        read("xml", tmp_path)
+    with pytest.raises(InvalidInput, match="cannot be read; choose one of arena"):
+        read("trl-unpaired", tmp_path)
+    with pytest.raises(InvalidInput, match="both_bad is 'bad'; choose one of"):
+        write("arena", [], tmp_path / "b.json", both_bad="bad")
+    with pytest.raises(InvalidInput, match="arena has no option 'bothbad' here; it takes both_bad"):
+        write("arena", [], tmp_path / "b.json", bothbad="bad")
+    with pytest.raises(InvalidInput, match="jsonl has no option 'left' here; it takes none"):
+        read("jsonl", tmp_path / "b.json", left="a")
+
+
+def test_a_failed_export_leaves_the_old_file(tmp_path):
+    path = tmp_path / "v.jsonl"
+    row = Comparison("a", "b", Outcome.TIE)
+    write("jsonl", [row], path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*give texts"):
+        write("jsonl", [row, row, replace(row, payload_first={1, 2})], path)
+    with pytest.raises(InvalidInput, match="cannot be written as JSON"):
+        write("jsonl", [replace(row, chance=float("nan"))], path)
+    with pytest.raises(InvalidInput, match="without an offset"):
+        write("jsonl", [replace(row, told_at=datetime(2026, 1, 1))], path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["v.jsonl"]
+
+
+def test_half_a_character_survives_json_and_is_refused_by_csv(tmp_path):
+    row = Comparison("a", "b", Outcome.TIE, payload_first="\ud83d")
+    write("jsonl", [row], tmp_path / "v.jsonl")
+    assert list(read("jsonl", tmp_path / "v.jsonl")) == [row]
+    with pytest.raises(InvalidInput, match="half a character"):
+        write("csv", [row], tmp_path / "v.csv")
+
+
+# -- size --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "file"), [("arena", "b.json"), ("csv", "v.csv"), ("jsonl", "v.jsonl.gz")])
+def test_memory_does_not_grow_with_the_file(name, file, tmp_path):
+    """Eight times as many rows take less than half a megabyte more at the peak; they are 4 MB more as text."""
+
+    def rows(n):
+        return (Comparison(f"a{k}", "b", Outcome.TIE, payload_first="x" * 1000, payload_second="y") for k in range(n))
+
+    def peak(n):
+        path = tmp_path / f"{n}-{file}"
+        tracemalloc.start()
+        try:
+            write(name, rows(n), path)
+            assert sum(1 for _ in read(name, path)) == n
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(4000) - peak(500) < 500_000
+
+
+def test_an_array_is_read_across_the_edges_of_what_is_in_memory(tmp_path):
+    """Records of every length from 1 to 300 characters and one of a megabyte, so that edges fall everywhere."""
+    lengths = [*range(1, 300), 1_000_000, *range(1, 300)]
+    rows = [
+        Comparison("é" * k, "b", Outcome.FIRST, extra={"n": [-1.5e-7, True, None, "\\u00e9", "]}"]}) for k in lengths
+    ]
+    path = tmp_path / "b.json"
+    write("arena", rows, path)
+    assert list(read("arena", path)) == rows
+    path.write_text(json.dumps(json.loads(path.read_text()), ensure_ascii=True, indent=1))
+    assert list(read("arena", path)) == rows
+
+
+def test_an_error_early_in_a_large_array_is_found_early(tmp_path):
+    path = tmp_path / "b.json"
+    with path.open("w") as file:
+        file.write('[{"model_a" 3},\n')
+        file.writelines("x" * 1000 + "\n" for _ in range(5000))
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match="line 1"):
+        next(read("arena", path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+# -- the real one ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def llmfao(data_folder):
+    return list(load_llmfao(data_folder))
+
+
+def test_llmfao_has_the_votes_of_the_file(llmfao, data_folder):
+    with (data_folder / "llmfao" / "comparisons.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    word = {"left": "first", "right": "second", "tie": "tie"}
+    assert Counter((r["left"], r["right"], word[r["winner"]], r["worker"], r["prompt"]) for r in rows) == Counter(
+        (c.first, c.second, c.outcome, c.rater, c.context) for c in llmfao
+    )
+    assert (len(llmfao), len({c.first for c in llmfao} | {c.second for c in llmfao})) == (8931, 59)
+    assert all(isinstance(c.payload_first, str) and isinstance(c.prompt, str) for c in llmfao)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("arena", "l.json"), ("arena", "l.csv"), ("csv", "l.csv"), ("jsonl", "l.jsonl.gz")]
+)
+def test_llmfao_comes_back_whole(llmfao, name, file, tmp_path):
+    report = write(name, llmfao, tmp_path / file)
+    assert list(read(name, tmp_path / file)) == llmfao
+    assert (report.rows, report.left_out, report.dropped) == (8931, {}, {})
+
+
+def test_llmfao_goes_to_trl_without_its_ties(llmfao, tmp_path):
+    report = write("trl", llmfao, tmp_path / "l.jsonl")
+    assert report.left_out == {"tie": 3471}
+    assert report.rows == 8931 - 3471
+    winner = next(c for c in llmfao if c.outcome is Outcome.SECOND)
+    position = sum(c.outcome is not Outcome.TIE for c in islice(llmfao, llmfao.index(winner)))
+    line = json.loads((tmp_path / "l.jsonl").read_text().splitlines()[position])
+    assert (line["chosen"], line["rejected"]) == (winner.payload_second, winner.payload_first)
+
+
+def test_llmfao_with_a_file_missing_a_row_is_refused(tmp_path):
+    base = tmp_path / "llmfao"
+    base.mkdir()
+    (base / "prompts.csv").write_text("id,text\n8,Why?\n")
+    (base / "responses.csv").write_text("name,prompt,result\na,8,x\n")
+    (base / "comparisons.csv").write_text("id,prompt,model_x,model_y,worker,winner,left,right\n0,8,1,2,3,tie,a,b\n")
+    with pytest.raises(InvalidInput, match="line 2 needs the answer of 'b' to prompt 8"):
+        list(load_llmfao(tmp_path))

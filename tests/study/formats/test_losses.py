@@ -1,0 +1,149 @@
+"""docs/formats.md says what of a vote comes back from each format; a log with everything that is awkward holds it true."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from duelist.study import Outcome, create_study, standing
+from duelist.study.formats import FORMATS, Comparison, read, write
+from duelist.study.records import ChosenBy, Source
+
+PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+READABLE = [name for name in FORMATS if FORMATS[name].read is not None]
+FIELDS = {
+    "sides and ids of arms": ("first", "second"),
+    "rater": ("rater",),
+    "context": ("context",),
+    "prompt": ("prompt",),
+    "answers": ("payload_first", "payload_second"),
+    "time": ("told_at",),
+    "response time": ("response_seconds",),
+    "source": ("source",),
+    "chance": ("chance",),
+    "reason, criterion": ("reason", "criterion"),
+    "late": ("late",),
+    "other columns": ("extra",),
+    "who chose the pair": ("chosen_by",),
+}
+LONG = 'A long\nanswer, with "quotes"; 漢字 🙂 \u2028 é\t' * 25_000  # a megabyte
+ARMS = {"plain": "short", "né\n漢": LONG, '🙂, "x"; y': "tab\there\r\nand there", " edges ": "'single'"}
+PROMPTS = {"q1": "Why?\n\n漢字 🙂", "q2, with; separators": '"quoted", and a \\ backslash', "q3": "x" * 10_000}
+
+
+def table():
+    lines = [line for line in PAGE.splitlines() if line.startswith("| ") and line.count("|") == 9]
+    names = re.findall(r"`([\w-]+)`", next(line for line in lines if "`arena`" in line and "`jsonl`" in line))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: dict(zip(names, row[1:], strict=True)) for row in rows if row[0]}
+
+
+TABLE = table()
+
+
+def awkward_votes():
+    """Every outcome on every pair, in every context, with a time and without."""
+    ids = list(ARMS)
+    votes = []
+    for k, outcome in enumerate(list(Outcome) * 6):
+        first, second = ids[k % 4], ids[(k + 1 + k // 4 % 3) % 4]
+        context = list(PROMPTS)[k % 3]
+        votes.append(
+            Comparison(
+                first, second, outcome, rater=f"rater {k % 3} 漢,\n\"", context=context,
+                told_at=datetime(2026, 1, 1, 0, 0, k, 123456, tzinfo=UTC), source=Source.MODEL if k % 2 else Source.HUMAN,
+                response_seconds=k / 8, chosen_by=ChosenBy.RANDOM, chance=0.125, prompt=PROMPTS[context],
+                payload_first=ARMS[first], payload_second=ARMS[second], reason=f"reason\n{k} 🙂", criterion="style",
+                late=bool(k % 2), extra={"turn": k, "note": f"n\n{k}"} if k % 5 else {"note": "", "tags": ["ä", None]},
+            )
+        )  # fmt: skip
+    return votes
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Imported with times and without, then asked, revised and undone."""
+    folder = tmp_path_factory.mktemp("awkward")
+    study = create_study("awkward", storage="memory", policy="LocalPairUCB")
+    study.add_arms(list(ARMS), np.eye(4), list(ARMS.values()), "q1")
+    write("jsonl", awkward_votes(), folder / "v.jsonl")
+    study.import_votes("jsonl", folder / "v.jsonl")
+    for k in range(6):
+        rater = f"live {k}"
+        duel = study.ask(rater)
+        study.tell(duel.id, list(Outcome)[k % 5], rater, response_seconds=float(k))
+    for k, vote in enumerate(study.votes()[-6:-3]):
+        study.tell(vote.duel_id, "tie" if vote.outcome != "tie" else "first", vote.rater, revise=True)
+        if k == 2:
+            study.undo(vote.duel_id, vote.rater)
+    return study
+
+
+HELD = {
+    "arena": (Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD),
+    "trl": (Outcome.FIRST, Outcome.SECOND),
+    "openai": (Outcome.FIRST, Outcome.SECOND),
+    "csv": tuple(Outcome),
+    "evalica": (Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD),
+    "label-studio": (Outcome.FIRST, Outcome.SECOND, Outcome.SKIP),
+    "jsonl": tuple(Outcome),
+}
+
+
+def stands(study, folder):
+    """The votes of a study that stand, in the order first given, with their texts: from its log, not from a format's export."""
+    study.export("jsonl", folder / "log")
+    by_number = {row.sequence: row for row in read("jsonl", folder / "log")}
+    return [by_number[vote.sequence] for vote in standing(study.votes())]
+
+
+def test_the_table_has_every_format_that_can_be_read_and_every_field():
+    assert all(list(row) == READABLE for row in TABLE.values())
+    assert set(TABLE) == {*FIELDS, "unknown time", "revisions"}
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_what_the_table_says_comes_back_does(study, name, tmp_path):
+    written = study.export(name, tmp_path / "file")
+    held = HELD[name]
+    before = [row for row in stands(study, tmp_path) if row.outcome in held]
+    assert written.rows == (len(study) if name == "jsonl" else len(before))
+    counted = sum(written.left_out.values())
+    assert written.rows + counted == len(study)
+    again = create_study("again", storage="memory", policy="LocalPairUCB")
+    imported = again.import_votes(name, tmp_path / "file")
+    assert imported.added == len(before)
+    after = stands(again, tmp_path)
+    assert len(after) == len(before)
+    for label, fields in FIELDS.items():
+        same = all(
+            all(_content(one, field, name) == _content(other, field, name) for field in fields)
+            for one, other in zip(before, after, strict=True)
+        )
+        promised = TABLE[label][name]
+        assert same == (promised == "yes"), (label, name)
+
+
+def _content(row, field, name):
+    """trl and openai put the winner first."""
+    if name in ("trl", "openai") and row.outcome is Outcome.SECOND and field.startswith("payload"):
+        field = {"payload_first": "payload_second", "payload_second": "payload_first"}[field]
+    return getattr(row, field)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_an_unknown_time_stays_unknown(name, tmp_path):
+    assert TABLE["unknown time"][name] == "yes"
+    votes = [Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first="1", payload_second="2")]
+    write(name, votes, tmp_path / "file")
+    study = create_study("s", storage="memory", policy="LocalPairUCB")
+    study.import_votes(name, tmp_path / "file")
+    assert [vote.told_at for vote in study.votes()] == [None]
+    study.export(name, tmp_path / "again")
+    assert [row.told_at for row in read(name, tmp_path / "again")] == [None]
+
+
+def test_revisions_come_back_as_what_stands():
+    assert set(TABLE["revisions"].values()) == {"no"}

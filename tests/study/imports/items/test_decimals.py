@@ -1,0 +1,101 @@
+"""The decimal sign of a column of numbers: decided once, and not guessed."""
+
+import pytest
+
+from duelist.core.errors import InvalidInput
+from duelist.study.formats import read
+from duelist.study.imports.items import read_draft
+
+
+def column(tmp_path, cells, plan=None, delimiter="\t"):
+    lines = [delimiter.join(("id", "text", "x")), *(delimiter.join((f"a{k}", f"t{k}", c)) for k, c in enumerate(cells))]
+    (tmp_path / "arms.tsv").write_text("\n".join(lines) + "\n")
+    return read_draft([tmp_path / "arms.tsv"], plan)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["1.234", "12,5"], [1234, 12.5]),
+        (["1.234,56", "2,5"], [1234.56, 2.5]),
+        (["1.234,56", "-7.000"], [1234.56, -7000]),
+        (["1.234.567", "12"], [1234567, 12]),
+        (["1,234", "12.5"], [1234, 12.5]),
+        (["1,234.5", "3"], [1234.5, 3]),
+        (["1,234,567", "5,000"], [1234567, 5000]),
+        (["0,125", "1,500"], [0.125, 1.5]),
+        (["1,5e3", "2"], [1500, 2]),
+        (["1.234", "5.678"], [1.234, 5.678]),
+        (["1e3", ".5", "+2", " 7 "], [1000, 0.5, 2, 7]),
+    ],
+)
+def test_what_one_cell_shows_holds_for_its_column(tmp_path, cells, numbers):
+    found = column(tmp_path, cells)
+    assert found.numbers == {"x": numbers}
+    assert [arm.id for arm in found.arms] == [f"a{k}" for k in range(len(cells))]
+
+
+@pytest.mark.parametrize(
+    "cells", [["1,234", "12,500"], ["1,5", "2.5"], ["1,234", "1.234"], ["1,234", ""], ["7", "1,234"]]
+)
+def test_a_column_that_does_not_say_is_left_out_and_named(tmp_path, cells):
+    found = column(tmp_path, cells)
+    assert found.numbers == {}
+    assert {each.name: each.role for each in found.columns} == {"id": "id", "text": "payload", "x": "other"}
+    line, cell = next((k, cell) for k, cell in enumerate(cells, start=2) if "," in cell)
+    (note,) = [note for note in found.notes if "'x'" in note]
+    assert note.startswith(
+        f"arms.tsv, line {line}: 'x' is {cell!r}, and nothing says whether comma or point is the decimal"
+    )
+    assert "left out; write its numbers with one decimal sign" in note
+    with pytest.raises(
+        InvalidInput, match=r"nothing says .*: write its numbers with one decimal sign .*, or choose other"
+    ):
+        column(tmp_path, cells, {"features": {"kind": "columns", "columns": ["x"]}}).create("s", "memory")
+
+
+def test_a_point_is_not_guessed_at_where_other_columns_have_commas(tmp_path):
+    (tmp_path / "arms.csv").write_text("id;length;price\na;1.234;12,5\nb;5.678;3,25\n")
+    found = read_draft([tmp_path / "arms.csv"])
+    assert found.numbers == {"price": [12.5, 3.25]}
+    assert any("line 2: 'length' is '1.234', and nothing says" in note for note in found.notes)
+
+
+def test_between_commas_numbers_in_quotes_are_read_as_between_semicolons(tmp_path):
+    """1.200 sold was read as 1.2 beside ratings of 4,5, which were shown to raters."""
+    (tmp_path / "arms.csv").write_text('id,rating,sold\na,"4,5","1.200"\nb,"3,9","900"\nc,"4,8","80"\n')
+    found = read_draft([tmp_path / "arms.csv"])
+    assert found.numbers == {"rating": [4.5, 3.9, 4.8]}
+    assert [each.role for each in found.columns] == ["id", "feature", "other"]
+    assert any("line 2: 'sold' is '1.200', and nothing says" in note for note in found.notes)
+    (tmp_path / "arms.csv").write_text('id,sold,price\na,"1,024","1,299.50"\nb,512,899.00\n')
+    found = read_draft([tmp_path / "arms.csv"])
+    assert found.numbers == {"price": [1299.5, 899.0]}
+    assert any("line 2: 'sold' is '1,024', and nothing says" in note for note in found.notes)
+
+
+def test_a_first_line_of_numbers_in_quotes_is_an_arm(tmp_path):
+    (tmp_path / "arms.csv").write_text('"4,5","1,5"\n"3,9","2,25"\n')
+    assert read_draft([tmp_path / "arms.csv"]).numbers == {"column 1": [4.5, 3.9], "column 2": [1.5, 2.25]}
+
+
+def test_texts_of_json_are_numbers_only_where_they_say_which(tmp_path):
+    (tmp_path / "arms.json").write_text('[{"id": "a", "x": 1.5}, {"id": "b", "x": 2}, {"id": "c", "x": "1,234"}]')
+    found = read_draft([tmp_path / "arms.json"])
+    assert found.numbers == {}
+    assert any("'x' is '1,234', and nothing says" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("cells", [["1_2", "3_4"], ["12.05.2024", "13.05.2024"], ["1,2,3", "4,5"], ["1.2.3", "1.2.4"]])
+def test_what_is_no_number_stays_a_text(tmp_path, cells):
+    assert "x" not in column(tmp_path, cells).numbers
+    assert column(tmp_path, cells, delimiter="|").preview()["columns"][2]["numeric"] is False
+
+
+def test_numbers_of_votes_have_no_underscores_and_may_have_thousands(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("left;right;winner;response_seconds\na;b;left;1.234,5\n")
+    assert [vote.response_seconds for vote in read("csv", path)] == [1234.5]
+    path.write_text("left;right;winner;response_seconds\na;b;left;1_2\n")
+    with pytest.raises(InvalidInput, match="response_seconds is '1_2'; give a finite number"):
+        list(read("csv", path))

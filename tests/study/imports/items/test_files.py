@@ -1,0 +1,294 @@
+"""Files of arms as people have them: one reader for `study create NAME FILE`, `study add-arms` and the server."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from duelist.cli import app
+from duelist.core.errors import InvalidInput
+from duelist.study import create_study, load_study
+from duelist.study.imports.items import read_draft
+
+HOLE = "id;text;price;length\na;one;1,5;3\nb;two;;4\nc;three;2,5;5\n"
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DUELIST_STORAGE", f"sqlite:///{tmp_path / 'studies.db'}")
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*words, code=0):
+        result = CliRunner().invoke(app, ["study", *words])
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    return run
+
+
+def both_ways(shell, tmp_path, text, *options):
+    """The study made from a file, and the one that was made first and given the file then."""
+    Path("arms.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    shell("create", "made", "arms.csv", *options)
+    shell("create", "given")
+    shell("add-arms", "given", "arms.csv", *options)
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    return load_study("made", url), load_study("given", url)
+
+
+def described(study):
+    return [(arm.id, arm.payload, arm.context) for arm in study.arms()]
+
+
+def standardised(columns):
+    columns = np.asarray(columns, float)
+    return (columns - columns.mean(0)) / columns.std(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "arms", "features"),
+    [
+        ("id,payload,x,y\na,one,1,2\nb,two,3,5\nc,,4,4\n", [("a", "one", None), ("b", "two", None), ("c", "", None)],
+         [[1, 2], [3, 5], [4, 4]]),
+        ("name;text;length\na;eins;1,5\nb;zwei;2\nc;drei;-1\n", [("a", "eins", None), ("b", "zwei", None), ("c", "drei", None)],
+         [[1.5], [2.0], [-1.0]]),
+        (HOLE, [("a", "one", None), ("b", "two", None), ("c", "three", None)], [[3], [4], [5]]),
+        ("\ufeffid,context,prompt,answer,words\na,q,Why?,So.,2\nb,q,,Thus.,3\n", [("a", "So.", "q"), ("b", "Thus.", "q")],
+         [[2], [3]]),
+        ("1,0,2\n0,1,3\n1,1,5\n", [("1", None, None), ("2", None, None), ("3", None, None)],
+         [[1, 0, 2], [0, 1, 3], [1, 1, 5]]),
+        ("1,5;2\n3;4,5\n", [("1", None, None), ("2", None, None)], [[1.5, 2.0], [3.0, 4.5]]),
+        ("0.5\n1.5\n4\n", [("1", None, None), ("2", None, None), ("3", None, None)], [[0.5], [1.5], [4.0]]),
+    ],
+)  # fmt: skip
+def test_a_table_means_the_same_to_create_and_to_add_arms(shell, tmp_path, text, arms, features):
+    made, given = both_ways(shell, tmp_path, text)
+    assert described(made) == described(given) == arms
+    assert given.features() == pytest.approx(np.array(features, np.float32))
+    assert made.features() == pytest.approx(standardised(features), abs=1e-6)
+
+
+@pytest.mark.parametrize("nothing", ["", "NA", "n/a", "-", " "])
+def test_a_number_that_is_missing_never_makes_a_column_the_payload(tmp_path, nothing):
+    (tmp_path / "arms.csv").write_text(f"id,x,y\na,1000000,1\nb,{nothing},2\nc,3000000,3\n")
+    draft = read_draft([tmp_path / "arms.csv"])
+    assert {column.name: column.role for column in draft.columns} == {"id": "id", "x": "other", "y": "feature"}
+    assert [arm.payload for arm in draft.arms] == [None, None, None]
+    (note,) = [note for note in draft.notes if "'x'" in note]
+    what = f"{nothing!r}, which is no number" if nothing.strip() else "empty"
+    assert note.startswith(f"arms.csv, line 3: 'x' is {what}. A feature needs a number for each arm")
+    assert note.endswith("left out; fill it in to have it.")
+
+
+def test_a_slip_in_a_column_of_numbers_is_named(tmp_path):
+    (tmp_path / "arms.csv").write_text("id,x\na,1\nb,l2\nc,3\nd,\n")
+    (note,) = [note for note in read_draft([tmp_path / "arms.csv"]).notes if "'x'" in note]
+    assert note.startswith("arms.csv, line 3: 'x' is 'l2', which is no number, and 1 more of its cells has none")
+    assert note.endswith("left out; correct it to have it.")
+
+
+def test_both_say_what_the_columns_were_taken_as(shell):
+    Path("arms.csv").write_text(HOLE)
+    shell("create", "given")
+    for said in (shell("create", "made", "arms.csv"), shell("add-arms", "given", "arms.csv")):
+        for column, role in (("id", "id"), ("text", "payload"), ("price", "other"), ("length", "feature")):
+            assert f"│ {column} │ {role} │" in said
+        assert "line 3: 'price' is empty" in said
+    assert "3 arms with 1 features added" not in said
+    assert "3 arms with 1 feature added to 'given'" in said
+
+
+def test_features_that_were_asked_for_need_a_number_for_every_arm(tmp_path):
+    (tmp_path / "arms.csv").write_text(HOLE)
+    wanted = {"features": {"kind": "columns", "columns": ["price", "length"]}}
+    with pytest.raises(
+        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty; a feature needs a number for each arm"
+    ):
+        read_draft([tmp_path / "arms.csv"], wanted).create("s", "memory")
+
+
+def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
+    made, given = both_ways(shell, tmp_path, "id,x,y\na,1,2\nb,3,5\n")
+    Path("more.csv").write_text("id,y,x\nc,7,\nd,8,1\n")
+    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+        "add-arms", "made", "more.csv", code=2
+    )
+    Path("narrow.csv").write_text("id,y\nc,7\n")
+    said = shell("add-arms", "made", "narrow.csv", code=2)
+    assert (
+        "features are made of the column 'x', and the file has no numbers there; its columns of numbers are: y" in said
+    )
+    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+        "add-arms", "given", "more.csv", code=2
+    )
+    assert len(made.arms()) == len(given.arms()) == 2
+    Path("none.csv").write_text("id,payload\nc,three\n")
+    shell("create", "bare")
+    shell("add-arms", "bare", "none.csv")
+    said = shell("add-arms", "bare", "arms.csv")
+    assert "2 arms with no features added to 'bare'" in said
+    assert "not among the features of this study, and left out: x, y" in said
+    Path("wide.csv").write_text("id,x,y,z\nc,7,1,2\n")
+    assert "1 arm with 2 features added to 'made'; not among the features of this study, and left out: z" in shell(
+        "add-arms", "made", "wide.csv"
+    )
+    shell("create", "empty")
+    assert "left out" not in shell("add-arms", "empty", "arms.csv")
+
+
+def test_a_column_that_a_study_has_no_place_for_is_not_called_a_feature(shell, tmp_path):
+    both_ways(shell, tmp_path, "id,x\na,1\nb,3\n")
+    Path("wide.csv").write_text("id,x,wifi\nc,7,yes\nd,8,no\n")
+    for name in ("made", "given"):
+        said = shell("add-arms", name, "wide.csv")
+        assert "│ x │ feature │" in said
+        assert "│ wifi │ other │" in said
+        assert "read as 1 and 0" not in said
+        assert "not among the features of this study, and left out: wifi" in said
+    assert "│ wifi │ feature │" in shell("create", "wide", "wide.csv")
+
+
+def test_an_arm_with_other_features_is_refused_in_words_of_the_shell(shell):
+    Path("one.csv").write_text("id,x\nAstor,1\nRitz,3\n")
+    shell("create", "hotels", "one.csv")
+    Path("two.csv").write_text("id,x\nAstor,2\n")
+    said = shell("add-arms", "hotels", "two.csv", code=2)
+    assert "arm 'Astor' is in this study already, with other features; give this one another id, or change" in said
+    assert "those there in Python: `study.update_features(...)`" in said
+
+
+def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
+    """As many columns are not the same columns."""
+    Path("one.csv").write_text("id,price,stars\na,900,4.5\nb,120,3\n")
+    Path("two.csv").write_text("id,stars,price\nc,4,450\nd,5,80\n")
+    Path("three.csv").write_text("id,year,pages\ne,1999,300\nf,2001,200\n")
+    shell("create", "offers", "--goal", "best")
+    for name in ("one.csv", "two.csv", "two.csv"):
+        shell("add-arms", "offers", name)
+    study = load_study("offers", f"sqlite:///{tmp_path / 'studies.db'}")
+    assert study.features().tolist() == [[900, 4.5], [120, 3], [450, 4], [80, 5]]
+    refused = shell("add-arms", "offers", "three.csv", code=2)
+    assert (
+        "made of the column 'price', and the file has no numbers there; its columns of numbers are: year, pages"
+        in refused
+    )
+    assert len(study.arms()) == 4
+
+
+def test_columns_of_a_file_are_not_mixed_with_features_that_the_study_made(tmp_path):
+    study = create_study("layered", "memory", policy="VACDB")
+    study.add_arms(["a", "b", "c"])
+    dim = study.features().shape[1]
+    header = ",".join(f"x{k}" for k in range(dim))
+    (tmp_path / "more.csv").write_text(f"id,{header}\nd,{','.join(map(str, range(dim)))}\n")
+    assert read_draft([tmp_path / "more.csv"]).add_to(study) == 1
+    assert np.array_equal(study.features()[:, :4], np.eye(4))
+    mine = create_study("mine", "memory")
+    mine.add_arms(["a", "b"], np.eye(2))
+    (tmp_path / "more.csv").write_text("id,x,y\nd,2,3\n")
+    assert read_draft([tmp_path / "more.csv"]).add_to(mine) == 1
+    assert mine.features().tolist() == [[1, 0], [0, 1], [2, 3]]
+
+
+def test_what_columns_of_numbers_do_not_explain_is_left_to_terms_of_the_arms_own(tmp_path):
+    (tmp_path / "arms.csv").write_text("id,year\na,1999\nb,1999\nc,2001\n")
+    draft = read_draft([tmp_path / "arms.csv"], {"goal": "best"})
+    study = draft.create("with terms", "memory")
+    assert study.settings.own_terms
+    for k in range(30):
+        duel = study.ask(f"rater {k}")
+        study.tell(duel, "first" if duel.first.id < duel.second.id else "second", rater=f"rater {k}")
+    board = {each.arm: each.utility for each in study.leaderboard().standings}
+    assert board["a"] > board["b"], "of one year, and yet told apart"
+    assert not read_draft([tmp_path / "arms.csv"], {"policy": "VACDB"}).create("layered", "memory").settings.own_terms
+    plain = {"settings": {"own_terms": False}}
+    assert not read_draft([tmp_path / "arms.csv"], plain).create("plain", "memory").settings.own_terms
+
+
+def test_own_terms_can_be_asked_for_with_a_file(shell, tmp_path):
+    Path("arms.jsonl").write_text('{"id": "a", "features": [1]}\n{"id": "b", "features": [2]}\n')
+    shell("create", "terms", "arms.jsonl", "--own-terms")
+    assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.own_terms
+
+
+def test_numbers_elsewhere_in_json_are_no_features(tmp_path):
+    (tmp_path / "arms.jsonl").write_text('{"id": "a", "elo": 1000}\n{"id": "b", "elo": 1200}\n')
+    study = create_study("s", "memory")
+    assert read_draft([tmp_path / "arms.jsonl"]).add_to(study) == 2
+    assert study.features().shape == (2, 0)
+
+
+def test_lists_of_features_in_a_cell_are_read(tmp_path):
+    (tmp_path / "arms.csv").write_text('id,features\na,"[1, 2.5]"\nb,"[3, 4]"\n')
+    study = read_draft([tmp_path / "arms.csv"]).create("s", "memory")
+    assert study.features().tolist() == [[1.0, 2.5], [3.0, 4.0]]
+
+
+def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
+    (tmp_path / "arms.csv").write_text("a,1,2\nb,3,4\n")
+    assert any("The first line (a, 1, 2) is taken as the names" in n for n in read_draft([tmp_path / "arms.csv"]).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", "", "has no arms"),
+        ("a.jsonl", "{", "line 1 is not JSON"),
+        ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list, 'x'"),
+        ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
+        ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
+        ("a.json", '["a", ' + "[" * 100_000, "a.json is not JSON"),
+        ("a.csv", ",,\n,,\n", "a.csv is empty; give a header and a row for each arm"),
+        ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
+        ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
+        ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),
+    ],
+)
+def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read_draft([tmp_path / name])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
+    """Semicolons, decimal commas, a mark, a hole, two arms of one name: everything is said, and nothing is lost."""
+    text = "Name;Überschrift;Preis;Länge\r\nä;Grüße;1,5;10\r\nb;Hallo;;20\r\nb;Servus;2;30\r\n;Moin;3;40\r\n"
+    Path("arms.csv").write_bytes(text.encode(encoding))
+    for goal in ("best", "rank", "learn", "serve"):
+        said = shell("create", goal, "arms.csv", "--goal", goal)
+        assert "'b' is there 2 times" in said or "No column names the arms" in said
+        study = load_study(goal, f"sqlite:///{tmp_path / 'studies.db'}")
+        assert [arm.payload for arm in study.arms()] == ["Grüße", "Hallo", "Servus", "Moin"]
+        assert len({arm.id for arm in study.arms()}) == 4
+        duel = json.loads(CliRunner().invoke(app, ["study", "ask", goal, "-r", "ana", "--json"]).output)
+        shell("tell", goal, str(duel["id"]), "tie", "-r", "ana")
+        shell("status", goal)
+
+
+def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
+    Path("arms.csv").write_text("id,text\na,one\nb,two\nc,three\nd,four\n")
+    shell("create", "with arms", "arms.csv", "--goal", "rank", "--top", "2")
+    shell("create", "empty", "--goal", "rank", "--top", "2")
+    shell("add-arms", "empty", "arms.csv")
+    for name in ("with arms", "empty"):
+        shell("ask", name, "-r", "ana")
+        shell("tell", name, "1", "first", "-r", "ana")
+        assert load_study(name, f"sqlite:///{tmp_path / 'studies.db'}").policy().top == 2
+        assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
+        assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)
+    assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)
+
+
+def test_who_stands_far_off_is_named_as_in_the_study(shell, tmp_path):
+    """A file without ids: its third row is arm 6 of the study, and what it adds nothing of is not named again."""
+    Path("one.csv").write_text("price,weight\n1.1,2\n3.3,4\n5.5,6\n7,7\n9,1\n")
+    Path("two.csv").write_text("price,weight\n1.1,2\n3.3,4\n99999,6\n-1,7\n")
+    shell("create", "s", "one.csv", "--goal", "best", "--features", "columns")
+    said = shell("add-arms", "s", "two.csv")
+    assert "99999 in arm 6" in said
+    assert "in arm 3" not in said
+    assert "far from that of most arms" not in shell("add-arms", "s", "two.csv")

@@ -1,0 +1,285 @@
+"""Files as spreadsheets save them: byte-order marks, semicolons, tabs, decimal commas, names of their own."""
+
+import gzip
+import re
+import zipfile
+
+import pytest
+from openpyxl import Workbook
+
+from duelist.core.errors import InvalidInput
+from duelist.study import create_study
+from duelist.study.formats import Comparison, read
+from duelist.study.imports.items import read_draft
+from duelist.study.records import Outcome
+
+VOTES = [
+    Comparison("né", "b, c; d", Outcome.FIRST, rater="ana", response_seconds=2.5, prompt='two\r\nlines "quoted"'),
+    Comparison("b, c; d", "漢", Outcome.BOTH_BAD, chance=0.25, extra={"note": "späť"}),
+]
+
+
+def sheet(delimiter=",", end="\r\n", decimal="."):
+    """The two votes as a spreadsheet writes them: only what needs it is quoted."""
+
+    def cell(text):
+        return '"' + text.replace('"', '""') + '"' if any(c in text for c in delimiter + '"\r\n') else text
+
+    rows = [
+        ["left", "right", "winner", "rater", "response_seconds", "prompt", "chance", "note"],
+        ["né", "b, c; d", "left", "ana", f"2{decimal}5", 'two\r\nlines "quoted"', "", ""],
+        ["b, c; d", "漢", "both_bad", "", "", "", f"0{decimal}25", "späť"],
+    ]
+    return end.join(delimiter.join(map(cell, row)) for row in rows) + end
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", ".")])
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_a_table_in_any_of_the_ways_it_is_saved(tmp_path, encoding, delimiter, decimal, end):
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    content = (mark + sheet(delimiter, end, decimal)).encode(encoding)
+    (tmp_path / "v.csv").write_bytes(content)
+    assert list(read("csv", tmp_path / "v.csv")) == VOTES
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(content))
+    assert list(read("csv", tmp_path / "v.csv.gz")) == VOTES
+
+
+def test_a_first_line_that_names_the_separator(tmp_path):
+    (tmp_path / "v.csv").write_text("sep=;\r\n" + sheet(";"), newline="")
+    assert list(read("csv", tmp_path / "v.csv")) == VOTES
+    (tmp_path / "v.csv").write_text("sep=;\r\na;b\r\n", newline="")
+    with pytest.raises(InvalidInput, match="has no column 'left'"):
+        list(read("csv", tmp_path / "v.csv"))
+
+
+def test_any_other_encoding_is_named(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes("left;right;winner\nné;b;left\n".encode("cp1252"))
+    with pytest.raises(InvalidInput, match=r"v\.csv is not UTF-8.*encoding='cp1252'"):
+        list(read("csv", path))
+    (vote,) = read("csv", path, encoding="cp1252")
+    assert vote.first == "né"
+    with pytest.raises(InvalidInput, match="encoding is 'klingon', which Python does not know"):
+        list(read("csv", path, encoding="klingon"))
+
+
+def test_columns_without_a_name_and_rows_without_content_are_passed_over(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner,,\na,b,left,,\n\n")
+    assert [vote.extra for vote in read("csv", path)] == [{}]
+    path.write_text("left,right,winner,,\na,b,left,,note\n")
+    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+        list(read("csv", path))
+
+
+def test_a_comma_among_the_digits_of_a_comma_separated_file_is_refused(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text('left,right,winner,chance\na,b,left,"0,5"\n')
+    with pytest.raises(InvalidInput, match="chance is '0,5'; give a finite number"):
+        list(read("csv", path))
+
+
+# -- names of their own ------------------------------------------------------------------
+
+
+def test_columns_of_other_names(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("A,B,better,who,prompt\nx,y,Right,ana,8\n")
+    columns = {"left": "A", "second": "B", "winner": "better", "rater": "who", "context": "prompt"}
+    (vote,) = read("csv", path, columns=columns)
+    assert vote == Comparison("x", "y", Outcome.SECOND, rater="ana", context="8")
+    with pytest.raises(InvalidInput, match=r"columns has 'rater': 'worker', but the columns of .* are A, B, better"):
+        list(read("csv", path, columns={"rater": "worker"}))
+    with pytest.raises(InvalidInput, match=r"has no column 'left'; its columns are A, B.*--column left="):
+        list(read("csv", path))
+
+
+def test_a_column_that_bears_a_mapped_name_is_kept(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner,rater,worker\nx,y,left,machine 3,ana\n")
+    (vote,) = read("csv", path, columns={"rater": "worker"})
+    assert (vote.rater, vote.extra) == ("ana", {"rater (column)": "machine 3"})
+
+
+@pytest.mark.parametrize("name", ["rater", "worker", "annotator", "judge"])
+def test_a_rater_by_any_of_the_usual_names(tmp_path, name):
+    (tmp_path / "v.csv").write_text(f"left,right,winner,{name}\nx,y,left,ana\n")
+    (vote,) = read("csv", tmp_path / "v.csv")
+    assert (vote.rater, vote.extra) == ("ana", {})
+
+
+def test_fields_of_other_names_in_json(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"model_a": "x", "model_b": "y", "winner": "tie", "user": "ana"}\n')
+    (vote,) = read("arena", path, columns={"rater": "user"})
+    assert (vote.rater, vote.extra) == ("ana", {})
+    with pytest.raises(
+        InvalidInput, match=r"columns has 'judge': 'who', but the fields of .* are model_a, model_b, user"
+    ):
+        list(read("arena", path, columns={"judge": "who"}))
+    path.write_text('{"better": "1", "worse": "2"}\n')
+    (vote,) = read("trl", path, columns={"chosen": "better", "rejected": "worse"})
+    assert (vote.payload_first, vote.payload_second) == ("1", "2")
+
+
+def test_the_real_file_of_crowd_workers(data_folder):
+    path = data_folder / "llmfao" / "comparisons.csv"
+    votes = list(read("csv", path, columns={"context": "prompt"}))
+    assert len(votes) == 8931
+    assert all(vote.rater and vote.context and vote.prompt is None for vote in votes)
+    assert set(votes[0].extra) == {"id", "model_x", "model_y"}
+
+
+# -- arms --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_arms_from_a_spreadsheet(tmp_path, encoding, delimiter):
+    rows = [["id", "size", "payload", "context", "prompt", "speed"], ["a", "1,5", "é", "q", "Why?", "-2"],
+            ["b", "0,25", "two", "q", "", "3e-1"]]  # fmt: skip
+    (tmp_path / "arms.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
+    draft = read_draft([tmp_path / "arms.csv"])
+    assert [(arm.id, arm.payload, arm.context) for arm in draft.arms] == [("a", "é", "q"), ("b", "two", "q")]
+    assert draft.prompts == {"q": "Why?"}
+    study = create_study("s", storage="memory")
+    assert draft.add_to(study) == 2
+    assert study.features().tolist() == [[1.5, -2.0], [0.25, 0.3]]
+    assert study.ask("ana").prompt == "Why?"
+
+
+def test_arms_with_prompts_that_contradict_each_other(tmp_path):
+    path = tmp_path / "arms.jsonl"
+    path.write_text('{"id": "a", "features": [1], "context": "q", "prompt": "one"}\n'
+                    '{"id": "b", "features": [1], "context": "q", "prompt": "two"}\n')  # fmt: skip
+    with pytest.raises(
+        InvalidInput, match="line 2: context 'q' has another prompt further up; give a context one prompt"
+    ):
+        read_draft([path])
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.xlsx"])
+def test_lines_without_content_are_passed_over_wherever_they_are(tmp_path, name):
+    rows = [["", "", ""], [], ["id", "x", "y"], ["a", 1, 2], ["", "", ""], ["b", 3, 4], [], ["", "", ""]]
+    if name == "v.csv":
+        (tmp_path / name).write_text("".join(";".join(map(str, row)) + "\n" for row in rows))
+    else:
+        save_sheet(tmp_path / name, [[cell if cell != "" else None for cell in row] for row in rows])
+    study = read_draft([tmp_path / name]).create("s", "memory")
+    assert [arm.id for arm in study.arms()] == ["a", "b"]
+    assert study.features().shape == (2, 2)
+
+
+def save_sheet(path, rows, write_only=False):
+    book = Workbook(write_only=write_only)
+    sheet = book.create_sheet() if write_only else book.active
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
+
+
+@pytest.mark.parametrize("write_only", [False, True])
+def test_a_sheet_is_as_large_as_its_cells_and_not_as_it_says(tmp_path, write_only):
+    """Other programs write a size that is too small, and what lies beyond it would be lost."""
+    path, small = tmp_path / "v.xlsx", tmp_path / "small.xlsx"
+    save_sheet(
+        path, [["left", "right", "winner", "rater"], *[["a", "b", "left", f"r{k}"] for k in range(5)]], write_only
+    )
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(small, "w") as changed:
+        for entry in whole.namelist():
+            body = whole.read(entry)
+            if entry.startswith("xl/worksheets/sheet"):
+                body = re.sub(rb"<dimension[^>]*/>", b"", body)
+                body = re.sub(rb"<sheetData", b'<dimension ref="A1:B3"/><sheetData', body)
+            changed.writestr(entry, body)
+    for each in (path, small):
+        assert [vote.rater for vote in read("csv", each)] == [f"r{k}" for k in range(5)]
+
+
+def test_a_cell_beyond_the_header_of_a_sheet_is_refused(tmp_path):
+    save_sheet(tmp_path / "v.xlsx", [["left", "right", "winner"], ["a", "b", "left", None, "note"]])
+    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+        list(read("csv", tmp_path / "v.xlsx"))
+
+
+def save_book(path, sheets):
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_sheets_that_are_not_read_are_named(tmp_path):
+    path, arms = tmp_path / "arms.xlsx", [["id", "x"], ["a", 1], ["b", 2]]
+    save_book(path, {"hotels": arms, "more": [["id", "x"], ["c", 3]], "blank": []})
+    draft = read_draft([path])
+    assert [arm.id for arm in draft.arms] == ["a", "b"]
+    (note,) = [note for note in draft.notes if "sheet" in note]
+    assert note.startswith("Only the first sheet, 'hotels', is read; left out: 'more'. If they have arms")
+    save_book(path, {"hotels": arms, **{f"s{k}": arms for k in range(5)}})
+    assert any("left out: 's0', 's1', 's2' and 2 more." in note for note in read_draft([path]).notes)
+    save_book(path, {"hotels": arms, "blank": []})
+    assert read_draft([path]).notes == []
+    save_book(path, {"cover": [], "hotels": arms})
+    with pytest.raises(InvalidInput, match=r"nothing in its first sheet, .*; move 'hotels' to the front"):
+        read_draft([path])
+
+
+def test_formulas_that_nobody_has_computed_are_named(tmp_path):
+    """A program writes the formula alone, and the column seemed empty."""
+    path = tmp_path / "arms.xlsx"
+    save_book(path, {"s": [["id", "price", "qty", "total"], ["a", 1, 2, "=B2*C2"], ["b", 3, 5, "=B3*C3"]]})
+    draft = read_draft([path])
+    assert list(draft.numbers) == ["price", "qty"]
+    (note,) = [note for note in draft.notes if "formulas" in note]
+    assert note.startswith("The file has formulas whose values are not stored (column D, the first in D2), so")
+    assert note.endswith("Open it in Excel or LibreOffice, save it, and give it again.")
+
+
+def test_formulas_that_were_computed_are_numbers_and_may_come_to_nothing(tmp_path):
+    path, stored = tmp_path / "arms.xlsx", tmp_path / "stored.xlsx"
+    save_book(path, {"s": [["id", "price", "total", "note"], ["a", 1, "=B2*2", '=""'], ["b", 3, "=B3*2", '=""']]})
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(stored, "w") as changed:
+        for entry in whole.namelist():
+            body = whole.read(entry)
+            if entry.startswith("xl/worksheets/sheet"):
+                body = re.sub(rb"<f>B(\d)\*2</f><v ?/>", rb"<f>B\1*2</f><v>\1</v>", body)
+            changed.writestr(entry, body)
+    draft = read_draft([stored])
+    assert draft.numbers == {"price": [1, 3], "total": [2, 3]}
+    assert draft.notes == []
+
+
+def test_a_damaged_sheet_is_named(tmp_path):
+    path = tmp_path / "v.xlsx"
+    save_sheet(path, [["id", "x"], *[[f"arm {k}", k] for k in range(200)]])
+    whole = path.read_bytes()
+    cut = tmp_path / "cut.xlsx"
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(cut, "w") as other:
+        for entry in book.namelist():
+            body = book.read(entry)
+            other.writestr(entry, body[: len(body) // 2] if "sheet1" in entry else body)
+    for damaged in (b"nope", b"", whole[: len(whole) // 2], cut.read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInput, match=r"v.xlsx cannot be read as an Excel file .*; save it again, or as CSV"):
+            read_draft([path])
+    with pytest.raises(InvalidInput, match=r"none.xlsx is not a file"):
+        read_draft([tmp_path / "none.xlsx"])
+
+
+def test_an_id_that_is_missing_is_named_and_numbers_nobody_anew(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("id,text\na,one\n,two\nc,three\n,four\n")
+    with pytest.raises(
+        InvalidInput, match=r"^arms.csv, line 3: 'id' is empty, and 1 more of its cells are; give every"
+    ):
+        read_draft([path])
+    path.write_text("nr,text\na,one\n,two\n")
+    with pytest.raises(InvalidInput, match=r"^arms.csv, line 3: 'nr' is empty; give every arm its id"):
+        read_draft([path], {"columns": {"id": "nr"}})
+    path.write_text("id,text\n,one\n,two\n")
+    assert [arm.id for arm in read_draft([path]).arms] == ["1", "2"]

@@ -1,0 +1,265 @@
+"""Files that come again, have grown, or were joined: twice is once."""
+
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import duelist as dl
+from duelist.study import Imported, Outcome, load_study
+from duelist.study.formats import Comparison, write
+from tests.helpers.busy_study import rebuilt
+from tests.helpers.study_files import PROMPT, READABLE, START, calm, counts, empty, filled
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_file_that_is_imported_twice_counts_once(tmp_path, name, url):
+    """Whether its votes have times or not; by another process too; and again only if that is asked for."""
+    study, _ = filled(votes=30, context_payloads={"q17": PROMPT})
+    study.export(name, tmp_path / "votes")
+    again = empty(storage=url)
+    assert counts(again.import_votes(name, tmp_path / "votes")) == (30, 0)
+    before = again.policy().snapshot()
+    repeated = load_study("again", url).import_votes(name, tmp_path / "votes")
+    assert repeated == Imported(added=0, known=30)
+    assert str(repeated) == "0 votes added; 30 were in the log already, and are not counted again"
+    assert again.policy().snapshot() == before
+    assert counts(again.import_votes(name, tmp_path / "votes", again=True)) == (30, 0)
+    assert counts(again.import_votes(name, tmp_path / "votes")) == (0, 30)
+    assert len(again) == 60
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv"])
+def test_a_file_that_has_grown_brings_what_is_new(tmp_path, name):
+    study, _ = filled(votes=20)
+    again = empty()
+    again.add_arms([arm.id for arm in study.arms()], study.features())
+    for votes in (0, 5, 5):
+        for k in range(votes):
+            rater = f"new {len(study)} {k}"
+            study.tell(study.ask(rater).id, "first", rater)
+        study.export(name, tmp_path / "votes")
+        imported = again.import_votes(name, tmp_path / "votes")
+        assert counts(imported) == (votes or 20, len(study) - (votes or 20))
+    assert counts(study.import_votes(name, tmp_path / "votes")) == (0, 30)  # back where it came from
+
+
+def test_equal_votes_of_one_file_all_count(tmp_path):
+    """The same rater may say the same of the same pair in the same second: what repeats within a file is meant."""
+    path = tmp_path / "votes.csv"
+    timed = "a,b,left,ana,2026-01-01T00:00:00+00:00\n"
+    study = empty()
+    for rows, added in ((2, 2), (3, 1), (1, 0)):
+        path.write_text("left,right,winner,rater,told_at\n" + timed * rows)
+        assert study.import_votes("csv", path).added == added
+    path.write_text("left,right,winner\na,b,left\na,b,left\n")
+    assert [study.import_votes("csv", path).added for _ in range(2)] == [2, 0]
+    path.write_text("left,right,winner\na,b,left\na,b,left\nb,a,tie\n")
+    assert counts(study.import_votes("csv", path)) == (1, 2)  # it has grown by a row
+    path.write_text("left,right,winner\nb,a,left\n")
+    assert study.import_votes("csv", path).added == 1  # without times, another file is another file
+
+
+said = st.builds(
+    Comparison,
+    first=st.sampled_from(["a", "b"]),
+    second=st.sampled_from(["c", "d"]),
+    outcome=st.sampled_from(Outcome),
+    rater=st.sampled_from([None, "ana"]),
+    told_at=st.none() | st.integers(0, 3).map(lambda k: START + timedelta(microseconds=k)),
+)
+untimed = said.map(lambda vote: replace(vote, told_at=None))
+
+
+def ready():
+    study = empty()
+    study.add_arms(["a", "b", "c", "d"], np.eye(4))
+    return study
+
+
+def key(vote):
+    return vote.first, vote.second, vote.outcome, vote.rater, vote.told_at
+
+
+def taken(study, votes, path):
+    write("jsonl", votes, path)
+    imported = study.import_votes("jsonl", path)
+    assert imported.added + imported.known == len(votes)
+    return imported
+
+
+@calm
+@given(files=st.lists(st.lists(said.filter(lambda vote: vote.told_at is not None), max_size=6), max_size=4))
+def test_of_votes_with_times_the_log_has_as_many_as_the_file_that_has_most(files, tmp_path):
+    study = ready()
+    expected = Counter()
+    for votes in files:
+        taken(study, votes, tmp_path / "v.jsonl")
+        expected |= Counter(map(key, votes))
+        assert Counter(map(key, study.votes())) == expected
+
+
+@calm
+@given(votes=st.lists(untimed, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=4).map(sorted))
+def test_a_file_without_times_that_grows_ends_up_in_the_log_once(votes, cuts, tmp_path):
+    study = ready()
+    for cut in [*cuts, len(votes)]:
+        taken(study, votes[:cut], tmp_path / "v.jsonl")
+    assert list(map(key, study.votes())) == list(map(key, votes))
+
+
+@calm
+@given(first=st.lists(untimed, min_size=1, max_size=6), second=st.lists(untimed, min_size=1, max_size=6))
+def test_another_file_without_times_counts_whatever_it_says(first, second, tmp_path):
+    study = ready()
+    taken(study, first, tmp_path / "v.jsonl")
+    imported = taken(study, second, tmp_path / "w.jsonl")
+    begins = list(map(key, second[: len(first)])) == list(map(key, first))
+    assert counts(imported) == ((len(second) - len(first), len(first)) if begins else (len(second), 0))
+
+
+@calm
+@given(
+    votes=st.lists(said, max_size=8),
+    numbers=st.lists(st.none() | st.integers(1, 8), min_size=8, max_size=8, unique_by=lambda n: n or object()),
+)
+def test_numbers_of_rows_make_no_difference(votes, numbers, tmp_path):
+    """Rows with and without numbers, in any order: a number is a name for revisions, and nothing else."""
+    numbered = [replace(vote, sequence=number) for vote, number in zip(votes, numbers, strict=False)]
+    study = ready()
+    assert taken(study, numbered, tmp_path / "v.jsonl").added == len(votes)
+    assert list(map(key, study.votes())) == list(map(key, votes))
+
+
+def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
+    one, other = filled(votes=10)[0], filled(votes=10)[0]
+    for study, name in ((one, "one"), (other, "other")):
+        votes = study.votes()
+        study.tell(votes[2].duel_id, "tie", rater=votes[2].rater, revise=True)
+        study.undo(votes[4].duel_id, rater=votes[4].rater)
+        study.export("jsonl", tmp_path / name)
+    lines = [(tmp_path / name).read_text().splitlines(keepends=True) for name in ("one", "other")]
+    for joined in ([*lines[0], *lines[1]], [*lines[0], *lines[1][1:]]):
+        (tmp_path / "joined").write_text("".join(joined))
+        study = empty()
+        imported = study.import_votes("jsonl", tmp_path / "joined")
+        assert (counts(imported), imported.left_out) == ((18, 0), {"revised": 2, "undone": 2})
+        assert Counter(v.outcome for v in study.votes()) == Counter(
+            v.outcome for each in (one, other) for v in dl.study.standing(each.votes())
+        )
+
+
+def test_the_same_export_twice_in_a_file_is_one(tmp_path):
+    study, _ = filled(votes=4)
+    study.export("jsonl", tmp_path / "early")
+    votes = study.votes()
+    study.tell(votes[0].duel_id, "tie", rater=votes[0].rater, revise=True)
+    study.export("jsonl", tmp_path / "late")
+    (tmp_path / "both").write_text((tmp_path / "early").read_text() + (tmp_path / "late").read_text())
+    again = empty()
+    assert counts(again.import_votes("jsonl", tmp_path / "both")) == (4, 4)
+    assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.standing(study.votes())]
+
+
+def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
+    study, _ = filled(votes=6)
+    again = empty(storage=url)
+    again.add_arms([arm.id for arm in study.arms()], study.features())
+    study.export("jsonl", tmp_path / "v.jsonl")
+    again.import_votes("jsonl", tmp_path / "v.jsonl")
+    votes = study.votes()
+    study.tell(votes[1].duel_id, "tie", rater=votes[1].rater, revise=True)
+    study.undo(votes[3].duel_id, rater=votes[3].rater)
+    study.export("jsonl", tmp_path / "later.jsonl")
+    imported = again.import_votes("jsonl", tmp_path / "later.jsonl")
+    assert imported == Imported(added=0, known=4, revised=2)
+    assert "2 of the log revised" in str(imported)
+    for file in ("later.jsonl", "v.jsonl"):  # nothing of it is new, and what is older changes nothing
+        assert again.import_votes("jsonl", tmp_path / file).added == 0
+    assert [key(v) for v in dl.study.standing(again.votes())] == [key(v) for v in dl.study.standing(study.votes())]
+    assert again.policy().snapshot() == rebuilt(again).snapshot()
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    from duelist.study.imports import files as _filing
+
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner\na,b,left\n")
+    study = empty()
+    real = _filing.unseen
+
+    def meanwhile(*given):
+        path.write_text("left,right,winner\na,b,right\nb,c,left\n")
+        return real(*given)
+
+    monkeypatch.setattr(_filing, "unseen", meanwhile)
+    with pytest.raises(dl.InvalidInput, match="was changed while it was read"):
+        study.import_votes("csv", path)
+    assert len(study) == 0
+
+
+def test_memory_does_not_grow_with_the_texts(tmp_path):
+    """Eight times as many votes, each with a text of 8 kB that compresses to nothing: 28 MB of text, a few of memory more."""
+
+    def votes(n):
+        for k in range(n):
+            yield Comparison("a", "b", Outcome.FIRST, context=f"c{k % 7}", payload_first=f"{k} " + "x" * 8000)
+
+    def peak(n):
+        write("jsonl", votes(n), tmp_path / f"{n}.jsonl")
+        study = empty(f"s{n}", f"sqlite:///{tmp_path / 'studies.db'}")
+        study.add_arms(["a", "b"], np.eye(2), ["A", "B"])
+        tracemalloc.start()
+        try:
+            study.import_votes("jsonl", tmp_path / f"{n}.jsonl")
+            into = tracemalloc.get_traced_memory()[1]
+            tracemalloc.reset_peak()
+            study.export("arena", tmp_path / "b.jsonl")
+            return max(into, tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    small, large = peak(600), peak(4800)
+    assert (tmp_path / "4800.jsonl").stat().st_size > 38_000_000
+    assert large - small < 10_000_000
+
+
+moves = st.one_of(
+    st.tuples(st.just("vote"), st.just(0), st.sampled_from(Outcome)),
+    st.tuples(st.just("revise"), st.integers(0, 9), st.sampled_from(Outcome)),
+    st.tuples(st.just("undo"), st.integers(0, 9), st.none()),
+    st.tuples(st.just("export"), st.just(0), st.none()),
+)
+
+
+@settings(calm, max_examples=20)
+@given(done=st.lists(moves, max_size=14))
+def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path):
+    """Whatever was voted, revised and undone between two exports, in whatever order."""
+    study, copy = ready(), ready()
+    told = []
+    for what, which, outcome in [*done, ("export", 0, None)]:
+        if what == "vote":
+            duel = study.ask(f"rater {len(told)}")
+            told.append(study.tell(duel.id, outcome, duel.rater))
+        elif what == "revise" and told:
+            vote = told[which % len(told)]
+            study.tell(vote.duel_id, outcome, vote.rater, revise=True)
+        elif what == "undo" and told:
+            vote = told[which % len(told)]
+            study.undo(vote.duel_id, vote.rater)
+        elif what == "export":
+            study.export("jsonl", tmp_path / "v.jsonl")
+            copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            assert Counter(map(key, dl.study.standing(copy.votes()))) == Counter(
+                map(key, dl.study.standing(study.votes()))
+            )
+            again = copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            assert (again.added, again.revised) == (0, 0)
+    if len(copy):
+        assert copy.policy().snapshot() == rebuilt(copy).snapshot()

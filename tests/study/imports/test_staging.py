@@ -1,0 +1,189 @@
+"""Imports that make nobody wait: all of one or nothing, whoever is killed, while others ask and tell."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from duelist.core.errors import InvalidInput, UnknownArm
+from duelist.study import Outcome, Source, Study, Vote, load_study, standing
+from duelist.study.archive import restore_archive
+from duelist.study.imports import staging as _staging
+from duelist.study.storage import open_storage
+from tests.helpers.busy_study import rebuilt
+from tests.study.conftest import filled
+
+WHEN = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+class Stopped(Exception):
+    """The importer was killed here."""
+
+
+def votes(count: int, n_arms: int = 6) -> list[Vote]:
+    rng = np.random.default_rng(1)
+    made = []
+    for k in range(1, count + 1):
+        first, second = rng.choice(n_arms, 2, replace=False)
+        outcome = (Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.SKIP)[int(rng.integers(4))]
+        told = WHEN + timedelta(seconds=k)
+        made.append(Vote(k, k, outcome, f"old {k % 3}", told, f"a{first}", f"a{second}", source=Source.IMPORT))
+    return made
+
+
+def said(rows: list[Vote]) -> list[tuple]:
+    return [(v.first, v.second, v.outcome, v.rater, v.told_at) for v in rows]
+
+
+def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import, and be killed when so many parts are in the log."""
+    moved = []
+    original = _staging.move
+
+    def until(*arguments: object) -> None:
+        if len(moved) == parts:
+            raise Stopped
+        moved.append(1)
+        original(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_staging, "move", until)
+        with pytest.raises(Stopped):
+            study.add_votes(new)
+
+
+def test_an_import_of_many_parts_is_in_the_log_as_one(url: str) -> None:
+    study = filled(storage=url, policy="VACDB")
+    new = votes(2 * _staging.PART + 100)
+    assert study.add_votes(new) == len(new)
+    assert said(study.votes()) == said(new)
+    assert study.policy().snapshot() == rebuilt(study).snapshot()
+    with study._reading() as tx:
+        assert {row.batch for row in tx.votes_since(0)} == {1}
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_half_of_an_import_is_shown_to_nobody_and_the_rest_comes(
+    url: str, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The importer is killed; readers see nothing of it, raters go on, and what was accepted is in the log in the end."""
+    study = filled(storage=url)
+    study.tell(study.ask("ana").id, "first", "ana")
+    new = votes(2 * _staging.PART + 100)
+    killed_after(parts, study, new, monkeypatch)
+    for each in (study, load_study("study", url)):
+        assert len(each.votes()) == len(each) == 1
+        assert each.leaderboard().votes == 1
+    told = study.tell(study.ask("ben").id, "second", "ben")
+    assert told.sequence == 2 + min(parts * _staging.PART, len(new))
+    assert len(study.votes()) == 1
+    other = load_study("study", url)
+    monkeypatch.setattr(_staging, "PATIENCE", 0.0)
+    rounds = 0
+    while len(other) == 1:  # everybody who writes moves a part
+        rounds += 1
+        assert rounds < 20, "the import is stuck"
+        other.tell(other.ask("cleo").id, "tie", "cleo")
+    log = other.votes()
+    assert sorted(said(standing(log)), key=str) == sorted([*said(new), *said(live(log))], key=str)
+    assert [row.sequence for row in log] == list(range(1, len(log) + 1))
+    assert other.policy().snapshot() == rebuilt(other).snapshot()
+    assert other.leaderboard().votes == sum(v.outcome != Outcome.SKIP for v in log)
+
+
+def live(log: list[Vote]) -> list[Vote]:
+    return [vote for vote in log if vote.source is not Source.IMPORT]
+
+
+def test_the_next_import_finishes_the_last(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    study = filled(storage=url)
+    new = votes(2 * _staging.PART)
+    source = filled("source", storage="memory")
+    source.add_votes(new)
+    file = tmp_path / "votes.jsonl"
+    source.export("jsonl", file)
+    killed_after(1, study, new, monkeypatch)
+    done = study.import_votes("jsonl", file)
+    assert (done.added, done.known) == (0, len(new))
+    assert len(study) == len(new)
+
+
+def test_what_is_wrong_with_one_of_many_is_said_before_anything_is_written(url: str) -> None:
+    study = filled(storage=url)
+    new = votes(2 * _staging.PART)
+    alike = Vote(9999, 9999, Outcome.FIRST, None, WHEN, "a1", "a1")
+    stray = Vote(9999, 9999, Outcome.FIRST, None, WHEN, "a1", "nobody")
+    with pytest.raises(InvalidInput, match="compares 'a1' with itself"):
+        study.add_votes([*new, alike])
+    with pytest.raises(UnknownArm, match="'nobody'"):
+        study.add_votes([*new, stray])
+    assert study.votes() == []
+    with study._storage.reading(study._id) as tx:
+        assert tx.next_staged() is None
+
+
+def test_two_imports_of_one_file_at_once_count_once(url: str, tmp_path) -> None:
+    source = filled("source", storage="memory")
+    source.add_votes(votes(3 * _staging.PART))
+    file = tmp_path / "votes.jsonl"
+    source.export("jsonl", file)
+    filled(storage=url)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(load_study("study", url).import_votes("jsonl", file)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done.added for done in results) == [0, 0, 3 * _staging.PART]
+    assert len(load_study("study", url)) == 3 * _staging.PART
+
+
+def test_an_archive_of_half_an_import_goes_on(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    study = filled(storage=sqlite_url)
+    new = votes(2 * _staging.PART)
+    killed_after(1, study, new, monkeypatch)
+    path = study.archive(tmp_path / "study.duelist")
+    storage = open_storage("memory")
+    restored = load_study(restore_archive(path, storage, "again"), storage)
+    assert len(restored) == 0
+    restored._finish_imports()
+    assert said(restored.votes()) == said(new)
+
+
+def test_raters_go_on_while_an_import_moves(url: str) -> None:
+    """Votes that were acknowledged meanwhile are there, and the log is what the policy has learned."""
+    study = filled(storage=url, n_arms=30, policy="MaxInP")
+    waits: list[float] = []
+    over = threading.Event()
+
+    def play(rater: str) -> None:
+        while not over.is_set():
+            start = time.perf_counter()
+            duel = study.ask(rater)
+            study.tell(duel.id, "first", rater)
+            waits.append(time.perf_counter() - start)
+
+    threads = [threading.Thread(target=play, args=(f"rater {k}",)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    seen = set()
+    importing = threading.Thread(target=study.add_votes, args=(votes(4 * _staging.PART, 30),))
+    importing.start()
+    reader = load_study("study", url)
+    while importing.is_alive():
+        seen.add(sum(vote.source is Source.IMPORT for vote in reader.votes()))
+    importing.join()
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert seen <= {0, 4 * _staging.PART}
+    assert len(waits) > 3
+    log = study.votes()
+    assert len(live(log)) == len(waits)
+    assert len(log) == len(waits) + 4 * _staging.PART
+    assert study.policy().snapshot() == rebuilt(study).snapshot()

@@ -1,0 +1,84 @@
+"""Statements in the driver's words give what SQLAlchemy gives."""
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from duelist.core.errors import InvalidInput
+from duelist.policies import LocalPairUCB
+from duelist.study.storage import open_storage
+from duelist.study.storage.sql import statements as say
+from duelist.study.storage.sql.driver import Line
+from duelist.study.storage.sql.storage import SqlStorage
+from tests.study.conftest import filled
+
+
+def compared(storage: SqlStorage, statement: sa.Executable, values: dict[str, object]) -> list[tuple[object, ...]]:
+    """The rows of a statement, which are the same, and of the same types, as when SQLAlchemy is asked."""
+    with storage._begun(storage._reader) as connection:
+        line = Line(connection, storage._wordings)
+        said = [tuple(row) for row in line.all(statement, values)]
+        theirs = [tuple(row) for row in connection.execute(statement, values)]
+        assert said == theirs
+        assert [[type(value) for value in row] for row in said] == [[type(value) for value in row] for row in theirs]
+        assert line.first(statement, values) == (theirs[0] if theirs else None)
+    return said
+
+
+def test_rows_are_those_of_sqlalchemy(url: str) -> None:
+    study = filled(storage=url, n_arms=8, raters_per_duel=2)
+    for k in range(12):
+        study.tell(study.ask("ana"), ("first", "second", "tie")[k % 3], "ana")
+    study.ask("ben")
+    storage = study._storage
+    assert isinstance(storage, SqlStorage)
+    this = {"study": study.id}
+    assert len(compared(storage, say.DUELS_SINCE, {**this, "since": 0})) > 11
+    assert len(compared(storage, say.VOTES_SINCE, {**this, "since": 0, "until": 100})) == 12
+    assert len(compared(storage, say.ARMS_SINCE, {**this, "since": 0})) == 8
+    assert len(compared(storage, say.OPEN_LEASES, this)) == 1
+    assert len(compared(storage, say.WAITING_DUELS, {**this, "rater": "cleo", "most": 5})) > 0
+    assert compared(storage, say.DUEL, {**this, "duel": 99}) == []
+    assert len(compared(storage, say.STUDY_BY_NAME, {"name": "study"})) == 1
+
+
+def test_flags_are_true_or_false(url: str) -> None:
+    """SQLite has 0 and 1 for them."""
+    study = filled(storage=url, n_arms=8)
+    for _ in range(6):
+        study.tell(study.ask("ana"), "first", "ana")
+    with study._storage.reading(study.id) as tx:
+        assert {type(duel.swapped) for duel in tx.duels_since(0)} == {bool}
+        assert {type(vote.late) for vote in tx.votes_since(0)} == {bool}
+
+
+def test_a_statement_is_worded_once(sqlite_url: str) -> None:
+    study = filled(storage=sqlite_url)
+    storage = study._storage
+    assert isinstance(storage, SqlStorage)
+    study.tell(study.ask("ana"), "first", "ana")
+    words = storage._wordings.of(say.DUEL, {})
+    study.tell(study.ask("ana"), "second", "ana")
+    assert storage._wordings.of(say.DUEL, {}) is words
+    assert open_storage(sqlite_url)._wordings.of(say.DUEL, {"study": 1, "duel": 1}) == words  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("difference", "layer", "share", "complaint"),
+    [
+        ([1.0, np.nan, 0.0], 0, 1.0, "difference"),
+        ([1.0, 2.0], 0, 1.0, "give 3 numbers"),
+        (None, 0, 1.0, "difference is None"),
+        ([1.0, 2.0, 3.0], True, 1.0, "layer is True"),
+        ([1.0, 2.0, 3.0], 99, 1.0, "layer is 99"),
+        ([1.0, 2.0, 3.0], 0, -1.0, "share -1.0"),
+    ],
+)
+def test_one_of_many_duels_that_wait_is_wrong(difference: object, layer: object, share: float, complaint: str) -> None:
+    """Many are looked at together; the error is that of the one."""
+    policy, arms = LocalPairUCB(estimator="online", random_state=0), np.eye(3)
+    policy.begin(arms)
+    good = (arms[0] - arms[1], 0, 1.0)
+    assert policy.consider(arms, [good, ([1, 0, -1], np.int64(0), 1)], seed=1)  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match=complaint):
+        policy.consider(arms, [good, (difference, layer, share), good], seed=1)  # type: ignore[list-item]

@@ -1,0 +1,40 @@
+"""The house: no module looks into the private modules of another room, and array types are defined once."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "duelist"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module, or name of a module, that a file imports from the package."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("duelist."))
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("duelist"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_there_are_rooms() -> None:
+    assert len(FILES) > 100
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_private_modules_are_used_in_their_own_room(path: Path) -> None:
+    room = ".".join(("duelist", *path.relative_to(PACKAGE).parts[:-1]))
+    for name in imported(path):
+        parts = name.split(".")
+        private = next((k for k, part in enumerate(parts) if part.startswith("_") and not part.startswith("__")), None)
+        if private is not None:
+            owner = ".".join(parts[:private])
+            assert room == owner or room.startswith(f"{owner}."), f"{name} is private to {owner}"
+
+
+def test_array_types_are_defined_in_one_place() -> None:
+    defined = [p for p in FILES if re.search(r"^(Floats|Ints) = NDArray", p.read_text(), flags=re.MULTILINE)]
+    assert [p.relative_to(PACKAGE).as_posix() for p in defined if "reference" not in p.parts] == ["core/arrays.py"]
