@@ -1,225 +1,218 @@
-# Two commands do all the set-up: `make demo` and `make test`.
+# `make help` lists every target. `make demo` and `make test` need no other set-up.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: install postgres demo test test-torch test-cluster test-consumers test-pages screenshots crash off-policy cluster-evidence bench-scale lint bench bench-study bench-raters bench-readings bench-own-terms bench-files intervals bonus figures frontier street jobs-best jobs-rank classic clean
+# Extras that the tests import, and those of the demo server.
+TEST_EXTRAS   := client,cluster,excel,experiments,pandas,plots,polars,postgres,server,study,text
+SERVER_EXTRAS := client,server,text
 
-# What running needs, and the engine, compiled; again, in seconds, whenever a source of the engine changes.
-install: $(VENV)/.installed
+# One thread per process for linear algebra: otherwise the processes of a test run compete for the same cores.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+# For tests outside the default run, whose folders the default options ignore.
+PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
 
-$(VENV)/.tools: scripts/compiler
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z0-9-]*:.*## / { printf "  %-20s %s\n", $$1, $$2 }' Makefile
+
+# The files named $(VENV)/.* record what is installed. Remove one to install that part again.
+$(VENV)/.compiler: scripts/compiler
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=3.0" cmake ninja
 	scripts/compiler $(VENV) > $@
 
-$(VENV)/.installed: pyproject.toml $(NATIVE) $(VENV)/.tools
-	scripts/build $(VENV)
+$(VENV)/.package: pyproject.toml $(NATIVE) scripts/build $(VENV)/.compiler
+	scripts/build $(VENV) plots,study
 	touch $@
 
-# What experiments need on top: results in Parquet files.
-$(VENV)/.experimented: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet "pyarrow>=18"
+$(VENV)/.server: pyproject.toml | $(VENV)/.package
+	scripts/build $(VENV) $(SERVER_EXTRAS)
 	touch $@
 
-demo: install
-	$(BIN)/duelist demo --out out/demo
-
-# What tests and linters need on top.
-$(VENV)/.tested: $(VENV)/.installed
+$(VENV)/.tests: pyproject.toml | $(VENV)/.package
+	scripts/build $(VENV) $(TEST_EXTRAS)
 	$(BIN)/python -m pip install --quiet --group test
 	touch $@
 
-$(VENV)/.linted: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --group lint
+# `$(VENV)/.group-lint` installs the dependency group `lint` of pyproject.toml, and so on.
+$(VENV)/.group-%: pyproject.toml | $(VENV)/.tests
+	$(BIN)/python -m pip install --quiet --group $*
 	touch $@
 
-$(VENV)/.torched: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --group torch
-	touch $@
+.PHONY: for-tests
+for-tests: $(VENV)/.package $(VENV)/.tests
 
-# The tests of studies run on a PostgreSQL server of their own.
-postgres:
-	scripts/install-postgres
+##@ Use
+.PHONY: install demo demo-server clean
+install: $(VENV)/.package ## Build the engine and install duelist with plots and studies into .venv, from this folder.
 
-# Two processes, one core each: linear algebra that starts threads of its own would have them wait for each other.
-test: $(VENV)/.tested postgres
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope
+demo: install ## Simulate four policies and write the chart to out/demo.
+	$(BIN)/duelist demo --out out/demo
 
-# The searches with PyTorch, which is large and which nothing else needs.
-test-torch: $(VENV)/.torched
-	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/gpu src/duelist/gpu
+demo-server: $(VENV)/.package $(VENV)/.server ## Serve a demo study with simulated raters, until Ctrl-C.
+	$(BIN)/duelist demo-server
 
-# A Dask cluster whose processes are killed; `make cluster-evidence` is its long form.
-test-cluster: $(VENV)/.tested
-	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" tests/research/experiments/test_cluster.py
-
-$(VENV)/.consumed: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --group consumers
-	touch $@
-
-# What we write, opened by those who read it, who are large, and whom nothing else needs. Without the folder of tests on the path, where a
-# folder named datasets would hide the package.
-test-consumers: $(VENV)/.consumed
-	$(BIN)/python -m pytest -o addopts="--strict-markers -ra" -o pythonpath= tests/consumers
-
-$(VENV)/.paged: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --group pages
-	touch $@
-
-# The pages in a real Chromium, which is large; axe-core from the npm registry looks at them too. Two processes, each with a server and a browser of its own.
-test-pages: $(VENV)/.paged
-	scripts/install-chromium
-	scripts/install-axe $(VENV)/axe
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -n 2 --dist loadfile tests/server/pages
-
-# The pictures of the README and of docs/pages.md, from a running server.
-screenshots: $(VENV)/.paged
-	scripts/install-chromium
-	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
-
-# What `make test` does for seconds, for some twenty minutes: 500 kills of each kind, and 16 processes for a minute, on each database.
-crash: $(VENV)/.tested postgres
-	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
-
-# How often off-policy intervals hold the truth, in 1,000 simulated logs instead of 60: some three minutes.
-off-policy: $(VENV)/.tested
-	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP
-
-# 2,000 cells on a Dask cluster whose workers and scheduler are killed; what engines cost; some ten minutes.
-cluster-evidence: $(VENV)/.tested
-	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
-
-# How fast one PostgreSQL takes votes, and what grows with what.
-bench-scale: $(VENV)/.tested postgres
-	$(BIN)/python -m benchmarks.scale --page docs/benchmarks-scale.md
-
-lint: $(VENV)/.linted
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-
-figures: $(VENV)/.experimented
-	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
-
-frontier: $(VENV)/.experimented
-	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
-	cp out/frontier/frontier/relative.png docs/frontier.png
-
-bench: install
-	$(BIN)/python -m benchmarks
-
-# Against Optuna, which nothing else here needs.
-bench-study: install
-	$(BIN)/python -m pip install --quiet optuna
-	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
-
-# Readings of a large log, beside evalica, which nothing else here needs.
-bench-readings: install
-	$(BIN)/python -m pip install --quiet evalica
-	$(BIN)/python -m benchmarks.readings --page docs/benchmarks-readings.md
-
-# Arms without features and with terms of their own: what they cost and what they are worth.
-bench-own-terms: install
-	$(BIN)/python -m benchmarks.own_terms --page docs/own-terms.md
-
-# How often the leaderboard's intervals hold the truth: some fifteen minutes.
-intervals: install
-	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
-
-# 100,000 votes into files and out of them: time and memory.
-bench-files: install
-	$(BIN)/python -m benchmarks.files
-
-# How long raters wait, with SQLite and with PostgreSQL, some ten minutes on an idle machine.
-bench-raters: install postgres
-	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
-
-# What the policies that people look for by name are good at: some minutes.
-.PHONY: cited
-cited: install
-	$(BIN)/python -m benchmarks.cited $(CITED)
-
-# Which bonus LocalPairUCB should have: a small program of its own, some seven minutes, with Numba, which nothing else needs.
-bonus: install
-	$(BIN)/python -m pip install --quiet numba
-	$(BIN)/python -m benchmarks.bonus
-
-# Wrong announcements, regret, delays and held-out loss on raw features: hours with all its runs, see `--runs`.
-street: install
-	$(BIN)/python -m benchmarks.street $(STREET)
-
-# Which policy names the best arm, after how many votes: an hour on two cores; public votes in the folder that DUELIST_PUBLIC names.
-jobs-best: install
-	$(BIN)/python -m benchmarks.jobs.best $(JOBS)
-
-# Which policy orders the arms, after how many votes: half an hour on one core; ASAP, if its checkout is named in DUELIST_ASAP, needs networkx.
-jobs-rank: install
-	$(BIN)/python -m pip install --quiet networkx
-	$(BIN)/python -m benchmarks.jobs.rank $(JOBS)
-
-# What designed batches are worth for learning a reward: an hour of one core with all its runs, see `--runs`. $$DUELIST_PUBLIC names a folder of public votes.
-.PHONY: jobs-learn
-jobs-learn: $(VENV)/.tested
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
-
-# The algorithms that count wins, on real and made tables: some minutes.
-classic: install
-	$(BIN)/python -m benchmarks.classic
-
-clean:
+clean: ## Delete builds and results; keep .venv.
 	rm -rf out build dist
 
-# The engine's tests with AddressSanitizer and UndefinedBehaviorSanitizer; and the same bits on emulated processors.
-.PHONY: sanitize machines
-sanitize: install
+##@ Check
+.PHONY: lint types docs-check docs format coverage
+lint: for-tests $(VENV)/.group-lint ## Check style and imports: ruff, import-linter, shellcheck, clang-format, schemas.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	scripts/check-files $(BIN)
+
+types: for-tests $(VENV)/.group-lint ## Check the types of the package and of its tests with mypy.
+	$(BIN)/mypy
+
+format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	git ls-files 'native/*.[ch]pp' | xargs $(BIN)/clang-format -i
+
+docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/architecture.md.
+	$(BIN)/python scripts/draw-architecture
+
+docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/architecture.md is older than the code.
+	$(BIN)/python scripts/draw-architecture --check
+
+##@ Test
+.PHONY: test test-install test-lowest test-server test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
+test: for-tests postgres ## Run the tests of the library, the command line and studies.
+	$(PYTEST) -n 2 --dist loadscope
+
+coverage: for-tests postgres ## Run the same tests, measure coverage and fail below the floor.
+	$(PYTEST) -n 2 --dist loadscope --cov --cov-report=html:out/coverage --cov-report=term:skip-covered
+
+test-install: $(VENV)/.group-install ## Test every install line of docs/install.md in an empty environment.
+	$(PYTEST_OUTSIDE) tests/install
+
+test-lowest: postgres ## Run tests with the lowest versions that pyproject.toml allows, in build/lowest.
+	scripts/test-lowest $(PYTHON)
+
+test-server: for-tests $(VENV)/.group-server postgres ## Test the study server as a process of its own (2 minutes).
+	$(PYTEST_OUTSIDE) -n 2 --dist loadfile tests/server --ignore=tests/server/pages --ignore=tests/server/proxy
+
+test-proxy: for-tests $(VENV)/.group-server postgres ## Test two server processes behind nginx with the files of deploy/.
+	scripts/install-nginx
+	$(PYTEST_OUTSIDE) tests/server/proxy
+
+test-api: for-tests $(VENV)/.group-server ## Test every endpoint with 60 generated requests each.
+	DUELIST_API_EXAMPLES=60 $(PYTEST_OUTSIDE) tests/server/test_openapi.py
+
+test-pages: for-tests $(VENV)/.group-pages ## Test the pages in Chromium, accessibility included.
+	scripts/install-chromium
+	scripts/install-axe $(VENV)/axe
+	$(PYTEST_OUTSIDE) -n 2 --dist loadfile tests/server/pages
+
+test-cluster: for-tests ## Test experiments on a Dask cluster whose processes are killed.
+	$(PYTEST_OUTSIDE) tests/research/experiments/test_cluster.py
+
+test-torch: for-tests $(VENV)/.group-torch ## Test the device searches with PyTorch.
+	$(BIN)/python -m pytest -o addopts="--doctest-modules --strict-markers -ra" tests/gpu src/duelist/gpu
+
+test-consumers: for-tests $(VENV)/.group-consumers ## Open exported files with the programs that read them (installs PyTorch).
+	$(PYTEST_OUTSIDE) tests/consumers
+
+postgres: ## Install PostgreSQL if the tests would not find it.
+	scripts/install-postgres
+
+##@ Test for longer
+.PHONY: crash crash-server off-policy sanitize machines
+crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
+	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
+
+crash-server: for-tests $(VENV)/.group-server postgres ## Kill a server under load 100 times on each database.
+	DUELIST_SERVER_KILLS=100 $(PYTEST_OUTSIDE) tests/server/test_kills.py -v -rP
+
+off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
+	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP
+
+sanitize: for-tests ## Run the engine's tests with AddressSanitizer and UndefinedBehaviorSanitizer.
 	scripts/sanitize $(BIN)/python
 
-machines: install
+machines: for-tests ## Check that emulated processors compute the same bits as this one.
 	scripts/check-machines
 	scripts/check-aarch64-python $(BIN)/python
 
-# A study server with a study that lives: real answers to compare, made-up raters who vote. Ctrl-C stops it.
-.PHONY: demo-server test-server test-api crash-server bench-server
-$(VENV)/.served: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group server
-	touch $@
+##@ Figures and pictures
+.PHONY: figures frontier screenshots
+figures: for-tests ## Repeat the paper's experiments and write docs/reproduction.md.
+	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
 
-demo-server: $(VENV)/.served
-	$(BIN)/duelist demo-server
+frontier: for-tests ## Compare policies beyond the paper and write docs/frontier.md.
+	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
+	cp out/frontier/frontier/relative.png docs/frontier.png
 
-$(VENV)/.tried: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --group api
-	touch $@
+screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the documentation from a running server.
+	scripts/install-chromium
+	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
-# The server as people run it, a process of its own: some two minutes.
-SERVER_TESTS := $(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra"
-test-server: $(VENV)/.tried postgres
-	$(SERVER_TESTS) -n 2 --dist loadfile tests/server --ignore=tests/server/pages --ignore=tests/server/proxy
+##@ Benchmarks of speed (use an idle machine)
+.PHONY: bench bench-study bench-readings bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
+bench: install ## Time policies and simulations.
+	$(BIN)/python -m benchmarks
 
-# Two server processes behind a real nginx with the file of deploy/.
-.PHONY: test-proxy
-test-proxy: $(VENV)/.tried postgres
-	scripts/install-nginx
-	$(SERVER_TESTS) tests/server/proxy
+bench-study: for-tests ## Time ask and tell of a study beside Optuna.
+	$(BIN)/python -m pip install --quiet optuna
+	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
 
-# Every endpoint with many made-up requests; `make test-server` tries a few.
-test-api: $(VENV)/.tried
-	DUELIST_API_EXAMPLES=60 $(SERVER_TESTS) tests/server/test_openapi.py
+bench-readings: for-tests ## Time the analysis of a large log beside evalica.
+	$(BIN)/python -m pip install --quiet evalica
+	$(BIN)/python -m benchmarks.readings --page docs/benchmarks-readings.md
 
-# A server that is killed under load, 100 times on each database.
-crash-server: $(VENV)/.tried postgres
-	DUELIST_SERVER_KILLS=100 $(SERVER_TESTS) tests/server/test_kills.py -v -rP
+bench-files: for-tests ## Time import and export of 100,000 votes.
+	$(BIN)/python -m benchmarks.files
 
-# How long raters wait for the server, with dashboards open and without; and its memory over an hour's worth of requests. An idle machine, please.
-bench-server: $(VENV)/.tested postgres
+bench-raters: for-tests postgres ## Measure how long raters wait, with SQLite and PostgreSQL (10 minutes).
+	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
+
+bench-server: for-tests postgres ## Measure how long raters wait for the server, and its memory over 144,000 requests.
 	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/benchmarks-server.md
 
-# How long an owner waits for the dashboard of 800 arms and 100,000 votes, in Chromium: some five minutes.
-.PHONY: bench-pages
-bench-pages: $(VENV)/.paged
+bench-pages: for-tests $(VENV)/.group-pages ## Measure how long the dashboard of 100,000 votes takes in Chromium (5 minutes).
 	scripts/install-chromium
 	PYTHONPATH=. $(BIN)/python -m benchmarks.pages --page docs/benchmarks-pages.md
+
+bench-scale: for-tests postgres ## Measure votes per second on one PostgreSQL, and what grows with what.
+	$(BIN)/python -m benchmarks.scale --page docs/benchmarks-scale.md
+
+bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes are killed (10 minutes).
+	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
+
+##@ Benchmarks of quality
+.PHONY: bench-intervals bench-own-terms bench-cited bench-bonus bench-street bench-best bench-rank bench-learn bench-classic
+bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
+	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
+
+bench-own-terms: for-tests ## Measure what arm effects cost and gain.
+	$(BIN)/python -m benchmarks.own_terms --page docs/own-terms.md
+
+bench-cited: for-tests ## Compare the policies of cited papers. Options: CITED=...
+	$(BIN)/python -m benchmarks.cited $(CITED)
+
+bench-bonus: for-tests ## Compare bonuses for LocalPairUCB with Numba (7 minutes).
+	$(BIN)/python -m pip install --quiet numba
+	$(BIN)/python -m benchmarks.bonus
+
+bench-street: for-tests ## Measure wrong recommendations and regret on raw features (hours). Options: STREET="--runs N"
+	$(BIN)/python -m benchmarks.street $(STREET)
+
+bench-best: for-tests ## Count votes until policies find the best arm (1 hour). Options: JOBS=...; reads DUELIST_PUBLIC.
+	$(BIN)/python -m benchmarks.jobs.best $(JOBS)
+
+bench-rank: for-tests ## Count votes until policies rank the arms (30 minutes). Options: JOBS=...; reads DUELIST_ASAP.
+	$(BIN)/python -m pip install --quiet networkx
+	$(BIN)/python -m benchmarks.jobs.rank $(JOBS)
+
+bench-learn: for-tests ## Measure what designed batches gain for reward models (1 hour). Options: LEARN="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
+
+bench-classic: for-tests ## Compare the policies that count wins, on real and generated tables.
+	$(BIN)/python -m benchmarks.classic

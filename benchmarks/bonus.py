@@ -1,4 +1,4 @@
-"""`make bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
+"""`make bench-bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
 
     python -m benchmarks.bonus [--runs 512]
 
@@ -288,7 +288,7 @@ def page(found: dict[str, Summary], runs: int) -> str:
     lines = [
         "# Which bonus a pair should have",
         "",
-        f"Made by `make bonus` (`benchmarks/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
+        f"Made by `make bench-bonus` (`benchmarks/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
         "",
         "- L = log(1 + T μ' W²), f = μ'/μ'(0) at the gap of the pair; ridges in units of the arms' variance, 1 where none is named.",
         "- mean, rms: mean and root mean square of regret, divided by those of 2 · 0.6 L, the bonus the library had first;",

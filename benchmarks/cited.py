@@ -1,4 +1,4 @@
-"""`make cited`: what every policy that takes features is good at, and what not. Written to docs/cited.md and drawn in docs/cited.png.
+"""`make bench-cited`: what every policy that takes features is good at, and what not. Written to docs/cited.md and drawn in docs/cited.png.
 
 Each is judged at four jobs on the same worlds and the same luck. For "serve" it plays its published rule, where an arm may meet itself, and
 its regret counts. For the others it asks about two different arms; then one and the same estimator reads all votes, and names the best arm,
@@ -57,7 +57,7 @@ POLICIES: dict[str, Callable[..., Any]] = {
 
 INTRODUCTION = f"""# Every policy at four jobs
 
-Made by `make cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
+Made by `make bench-cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
 the same luck (FGTS, which is slow, in every third); mean and 95 % interval over the runs. *serve*: cumulative average regret of the
 published rule, where an arm may meet itself. The other jobs ask about two different arms, and one estimator reads the votes of all
 policies alike. Excess log-loss is over all pairs of arms on the table. The first four are those that `policy_for` recommends.

@@ -1,4 +1,4 @@
-"""`make classic`: the algorithms that count wins on real and made tables, and their papers' claims. Written to docs/classic.md."""
+"""`make bench-classic`: the algorithms that count wins on real and made tables, and their papers' claims. Written to docs/classic.md."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def draw(results: dict[str, Runs], told_of: dict[str, Problem], path: Path) -> N
 
 PAGE = """# The algorithms the field cites, without features
 
-Made by `make classic` (`benchmarks/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms); do not edit. Why they are
+Made by `make bench-classic` (`benchmarks/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms). Why they are
 built as they are: [decisions/0038](decisions/0038-counting.md). Each is `dl.NAME`, can be named in `simulate`, the shell and studies,
 and is there once more in plain NumPy in `dl.reference.classic`; its docstring has its rule, its source and its deviations.
 

@@ -166,7 +166,7 @@ def main() -> None:
         grid_lines = kills(Path(place))
     text = f"""# A cluster whose parts are killed
 
-Made by `make cluster-evidence`: real processes on this machine, killed with SIGKILL.
+Made by `make bench-cluster`: real processes on this machine, killed with SIGKILL.
 
 {CELLS} cells on a Dask cluster of three workers. Two are killed on the way, one joins late, then the scheduler is killed and started
 again with two new workers. Every cell is there once, byte for byte that of a single process; those that were finished when the

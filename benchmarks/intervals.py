@@ -1,4 +1,4 @@
-"""`make intervals`: how often the leaderboard's intervals hold the truth, on simulated logs; writes docs/intervals.md.
+"""`make bench-intervals`: how often the leaderboard's intervals hold the truth, on simulated logs; writes docs/intervals.md.
 
     python -m benchmarks.intervals [--logs 1000] [--page docs/intervals.md]
 
@@ -192,7 +192,7 @@ def table(rows: Iterable[tuple[Cell, Found]]) -> list[str]:
 
 PROSE = """# Intervals of the leaderboard
 
-Made by `make intervals`: {logs:,} simulated logs for each line. {n_arms} arms, utilities drawn anew for every log from a normal
+Made by `make bench-intervals`: {logs:,} simulated logs for each line. {n_arms} arms, utilities drawn anew for every log from a normal
 distribution of the given spread, votes from Davidson's model. "Intervals that hold" is how many of all arms' 95 % intervals hold
 the true utility (relative to the mean arm), with the standard error over logs; "of the leader" looks only at the arm that came out first.
 The stated rate is {level:.0%}; the aim is 93 to 97 %.

@@ -1,4 +1,4 @@
-"""`make jobs-best`: which policy names the best arm, after how many votes? Written to docs/jobs-best.md.
+"""`make bench-best`: which policy names the best arm, after how many votes? Written to docs/jobs-best.md.
 
 Runs that are done are kept in out/jobs-best, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """
@@ -237,7 +237,7 @@ def _milliseconds(name: str, arms: Floats | dl.FreeArms) -> float:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Naming the best arm", "")
-    yield f"Made by `make jobs-best` with duelist {dl.__version__}: {runs} runs a problem, the same worlds and the same luck for every"
+    yield f"Made by `make bench-best` with duelist {dl.__version__}: {runs} runs a problem, the same worlds and the same luck for every"
     yield "policy. Problems are described in `benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/peers.py`; one judge, which sees"
     yield "nothing but the votes, names an arm for all (`benchmarks/jobs/judging.py`). In brackets: 95 % bootstrap intervals over runs."
     yield ""

@@ -1,4 +1,4 @@
-"""`make jobs-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/jobs-learn.md.
+"""`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/jobs-learn.md.
 
 `python -m benchmarks.jobs.learn many --runs 4` makes one part anew, with fewer runs, and leaves the others as they are.
 """
@@ -361,7 +361,7 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
         sections[name] = "\n".join([*lines, "", f"({time.perf_counter() - began:,.0f} s)", ""])
-        head = f"# Learning a reward: designed batches against random pairs\n\nMade by `make jobs-learn` with duelist {dl.__version__}.\n\n"
+        head = f"# Learning a reward: designed batches and random pairs\n\nMade by `make bench-learn` with duelist {dl.__version__}.\n\n"
         given.page.write_text(head + "\n".join(sections[part].strip() + "\n" for part in PARTS if part in sections))
 
 

@@ -1,4 +1,4 @@
-"""`make jobs-rank`: which policy orders the arms, after how many votes? Written to docs/jobs-rank.md.
+"""`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/jobs-rank.md.
 
 Runs that are done are kept in out/jobs-rank, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """
@@ -329,7 +329,7 @@ def draw(results: Results, path: Path) -> None:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Ranking", "")
-    yield f"Made by `make jobs-rank` with duelist {dl.__version__}: {runs} runs a problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
+    yield f"Made by `make bench-rank` with duelist {dl.__version__}: {runs} runs a problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
     yield f"{ASAP_RUNS} of ASAP; the same worlds and the same luck for every policy. Problems are described in"
     yield "`benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders"
     yield "the arms for all (`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it, looked at from"

@@ -1,1 +1,1 @@
-"""Do the answers hold on features as people have them? `make street` writes docs/street.md."""
+"""Do the answers hold on features as people have them? `make bench-street` writes docs/street.md."""

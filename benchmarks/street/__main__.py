@@ -1,4 +1,4 @@
-"""`make street`: do the answers hold on features as people have them? Written to docs/street.md.
+"""`make bench-street`: do the answers hold on features as people have them? Written to docs/street.md.
 
 Raw features, never standardised here. `python -m benchmarks.street announcements --runs 1000` makes one part.
 """

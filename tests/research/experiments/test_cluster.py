@@ -1,6 +1,6 @@
 """A Dask cluster of separate processes, some of which are killed: every cell comes back once, to the bit.
 
-The same with 2,000 cells is `make cluster-evidence`.
+The same with 2,000 cells is `make bench-cluster`.
 """
 
 import subprocess
