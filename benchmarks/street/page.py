@@ -39,7 +39,12 @@ def sections_of(page: Path) -> dict[str, str]:
 def put(page: Path, name: str, section: str) -> None:
     """A section into the page, in the place of the older one; the others stay."""
     sections = sections_of(page) | {name: section}
-    lines = ["# On features as people have them", "", "Made by `make bench-street`, each part by itself; do not edit.", ""]
+    lines = [
+        "# On features as people have them",
+        "",
+        "Made by `make bench-street`, each part by itself; do not edit.",
+        "",
+    ]
     for each in SECTIONS:
         if each in sections:
             lines += [_MARK.format(each), sections[each], ""]

@@ -13,8 +13,8 @@ from duelist.simulation.environments.base import Worlds
 
 
 @pytest.fixture(scope="module")
-def folder(request):
-    return request.getfixturevalue("data_folder")
+def folder(data_folder):
+    return data_folder
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from tests.helpers.policy_state import known
 
 
 @pytest.fixture(scope="module")
-def folder(request):
-    return request.getfixturevalue("data_folder")
+def folder(data_folder):
+    return data_folder
 
 
 @pytest.fixture(scope="module")
