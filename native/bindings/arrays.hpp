@@ -19,7 +19,8 @@ public:
     Aligned() = default;
     explicit Aligned(Plain&& array) : Plain(std::move(array)) {}
     bool lies_well() const {
-        return this->size() == 0 || reinterpret_cast<std::uintptr_t>(this->data()) % alignof(typename Plain::Scalar) == 0;
+        return this->size() == 0 ||
+               reinterpret_cast<std::uintptr_t>(this->data()) % alignof(typename Plain::Scalar) == 0;
     }
 };
 
@@ -48,14 +49,14 @@ nb::ndarray<nb::numpy, T> copied(const std::vector<T>& numbers) {
     return copied(numbers.data(), {static_cast<i64>(numbers.size())});
 }
 
-inline State& known(Player& player) {
-    if (!player.state) throw std::invalid_argument("the policy has seen no arms yet");
-    return *player.state;
+inline PolicyState& known(LivePolicy& policy) {
+    if (!policy.state) throw std::invalid_argument("the policy has seen no arms yet");
+    return *policy.state;
 }
 
-inline Layer& layer_of(Player& player, i64 layer) {
-    if (layer < 0 || layer >= known(player).n_layers()) throw std::invalid_argument("there is no such layer");
-    return player.state->layer(layer);
+inline Layer& layer_of(LivePolicy& policy, i64 layer) {
+    if (layer < 0 || layer >= known(policy).n_layers()) throw std::invalid_argument("there is no such layer");
+    return policy.state->layer(layer);
 }
 
 // Pairs of positions below n; an arm with itself is left out: `distinct` speaks of those.
@@ -70,9 +71,9 @@ inline PairSet pair_set(const Pairs& pairs, i64 n) {
     return set;
 }
 
-inline Table table_of(Player& player, const Matrix& arms, bool distinct, const PairSet& out) {
+inline ArmTable table_of(LivePolicy& policy, const Matrix& arms, bool distinct, const PairSet& out) {
     i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
-    if (n == 0 || dim != known(player).dim) throw std::invalid_argument("the arms do not fit the policy");
+    if (n == 0 || dim != known(policy).dim) throw std::invalid_argument("the arms do not fit the policy");
     return {arms.data(), n, dim, distinct, out.size() ? &out : nullptr};
 }
 
@@ -112,7 +113,7 @@ namespace duelist {
 
 // An array of a dictionary, with the type and the shape that it must have.
 template <class T>
-std::vector<T> taken(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
+std::vector<T> read_array(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
     if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
     Aligned<const T> array;
     if (!nb::try_cast(arrays[name], array, false))

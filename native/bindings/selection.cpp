@@ -11,24 +11,25 @@ using ArmsOf = Aligned<const Real, nb::ndim<2>>;
 
 // Arms as rules look at them; theta may be missing.
 template <class Real>
-struct Looked {
-    Scratch scratch;
-    View view;
+struct WhitenedArms {
+    Workspace workspace;
+    ArmView view;
 
-    Looked(const ArmsOf<Real>& arms, const double* theta, const Matrix& factor) {
+    WhitenedArms(const ArmsOf<Real>& arms, const double* theta, const Matrix& factor) {
         i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
         if (n == 0 || static_cast<i64>(factor.shape(0)) != dim || static_cast<i64>(factor.shape(1)) != dim)
             throw std::invalid_argument("arms and precision do not fit");
         i64 stride = padded(n);
-        scratch.u.fit(stride);
-        scratch.v.fit(dim * stride);
+        workspace.u.fit(stride);
+        workspace.v.fit(dim * stride);
         if constexpr (std::is_same_v<Real, double>)
-            kernels->look(arms.data(), nullptr, n, dim, theta, factor.data(), scratch.u.data(), scratch.v.data(), stride);
+            kernels->whiten(arms.data(), nullptr, n, dim, theta, factor.data(), workspace.u.data(), workspace.v.data(),
+                            stride);
         else
-            kernels->look_single(arms.data(), nullptr, n, dim, theta, factor.data(), scratch.u.data(), scratch.v.data(),
-                                 stride);
-        view = {scratch.u.data(), scratch.v.data(), n, stride, dim};
-        if (n < MANY_ARMS) scratch.fit(n, dim);
+            kernels->whiten_single(arms.data(), nullptr, n, dim, theta, factor.data(), workspace.u.data(),
+                                   workspace.v.data(), stride);
+        view = {workspace.u.data(), workspace.v.data(), n, stride, dim};
+        if (n < MANY_ARMS) workspace.fit(n, dim);
     }
 };
 
@@ -38,8 +39,8 @@ nb::tuple best(ArmsOf<Real> arms, Vector theta, Matrix factor, double radius) {
     FoundPair found;
     {
         nb::gil_scoped_release others_go_on;
-        Looked<Real> looked(arms, theta.data(), factor);
-        found = best_pair(looked.view, radius, {}, looked.scratch);
+        WhitenedArms<Real> looked(arms, theta.data(), factor);
+        found = best_pair(looked.view, radius, {}, looked.workspace);
     }
     return nb::make_tuple(found.first, found.second, found.value);
 }
@@ -49,8 +50,8 @@ nb::tuple widest(ArmsOf<Real> arms, Matrix factor) {
     FoundPair found;
     {
         nb::gil_scoped_release others_go_on;
-        Looked<Real> looked(arms, nullptr, factor);
-        found = widest_pair(looked.view, {}, looked.scratch);
+        WhitenedArms<Real> looked(arms, nullptr, factor);
+        found = widest_pair(looked.view, {}, looked.workspace);
     }
     return nb::make_tuple(found.first, found.second, found.value);
 }
@@ -59,7 +60,7 @@ nb::tuple widest(ArmsOf<Real> arms, Matrix factor) {
 nb::object factored(Matrix matrix) {
     i64 dim = static_cast<i64>(matrix.shape(0));
     if (static_cast<i64>(matrix.shape(1)) != dim) throw std::invalid_argument("the matrix is not square");
-    Numbers factor(dim * dim);
+    AlignedDoubles factor(dim * dim);
     std::copy_n(matrix.data(), dim * dim, factor.data());
     if (!kernels->cholesky(factor.data(), dim)) return nb::none();
     return nb::cast(copied(factor.data(), {dim, dim}));

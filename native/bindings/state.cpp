@@ -9,32 +9,32 @@ namespace duelist {
 
 namespace {
 
-constexpr i64 MOST_LAYERS = 4096, MOST_DIM = 1 << 20;
+constexpr i64 MAX_LAYERS = 4096, MAX_DIM = 1 << 20;
 
-State new_state(i64 dim, const std::string& link, bool online, Words words, double kappa, double units, double bound,
-                double ridge, double prior, std::optional<Matrix> sized_by) {
-    if (dim < 1 || dim > MOST_DIM) throw std::invalid_argument("a state has from 1 to 2^20 features");
+PolicyState new_state(i64 dim, const std::string& link, bool online, Words words, double kappa, double units,
+                      double bound, double ridge, double prior, std::optional<Matrix> sized_by) {
+    if (dim < 1 || dim > MAX_DIM) throw std::invalid_argument("a state has from 1 to 2^20 features");
     if (!(ridge > 0.0 && ridge < INF && prior > 0.0 && prior < INF && kappa > 0.0 && bound > 0.0))
         throw std::invalid_argument("ridge, prior, kappa and bound must be positive");
-    State state(dim, link_named(link), online);
+    PolicyState state(dim, link_from_name(link), online);
     std::copy(words.data(), words.data() + 4, state.random.words.begin());
     state.kappa = kappa;
     state.units = units;
     state.bound = bound;
     state.base_ridge = ridge;
     state.base_prior = prior;
-    if (sized_by) follow_sizes(state.sizes, *sized_by, dim);
+    if (sized_by) adopt_scale(state.scale, *sized_by, dim);
     return state;
 }
 
 template <class T, class Get>
-nb::ndarray<nb::numpy, T> of_layers(const State& state, Get&& get) {
+nb::ndarray<nb::numpy, T> of_layers(const PolicyState& state, Get&& get) {
     std::vector<T> values;
     for (const Layer& layer : state.layers) values.push_back(static_cast<T>(get(layer)));
     return copied(values);
 }
 
-nb::ndarray<nb::numpy, double> matrices(const State& state, Numbers Layer::*which) {
+nb::ndarray<nb::numpy, double> matrices(const PolicyState& state, AlignedDoubles Layer::* which) {
     i64 dim = state.dim, size = dim * dim;
     std::vector<double> all;
     for (const Layer& layer : state.layers) all.insert(all.end(), (layer.*which).data(), (layer.*which).data() + size);
@@ -42,12 +42,12 @@ nb::ndarray<nb::numpy, double> matrices(const State& state, Numbers Layer::*whic
 }
 
 // Everything a state knows, as arrays by name.
-nb::dict arrays_of(const State& state) {
+nb::dict arrays_of(const PolicyState& state) {
     std::vector<double> theta, z, mass, wins;
     std::vector<i64> counts;
     for (const Layer& layer : state.layers) {
         theta.insert(theta.end(), layer.theta.data(), layer.theta.data() + state.dim);
-        const Rows& rows = *layer.rows;
+        const AggregatedVotes& rows = *layer.rows;
         counts.push_back(rows.count());
         for (i64 s = 0; s < rows.count(); s++) {
             for (i64 k = 0; k < state.dim; k++) z.push_back(rows.entry(s, k));
@@ -62,13 +62,13 @@ nb::dict arrays_of(const State& state) {
     out["rounds"] = copied(&state.rounds, {1});
     out["ridge"] = of_layers<double>(state, [](const Layer& l) { return l.ridge; });
     out["prior"] = of_layers<double>(state, [](const Layer& l) { return l.prior; });
-    write_sizes(out, state.sizes, state.dim);
-    i64 first_votes = state.has_first_votes ? 1 : 0;
-    out["first_votes"] = copied(&first_votes, {1});
+    write_feature_scale(out, state.scale, state.dim);
+    i64 early_votes = state.has_all_early_votes ? 1 : 0;
+    out["first_votes"] = copied(&early_votes, {1});
     out["radius"] = of_layers<double>(state, [](const Layer& l) { return l.radius; });
     out["learned"] = of_layers<double>(state, [](const Layer& l) { return l.learned; });
     out["residual"] = of_layers<double>(state, [](const Layer& l) { return l.residual; });
-    out["solved"] = of_layers<i64>(state, [](const Layer& l) { return static_cast<i64>(l.solved); });
+    out["solved"] = of_layers<i64>(state, [](const Layer& l) { return static_cast<i64>(l.fit_status); });
     out["stale"] = of_layers<i64>(state, [](const Layer& l) { return l.stale ? 1 : 0; });
     out["stamp"] = of_layers<i64>(state, [](const Layer& l) { return l.stamp; });
     out["theta"] = copied(theta.data(), {state.n_layers(), state.dim});
@@ -83,7 +83,7 @@ nb::dict arrays_of(const State& state) {
 
 // Upper factors: finite, with a positive diagonal.
 std::vector<double> factors(const nb::dict& arrays, const char* name, i64 layers, i64 dim) {
-    std::vector<double> all = finite(taken<double>(arrays, name, {layers, dim, dim}), name);
+    std::vector<double> all = finite(read_array<double>(arrays, name, {layers, dim, dim}), name);
     for (i64 layer = 0; layer < layers; layer++)
         for (i64 k = 0; k < dim; k++)
             if (!(all[(layer * dim + k) * dim + k] > 0.0))
@@ -97,34 +97,35 @@ void fill_rows(Layer& layer, const double* z, const double* mass, const double* 
     if (layer.rows->count() != count) throw std::invalid_argument("a difference is there twice");
 }
 
-State restored(i64 dim, i64 layers, const std::string& link, bool online, const nb::dict& arrays) {
-    if (dim < 1 || dim > MOST_DIM || layers < 1 || layers > MOST_LAYERS)
-        throw std::invalid_argument("there are " + std::to_string(layers) + " layers of dimension " + std::to_string(dim));
-    auto words = taken<u64>(arrays, "words", {4});
-    auto scalars = taken<double>(arrays, "scalars", {5});
+PolicyState restored(i64 dim, i64 layers, const std::string& link, bool online, const nb::dict& arrays) {
+    if (dim < 1 || dim > MAX_DIM || layers < 1 || layers > MAX_LAYERS)
+        throw std::invalid_argument("there are " + std::to_string(layers) + " layers of dimension " +
+                                    std::to_string(dim));
+    auto words = read_array<u64>(arrays, "words", {4});
+    auto scalars = read_array<double>(arrays, "scalars", {5});
     for (double x : scalars)
         if (!(x > 0.0)) throw std::invalid_argument("scalars hold " + std::to_string(x));
-    auto counts = taken<i64>(arrays, "n_rows", {layers});
+    auto counts = read_array<i64>(arrays, "n_rows", {layers});
     i64 rows = 0;
     for (i64 count : counts) {
         if (count < 0 || count > (i64{1} << 40)) throw std::invalid_argument("n_rows holds " + std::to_string(count));
         rows += count;
     }
-    auto z = finite(taken<double>(arrays, "z", {rows, dim}), "z");
-    auto mass = finite(taken<double>(arrays, "mass", {rows}), "mass", 0.0);
-    auto wins = finite(taken<double>(arrays, "wins", {rows}), "wins");
-    auto theta = finite(taken<double>(arrays, "theta", {layers, dim}), "theta");
+    auto z = finite(read_array<double>(arrays, "z", {rows, dim}), "z");
+    auto mass = finite(read_array<double>(arrays, "mass", {rows}), "mass", 0.0);
+    auto wins = finite(read_array<double>(arrays, "wins", {rows}), "wins");
+    auto theta = finite(read_array<double>(arrays, "theta", {layers, dim}), "theta");
     auto factor = factors(arrays, "factor", layers, dim), curvature = factors(arrays, "curvature", layers, dim);
-    auto ridge = finite(taken<double>(arrays, "ridge", {layers}), "ridge");
-    auto prior = finite(taken<double>(arrays, "prior", {layers}), "prior");
-    auto radius = finite(taken<double>(arrays, "radius", {layers}), "radius");
-    auto learned = finite(taken<double>(arrays, "learned", {layers}), "learned", 0.0);
-    auto residual = finite(taken<double>(arrays, "residual", {layers}), "residual");
-    auto solved = taken<i64>(arrays, "solved", {layers}), stale = taken<i64>(arrays, "stale", {layers});
-    auto stamp = taken<i64>(arrays, "stamp", {layers}), rounds = taken<i64>(arrays, "rounds", {1});
-    if (rounds[0] < 0 || rounds[0] > MOST_ROUNDS) throw std::invalid_argument("rounds are " + std::to_string(rounds[0]));
+    auto ridge = finite(read_array<double>(arrays, "ridge", {layers}), "ridge");
+    auto prior = finite(read_array<double>(arrays, "prior", {layers}), "prior");
+    auto radius = finite(read_array<double>(arrays, "radius", {layers}), "radius");
+    auto learned = finite(read_array<double>(arrays, "learned", {layers}), "learned", 0.0);
+    auto residual = finite(read_array<double>(arrays, "residual", {layers}), "residual");
+    auto fit_status = read_array<i64>(arrays, "solved", {layers}), stale = read_array<i64>(arrays, "stale", {layers});
+    auto stamp = read_array<i64>(arrays, "stamp", {layers}), rounds = read_array<i64>(arrays, "rounds", {1});
+    if (rounds[0] < 0 || rounds[0] > MAX_ROUNDS) throw std::invalid_argument("rounds are " + std::to_string(rounds[0]));
 
-    State state(dim, link_named(link), online);
+    PolicyState state(dim, link_from_name(link), online);
     std::copy(words.begin(), words.end(), state.random.words.begin());
     state.kappa = scalars[0];
     state.units = scalars[1];
@@ -132,16 +133,17 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
     state.base_ridge = scalars[3];
     state.base_prior = scalars[4];
     state.rounds = rounds[0];
-    read_sizes(state.sizes, arrays, dim);
+    read_feature_scale(state.scale, arrays, dim);
     i64 at = 0;
     for (i64 l = 0; l < layers; l++) {
-        if (!(ridge[l] > 0.0) || !(prior[l] > 0.0) || solved[l] < 0 || solved[l] > 2 || stamp[l] < 0 || stamp[l] > MOST_ROUNDS)
+        if (!(ridge[l] > 0.0) || !(prior[l] > 0.0) || fit_status[l] < 0 || fit_status[l] > 2 || stamp[l] < 0 ||
+            stamp[l] > MAX_ROUNDS)
             throw std::invalid_argument("layer " + std::to_string(l) + " is damaged");
         state.add_layer(ridge[l], prior[l], radius[l]);
         Layer& layer = state.layer(l);
         layer.learned = learned[l];
         layer.residual = residual[l];
-        layer.solved = static_cast<Solved>(solved[l]);
+        layer.fit_status = static_cast<FitStatus>(fit_status[l]);
         layer.stale = stale[l] != 0;
         layer.stamp = stamp[l];
         std::copy_n(theta.data() + l * dim, dim, layer.theta.data());
@@ -150,7 +152,7 @@ State restored(i64 dim, i64 layers, const std::string& link, bool online, const 
         fill_rows(layer, z.data() + at * dim, mass.data() + at, wins.data() + at, counts[l], dim);
         at += counts[l];
     }
-    state.has_first_votes = taken<i64>(arrays, "first_votes", {1})[0] != 0;
+    state.has_all_early_votes = read_array<i64>(arrays, "first_votes", {1})[0] != 0;
     return state;
 }
 
@@ -159,7 +161,7 @@ nb::tuple spread_of(Matrix arms) {
     i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
     if (n == 0 || dim == 0) throw std::invalid_argument("there are no arms");
     std::vector<double> variances, centre(static_cast<std::size_t>(dim), 0.0);
-    for (i64 k = 0; k < dim; k++) variances.push_back(Sizes::variance_of(arms.data() + k, n, dim));
+    for (i64 k = 0; k < dim; k++) variances.push_back(FeatureScale::variance_of(arms.data() + k, n, dim));
     for (i64 a = 0; a < n; a++)
         for (i64 k = 0; k < dim; k++) centre[static_cast<std::size_t>(k)] += arms.data()[a * dim + k];
     for (double& c : centre) c /= static_cast<double>(n);
@@ -178,10 +180,10 @@ nb::tuple spread_of(Matrix arms) {
 }  // namespace
 
 void bind_state(nb::module_& m) {
-    nb::class_<State>(m, "State")
-        .def_prop_ro("dim", [](const State& state) { return state.dim; })
-        .def_prop_ro("n_layers", [](const State& state) { return state.n_layers(); })
-        .def_prop_ro("rounds", [](const State& state) { return state.rounds; })
+    nb::class_<PolicyState>(m, "State")
+        .def_prop_ro("dim", [](const PolicyState& state) { return state.dim; })
+        .def_prop_ro("n_layers", [](const PolicyState& state) { return state.n_layers(); })
+        .def_prop_ro("rounds", [](const PolicyState& state) { return state.rounds; })
         .def("arrays", &arrays_of);
     m.def("new_state", &new_state, "dim"_a, "link"_a, "online"_a, "words"_a, "kappa"_a, "units"_a, "bound"_a, "ridge"_a,
           "prior"_a, "sized_by"_a = nb::none());

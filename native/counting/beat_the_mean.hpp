@@ -10,83 +10,91 @@ namespace duelist {
 
 class BeatTheMean : public CountingRule {
 public:
-    explicit BeatTheMean(const Settings& settings) : width_(settings.number("width")), horizon_(settings.number("horizon")) {}
+    explicit BeatTheMean(const Hyperparameters& hyperparameters)
+        : width_(hyperparameters.number("width")), horizon_(hyperparameters.number("horizon")) {}
 
-    void join(Ledger& ledger, i64 before) const override {
-        auto from = ledger.tallies.begin();
+    void on_new_arms(CountingState& state, i64 before) const override {
+        auto from = state.reals.begin();
         std::vector<double> met(from, from + before * before), won(from + before * before, from + 2 * before * before);
-        met = Ledger::regridded(met, before, ledger.n, 0.0);
-        won = Ledger::regridded(won, before, ledger.n, 0.0);
-        ledger.tallies = std::move(met);
-        ledger.tallies.insert(ledger.tallies.end(), won.begin(), won.end());
-        ledger.tallies.resize(static_cast<std::size_t>(2 * ledger.n * (ledger.n + 1)), 0.0);
-        ledger.notes.resize(static_cast<std::size_t>(ledger.n), 1);
-        for (i64 b = 0; b < ledger.n; b++) sum_up(ledger, b);
+        met = CountingState::resized_square(met, before, state.n, 0.0);
+        won = CountingState::resized_square(won, before, state.n, 0.0);
+        state.reals = std::move(met);
+        state.reals.insert(state.reals.end(), won.begin(), won.end());
+        state.reals.resize(static_cast<std::size_t>(2 * state.n * (state.n + 1)), 0.0);
+        state.integers.resize(static_cast<std::size_t>(state.n), 1);
+        for (i64 b = 0; b < state.n; b++) sum_up(state, b);
     }
 
-    void heard(Ledger& ledger, const Vote& vote) const override {
-        std::vector<i64> working = active(ledger);
-        if (vote.layer != EXPLORE || working.size() < 2 || !is_in(ledger, vote.first) || !is_in(ledger, vote.second)) return;
-        ledger.tallies[ledger.at(vote.first, vote.second)] += vote.weight;
-        ledger.tallies[static_cast<std::size_t>(ledger.n * ledger.n) + ledger.at(vote.first, vote.second)] += vote.weight * vote.outcome;
-        sum_up(ledger, vote.first);
+    void on_vote(CountingState& state, const CountedVote& vote) const override {
+        std::vector<i64> working = active(state);
+        if (vote.layer != EXPLORE || working.size() < 2 || !is_in(state, vote.first) || !is_in(state, vote.second))
+            return;
+        state.reals[state.at(vote.first, vote.second)] += vote.weight;
+        state.reals[static_cast<std::size_t>(state.n * state.n) + state.at(vote.first, vote.second)] +=
+            vote.weight * vote.outcome;
+        sum_up(state, vote.first);
         double fewest = INF;
         i64 worst = working[0], best = working[0];
         for (i64 b : working) {
-            fewest = std::min(fewest, times(ledger, b));
-            if (mean(ledger, b) < mean(ledger, worst)) worst = b;
-            if (mean(ledger, b) > mean(ledger, best)) best = b;
+            fewest = std::min(fewest, times(state, b));
+            if (mean(state, b) < mean(state, worst)) worst = b;
+            if (mean(state, b) > mean(state, best)) best = b;
         }
-        double c = fewest > 0.0 ? width_ * std::sqrt(log(2.0 * horizon_ * static_cast<double>(ledger.n)) / fewest) : 1.0;
-        if (mean(ledger, worst) + c > mean(ledger, best) - c) return;
-        ledger.notes[static_cast<std::size_t>(worst)] = 0;
-        for (i64 b = 0; b < ledger.n; b++) sum_up(ledger, b);
+        double c = fewest > 0.0 ? width_ * std::sqrt(log(2.0 * horizon_ * static_cast<double>(state.n)) / fewest) : 1.0;
+        if (mean(state, worst) + c > mean(state, best) - c) return;
+        state.integers[static_cast<std::size_t>(worst)] = 0;
+        for (i64 b = 0; b < state.n; b++) sum_up(state, b);
     }
 
-    Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
-        std::vector<i64> working = active(ledger), present;
+    CountingDecision decide(const CountingState& state, Sfc64& random, const OfferedArms& offered) const override {
+        std::vector<i64> working = active(state), present;
         for (i64 b : working)
-            if (field.has(b) && field.can_meet(b)) present.push_back(b);
-        if (present.empty()) return least_met(ledger, field, EXPLOIT);
-        if (working.size() == 1) return beside(ledger, field, working[0], EXPLOIT);
-        i64 b = one_of(random, largest(present, [&](i64 arm) { return -times(ledger, arm); }));
+            if (offered.has(b) && offered.can_duel(b)) present.push_back(b);
+        if (present.empty()) return least_compared(state, offered, EXPLOIT);
+        if (working.size() == 1) return against_best_rival(state, offered, working[0], EXPLOIT);
+        i64 b = random_choice(random, largest(present, [&](i64 arm) { return -times(state, arm); }));
         std::vector<i64> partners;
-        for (i64 other : field.partners(b))
-            if (is_in(ledger, other)) partners.push_back(other);
-        if (partners.empty()) return {b, one_of(random, field.partners(b)), EXPLOIT};
-        return {b, one_of(random, partners), EXPLORE};
+        for (i64 other : offered.partners(b))
+            if (is_in(state, other)) partners.push_back(other);
+        if (partners.empty()) return {b, random_choice(random, offered.partners(b)), EXPLOIT};
+        return {b, random_choice(random, partners), EXPLORE};
     }
 
-    bool could_have_written(const Ledger& ledger) const override {
-        return has_size(ledger.notes, ledger.n) && has_size(ledger.tallies, 2 * ledger.n * (ledger.n + 1)) &&
-               flags_only(ledger.notes, 0, ledger.n) && std::count(ledger.notes.begin(), ledger.notes.end(), 1) > 0;
+    bool is_valid_state(const CountingState& state) const override {
+        return has_size(state.integers, state.n) && has_size(state.reals, 2 * state.n * (state.n + 1)) &&
+               flags_only(state.integers, 0, state.n) &&
+               std::count(state.integers.begin(), state.integers.end(), 1) > 0;
     }
 
 private:
     double width_, horizon_;
 
-    static bool is_in(const Ledger& ledger, i64 b) { return ledger.notes[static_cast<std::size_t>(b)] != 0; }
-    static std::vector<i64> active(const Ledger& ledger) {
+    static bool is_in(const CountingState& state, i64 b) { return state.integers[static_cast<std::size_t>(b)] != 0; }
+    static std::vector<i64> active(const CountingState& state) {
         std::vector<i64> found;
-        for (i64 b = 0; b < ledger.n; b++)
-            if (is_in(ledger, b)) found.push_back(b);
+        for (i64 b = 0; b < state.n; b++)
+            if (is_in(state, b)) found.push_back(b);
         return found;
     }
-    static double times(const Ledger& ledger, i64 b) { return ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + b)]; }
-    static double wins(const Ledger& ledger, i64 b) {
-        return ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + ledger.n + b)];
+    static double times(const CountingState& state, i64 b) {
+        return state.reals[static_cast<std::size_t>(2 * state.n * state.n + b)];
+    }
+    static double wins(const CountingState& state, i64 b) {
+        return state.reals[static_cast<std::size_t>(2 * state.n * state.n + state.n + b)];
     }
     // The share of its duels that b has won, 1/2 before the first.
-    static double mean(const Ledger& ledger, i64 b) { return times(ledger, b) > 0.0 ? wins(ledger, b) / times(ledger, b) : 0.5; }
-    static void sum_up(Ledger& ledger, i64 b) {
+    static double mean(const CountingState& state, i64 b) {
+        return times(state, b) > 0.0 ? wins(state, b) / times(state, b) : 0.5;
+    }
+    static void sum_up(CountingState& state, i64 b) {
         double met = 0.0, won = 0.0;
-        for (i64 c = 0; c < ledger.n; c++)
-            if (is_in(ledger, c)) {
-                met += ledger.tallies[ledger.at(b, c)];
-                won += ledger.tallies[static_cast<std::size_t>(ledger.n * ledger.n) + ledger.at(b, c)];
+        for (i64 c = 0; c < state.n; c++)
+            if (is_in(state, c)) {
+                met += state.reals[state.at(b, c)];
+                won += state.reals[static_cast<std::size_t>(state.n * state.n) + state.at(b, c)];
             }
-        ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + b)] = met;
-        ledger.tallies[static_cast<std::size_t>(2 * ledger.n * ledger.n + ledger.n + b)] = won;
+        state.reals[static_cast<std::size_t>(2 * state.n * state.n + b)] = met;
+        state.reals[static_cast<std::size_t>(2 * state.n * state.n + state.n + b)] = won;
     }
 };
 

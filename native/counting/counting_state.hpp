@@ -11,31 +11,31 @@
 
 namespace duelist {
 
-inline constexpr i64 MOST_COUNTED = 4096;  // arms: the table of wins grows with the square
+inline constexpr i64 MAX_COUNTING_ARMS = 4096;  // arms: the table of wins grows with the square
 
 // An outcome that was learned: 1 the first arm won, 0 the second. What a layer is, each rule says.
-struct Vote {
+struct CountedVote {
     i64 first, second;
     double outcome, weight;
     i64 layer;
 };
 
 // Two arms that a rule names, and the layer in which their outcome will be learned.
-struct Named {
+struct CountingDecision {
     i64 first = -1, second = -1, layer = 0;
     bool none() const { return first < 0 || second < 0; }
 };
 
 inline constexpr i64 EXPLORE = 0, EXPLOIT = 1;  // layers of rules that commit to an arm
 
-class Ledger {
+class CountingState {
 public:
     i64 n = 0;      // arms that were seen
     i64 votes = 0;  // outcomes learned
-    Random random;
+    Sfc64 random;
     std::vector<i64> names;
-    std::vector<i64> notes;       // what the rule writes down in whole numbers,
-    std::vector<double> tallies;  // and in numbers; its header says where what stands
+    std::vector<i64> integers;  // what the rule writes down in whole numbers,
+    std::vector<double> reals;  // and in numbers; its header says where what stands
 
     // The round that comes next, from 1.
     i64 round() const { return votes + 1; }
@@ -49,7 +49,7 @@ public:
         return total > 0.0 ? won(i, j) / total : 0.5;
     }
 
-    void count(const Vote& vote) {
+    void count(const CountedVote& vote) {
         votes++;
         if (vote.first == vote.second) return;
         wins_[at(vote.first, vote.second)] += vote.weight * vote.outcome;
@@ -58,7 +58,7 @@ public:
 
     // Room for so many arms; what is known of the old ones stays.
     void grow(i64 arms) {
-        wins_ = regridded(wins_, n, arms, 0.0);
+        wins_ = resized_square(wins_, n, arms, 0.0);
         n = arms;
     }
 
@@ -67,7 +67,7 @@ public:
 
     // A square table of `before` rows in the corner of one of `after`.
     template <class T>
-    static std::vector<T> regridded(const std::vector<T>& old, i64 before, i64 after, T fill) {
+    static std::vector<T> resized_square(const std::vector<T>& old, i64 before, i64 after, T fill) {
         std::vector<T> made(static_cast<std::size_t>(after * after), fill);
         for (i64 i = 0; i < before; i++)
             for (i64 j = 0; j < before; j++)
@@ -85,27 +85,27 @@ private:
 };
 
 // The arms on the table, by their numbers inside, and which pairs of them may be asked.
-struct Field {
+struct OfferedArms {
     const i64* arms;
     i64 n;
     bool distinct = false;
     const PairSet* out = nullptr;  // by numbers inside
 
     // A single arm can only meet itself.
-    bool selves() const { return !distinct || n == 1; }
-    bool allows(i64 i, i64 j) const { return i == j ? selves() : !out || !out->has(i, j); }
+    bool allows_self() const { return !distinct || n == 1; }
+    bool allows(i64 i, i64 j) const { return i == j ? allows_self() : !out || !out->has(i, j); }
     bool has(i64 arm) const { return std::find(arms, arms + n, arm) != arms + n; }
-    bool can_meet(i64 i) const {
-        if (selves()) return true;
+    bool can_duel(i64 i) const {
+        if (allows_self()) return true;
         for (i64 k = 0; k < n; k++)
             if (arms[k] != i && allows(i, arms[k])) return true;
         return false;
     }
     // Arms that may be asked at all.
-    std::vector<i64> able() const {
+    std::vector<i64> available() const {
         std::vector<i64> found;
         for (i64 k = 0; k < n; k++)
-            if (can_meet(arms[k])) found.push_back(arms[k]);
+            if (can_duel(arms[k])) found.push_back(arms[k]);
         return found;
     }
     // Arms that may meet arm i.
@@ -118,7 +118,7 @@ struct Field {
 };
 
 // One of these, each with the same chance; nothing is drawn where there is no choice.
-inline i64 one_of(Random& random, const std::vector<i64>& arms) {
+inline i64 random_choice(Sfc64& random, const std::vector<i64>& arms) {
     return arms.size() == 1 ? arms[0] : arms[static_cast<std::size_t>(random.below(static_cast<i64>(arms.size())))];
 }
 
@@ -138,27 +138,29 @@ std::vector<i64> largest(const std::vector<i64>& arms, Value value) {
     return best;
 }
 
-inline bool holds(const std::vector<i64>& arms, i64 arm) { return std::find(arms.begin(), arms.end(), arm) != arms.end(); }
+inline bool holds(const std::vector<i64>& arms, i64 arm) {
+    return std::find(arms.begin(), arms.end(), arm) != arms.end();
+}
 
 // An arm that leads against the one that does best against it: what is played where it may not meet itself.
-inline Named beside(const Ledger& ledger, const Field& field, i64 arm, i64 layer) {
-    if (field.selves()) return {arm, arm, layer};
+inline CountingDecision against_best_rival(const CountingState& state, const OfferedArms& offered, i64 arm, i64 layer) {
+    if (offered.allows_self()) return {arm, arm, layer};
     i64 partner = -1;
-    for (i64 j : field.partners(arm))
-        if (partner < 0 || ledger.share(j, arm) > ledger.share(partner, arm)) partner = j;
+    for (i64 j : offered.partners(arm))
+        if (partner < 0 || state.share(j, arm) > state.share(partner, arm)) partner = j;
     return {arm, partner, layer};
 }
 
 // The pair that has met least, where what a rule waits for is not on the table.
-inline Named least_met(const Ledger& ledger, const Field& field, i64 layer = EXPLORE) {
-    Named found;
-    for (i64 a = 0; a < field.n; a++)
-        for (i64 b = a + 1; b < field.n; b++) {
-            i64 i = field.arms[a], j = field.arms[b];
-            if (!field.allows(i, j)) continue;
-            if (found.none() || ledger.met(i, j) < ledger.met(found.first, found.second)) found = {i, j, layer};
+inline CountingDecision least_compared(const CountingState& state, const OfferedArms& offered, i64 layer = EXPLORE) {
+    CountingDecision found;
+    for (i64 a = 0; a < offered.n; a++)
+        for (i64 b = a + 1; b < offered.n; b++) {
+            i64 i = offered.arms[a], j = offered.arms[b];
+            if (!offered.allows(i, j)) continue;
+            if (found.none() || state.met(i, j) < state.met(found.first, found.second)) found = {i, j, layer};
         }
-    if (found.none() && field.selves()) found = {field.arms[0], field.arms[0], layer};
+    if (found.none() && offered.allows_self()) found = {offered.arms[0], offered.arms[0], layer};
     return found;
 }
 

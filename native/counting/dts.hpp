@@ -1,24 +1,26 @@
 // Double Thompson Sampling (Wu, Liu, NeurIPS 2016, Algorithm 1), D-TS, and D-TS+, which breaks ties by estimated regret.
 #pragma once
 
-#include "numerics/beta.hpp"
 #include "counting/counting_rule.hpp"
+#include "numerics/beta.hpp"
 
 namespace duelist {
 
 class DTS : public BoundsRule {
 public:
-    explicit DTS(const Settings& settings) : alpha_(settings.number("alpha")), plus_(settings.flag("plus")) {}
+    explicit DTS(const Hyperparameters& hyperparameters)
+        : alpha_(hyperparameters.number("alpha")), plus_(hyperparameters.flag("plus")) {}
 
-    Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
-        std::vector<i64> able = field.able();
-        if (able.empty()) return {};
-        double a = alpha_ * ledger.log_round();
-        std::vector<i64> candidates = largest(able, [&](i64 i) { return upper_score(ledger, field, i, a); });  // lines 5 and 6
+    CountingDecision decide(const CountingState& state, Sfc64& random, const OfferedArms& offered) const override {
+        std::vector<i64> available = offered.available();
+        if (available.empty()) return {};
+        double a = alpha_ * state.log_round();
+        std::vector<i64> candidates =
+            largest(available, [&](i64 i) { return upper_score(state, offered, i, a); });  // lines 5 and 6
         i64 first = candidates.size() == 1 ? candidates[0]
-                    : plus_                ? least_regret(ledger, random, field, candidates)
-                                           : most_sampled_wins(ledger, random, field, candidates);
-        return {first, second_of(ledger, random, field, first, a)};
+                    : plus_                ? least_regret(state, random, offered, candidates)
+                                           : most_sampled_wins(state, random, offered, candidates);
+        return {first, second_of(state, random, offered, first, a)};
     }
 
 private:
@@ -26,44 +28,47 @@ private:
     bool plus_;
 
     // The upper bound of the Copeland score: arms j with u_ij > 1/2.
-    static double upper_score(const Ledger& ledger, const Field& field, i64 i, double a) {
+    static double upper_score(const CountingState& state, const OfferedArms& offered, i64 i, double a) {
         i64 score = 0;
-        for (i64 k = 0; k < field.n; k++) {
-            i64 j = field.arms[k];
-            score += j != i && (ledger.pairs[ledger.at(i, j)] < a || ledger.met(i, j) == 0.0);
+        for (i64 k = 0; k < offered.n; k++) {
+            i64 j = offered.arms[k];
+            score += j != i && (state.pairs[state.at(i, j)] < a || state.met(i, j) == 0.0);
         }
         return static_cast<double>(score);
     }
 
-    static double sample(const Ledger& ledger, Random& random, i64 i, i64 j) {
-        return beta(random, ledger.won(i, j) + 1.0, ledger.won(j, i) + 1.0);
+    static double sample(const CountingState& state, Sfc64& random, i64 i, i64 j) {
+        return draw_beta(random, state.won(i, j) + 1.0, state.won(j, i) + 1.0);
     }
 
     // Lines 7 to 10. Only the theta_ij of candidates are read, so only these are drawn.
-    static i64 most_sampled_wins(const Ledger& ledger, Random& random, const Field& field, const std::vector<i64>& candidates) {
-        std::vector<double> wins(static_cast<std::size_t>(ledger.n), 0.0);
-        std::vector<char> read(static_cast<std::size_t>(ledger.n), 0);
+    static i64 most_sampled_wins(const CountingState& state, Sfc64& random, const OfferedArms& offered,
+                                 const std::vector<i64>& candidates) {
+        std::vector<double> wins(static_cast<std::size_t>(state.n), 0.0);
+        std::vector<char> read(static_cast<std::size_t>(state.n), 0);
         for (i64 i : candidates) read[static_cast<std::size_t>(i)] = 1;
-        for (i64 x = 0; x < field.n; x++)
-            for (i64 y = x + 1; y < field.n; y++) {
-                i64 i = field.arms[x], j = field.arms[y];
+        for (i64 x = 0; x < offered.n; x++)
+            for (i64 y = x + 1; y < offered.n; y++) {
+                i64 i = offered.arms[x], j = offered.arms[y];
                 if (!read[static_cast<std::size_t>(i)] && !read[static_cast<std::size_t>(j)]) continue;
-                double theta = sample(ledger, random, i, j);
+                double theta = sample(state, random, i, j);
                 wins[static_cast<std::size_t>(i)] += theta > 0.5;
                 wins[static_cast<std::size_t>(j)] += theta < 0.5;
             }
-        return one_of(random, largest(candidates, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; }));
+        return random_choice(random, largest(candidates, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; }));
     }
 
     // D-TS+: of the candidates with most wins, the one with the least sum over j of the loss of (i, j) over the divergence of theta_ij.
-    static i64 least_regret(const Ledger& ledger, Random& random, const Field& field, const std::vector<i64>& candidates) {
-        std::vector<double> wins(static_cast<std::size_t>(ledger.n), 0.0), theta(static_cast<std::size_t>(ledger.n * ledger.n), 0.5);
-        for (i64 x = 0; x < field.n; x++)
-            for (i64 y = x + 1; y < field.n; y++) {
-                i64 i = field.arms[x], j = field.arms[y];
-                double drawn = sample(ledger, random, i, j);
-                theta[ledger.at(i, j)] = drawn;
-                theta[ledger.at(j, i)] = 1.0 - drawn;
+    static i64 least_regret(const CountingState& state, Sfc64& random, const OfferedArms& offered,
+                            const std::vector<i64>& candidates) {
+        std::vector<double> wins(static_cast<std::size_t>(state.n), 0.0),
+            theta(static_cast<std::size_t>(state.n * state.n), 0.5);
+        for (i64 x = 0; x < offered.n; x++)
+            for (i64 y = x + 1; y < offered.n; y++) {
+                i64 i = offered.arms[x], j = offered.arms[y];
+                double drawn = sample(state, random, i, j);
+                theta[state.at(i, j)] = drawn;
+                theta[state.at(j, i)] = 1.0 - drawn;
                 wins[static_cast<std::size_t>(i)] += drawn > 0.5;
                 wins[static_cast<std::size_t>(j)] += drawn < 0.5;
             }
@@ -72,9 +77,9 @@ private:
         double least = INF;
         for (i64 i : tied) {
             double regret = 0.0, most = wins[static_cast<std::size_t>(i)];
-            for (i64 k = 0; k < field.n; k++) {
-                i64 j = field.arms[k];
-                double p = theta[ledger.at(i, j)];
+            for (i64 k = 0; k < offered.n; k++) {
+                i64 j = offered.arms[k];
+                double p = theta[state.at(i, j)];
                 if (p != 0.5) regret += (most - wins[static_cast<std::size_t>(j)]) / divergence_from_half(p);
             }
             if (best < 0 || regret < least) best = i, least = regret;
@@ -83,16 +88,16 @@ private:
     }
 
     // Lines 12 and 13: the largest theta_j against the first arm, of those j with l_j <= 1/2.
-    static i64 second_of(const Ledger& ledger, Random& random, const Field& field, i64 first, double a) {
-        std::vector<i64> open, partners = field.partners(first);
+    static i64 second_of(const CountingState& state, Sfc64& random, const OfferedArms& offered, i64 first, double a) {
+        std::vector<i64> open, partners = offered.partners(first);
         for (i64 j : partners)
-            if (may_beat(ledger, first, j, a)) open.push_back(j);
+            if (may_beat(state, first, j, a)) open.push_back(j);
         if (open.empty()) open = partners;
         if (open.size() == 1) return open[0];
         i64 best = -1;
         double most = -INF;
         for (i64 j : open) {
-            double theta = j == first ? 0.5 : sample(ledger, random, j, first);
+            double theta = j == first ? 0.5 : sample(state, random, j, first);
             if (theta > most) best = j, most = theta;
         }
         return best;

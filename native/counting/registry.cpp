@@ -15,26 +15,26 @@ namespace duelist {
 
 namespace {
 
-using Maker = std::function<std::unique_ptr<CountingRule>(const Settings&)>;
+using Factory = std::function<std::unique_ptr<CountingRule>(const Hyperparameters&)>;
 
 template <class R>
-Maker maker() {
-    return [](const Settings& settings) { return std::make_unique<R>(settings); };
+Factory factory() {
+    return [](const Hyperparameters& hyperparameters) { return std::make_unique<R>(hyperparameters); };
 }
 
-const std::map<std::string, Maker>& makers() {
-    static const std::map<std::string, Maker> all = {
-        {"BeatTheMean", maker<BeatTheMean>()},
-        {"BordaElimination", maker<BordaElimination>()},
-        {"CCB", maker<CCB>()},
-        {"DTS", maker<DTS>()},
-        {"InterleavedFilter", maker<InterleavedFilter>()},
-        {"MergeDTS", maker<MergeDTS>()},
-        {"MergeRUCB", maker<MergeRUCB>()},
-        {"RMED", maker<RMED>()},
-        {"RUCB", maker<RUCB>()},
-        {"WSS", maker<WSS>()},
-        {"WSW", maker<WSW>()},
+const std::map<std::string, Factory>& factories() {
+    static const std::map<std::string, Factory> all = {
+        {"BeatTheMean", factory<BeatTheMean>()},
+        {"BordaElimination", factory<BordaElimination>()},
+        {"CCB", factory<CCB>()},
+        {"DTS", factory<DTS>()},
+        {"InterleavedFilter", factory<InterleavedFilter>()},
+        {"MergeDTS", factory<MergeDTS>()},
+        {"MergeRUCB", factory<MergeRUCB>()},
+        {"RMED", factory<RMED>()},
+        {"RUCB", factory<RUCB>()},
+        {"WSS", factory<WSS>()},
+        {"WSW", factory<WSW>()},
     };
     return all;
 }
@@ -43,15 +43,15 @@ const std::map<std::string, Maker>& makers() {
 
 std::vector<std::string> counting_rule_names() {
     std::vector<std::string> names;
-    for (const auto& [name, maker] : makers()) names.push_back(name);
+    for (const auto& [name, factory] : factories()) names.push_back(name);
     return names;
 }
 
-std::unique_ptr<CountingRule> make_counting_rule(const std::string& policy, const Settings& settings) {
-    auto found = makers().find(policy);
-    if (found == makers().end()) throw std::invalid_argument("the engine has no counting rule '" + policy + "'");
-    std::unique_ptr<CountingRule> rule = found->second(settings);
-    settings.check_all_read();
+std::unique_ptr<CountingRule> make_counting_rule(const std::string& policy, const Hyperparameters& hyperparameters) {
+    auto found = factories().find(policy);
+    if (found == factories().end()) throw std::invalid_argument("the engine has no counting rule '" + policy + "'");
+    std::unique_ptr<CountingRule> rule = found->second(hyperparameters);
+    hyperparameters.check_all_read();
     return rule;
 }
 

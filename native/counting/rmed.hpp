@@ -6,78 +6,83 @@
 
 #include <optional>
 
-#include "numerics/beta.hpp"
 #include "counting/counting_rule.hpp"
+#include "numerics/beta.hpp"
 
 namespace duelist {
 
 class RMED : public CountingRule {
 public:
-    explicit RMED(const Settings& settings)
-        : variant_(static_cast<Variant>(settings.whole("variant"))), alpha_(settings.number("alpha")), weight_(settings.number("weight")),
-          power_(settings.number("power")), draws_(settings.number("draws")) {
-        if (variant_ < one || variant_ > two_with_horizon) throw std::invalid_argument("there is no such variant of RMED");
+    explicit RMED(const Hyperparameters& hyperparameters)
+        : variant_(static_cast<Variant>(hyperparameters.whole("variant"))),
+          alpha_(hyperparameters.number("alpha")),
+          weight_(hyperparameters.number("weight")),
+          power_(hyperparameters.number("power")),
+          draws_(hyperparameters.number("draws")) {
+        if (variant_ < one || variant_ > two_with_horizon)
+            throw std::invalid_argument("there is no such variant of RMED");
     }
 
     // N_ij d(mu_ij, 1/2) where arm i does not beat j, of which I_i is the sum.
-    double of_pair(double won, double lost) const override {
+    double pair_statistic(double won, double lost) const override {
         return won < lost ? (won + lost) * divergence_from_half(won / (won + lost)) : 0.0;
     }
-    Kept kept() const override { return Kept::sum; }
+    RowStatistic row_statistic() const override { return RowStatistic::sum; }
 
     // Arms that come later join the pass, and their pairs are drawn as in the beginning.
-    void join(Ledger& ledger, i64 before) const override {
-        std::vector<i64> made(static_cast<std::size_t>(1 + 4 * ledger.n), 0);
+    void on_new_arms(CountingState& state, i64 before) const override {
+        std::vector<i64> made(static_cast<std::size_t>(1 + 4 * state.n), 0);
         made[0] = INITIAL;
         for (i64 part = 0; part < 4; part++)
-            for (i64 i = 0; i < ledger.n; i++) {
+            for (i64 i = 0; i < state.n; i++) {
                 i64 fresh = part < 2 ? 1 : part == 2 ? 0 : -1;
-                made[static_cast<std::size_t>(1 + part * ledger.n + i)] =
-                    i < before ? ledger.notes[static_cast<std::size_t>(1 + part * before + i)] : fresh;
+                made[static_cast<std::size_t>(1 + part * state.n + i)] =
+                    i < before ? state.integers[static_cast<std::size_t>(1 + part * before + i)] : fresh;
             }
-        ledger.notes = std::move(made);
+        state.integers = std::move(made);
     }
 
-    void heard(Ledger& ledger, const Vote& vote) const override {
-        i64& phase = ledger.notes[0];
-        if (vote.layer != DRAWN) phase = phase_after(ledger, phase);
-        if (vote.layer != DRAWN || !current(ledger)[vote.first]) return;
-        current(ledger)[vote.first] = 0;
-        remaining(ledger)[vote.first] = 0;
-        double least = *std::min_element(ledger.rows.begin(), ledger.rows.end());
-        double limit = log(static_cast<double>(ledger.votes)) + exploration(ledger.n);
-        for (i64 j = 0; j < ledger.n; j++)
-            if (!remaining(ledger)[j] && ledger.rows[static_cast<std::size_t>(j)] - least <= limit) following(ledger)[j] = 1;
-        if (std::count(current(ledger), current(ledger) + ledger.n, 1) > 0) return;
-        for (i64 j = 0; j < ledger.n; j++) {
-            current(ledger)[j] = remaining(ledger)[j] = following(ledger)[j];
-            following(ledger)[j] = 0;
+    void on_vote(CountingState& state, const CountedVote& vote) const override {
+        i64& phase = state.integers[0];
+        if (vote.layer != DRAWN) phase = phase_after(state, phase);
+        if (vote.layer != DRAWN || !current(state)[vote.first]) return;
+        current(state)[vote.first] = 0;
+        remaining(state)[vote.first] = 0;
+        double least = *std::min_element(state.rows.begin(), state.rows.end());
+        double limit = log(static_cast<double>(state.votes)) + exploration(state.n);
+        for (i64 j = 0; j < state.n; j++)
+            if (!remaining(state)[j] && state.rows[static_cast<std::size_t>(j)] - least <= limit)
+                following(state)[j] = 1;
+        if (std::count(current(state), current(state) + state.n, 1) > 0) return;
+        for (i64 j = 0; j < state.n; j++) {
+            current(state)[j] = remaining(state)[j] = following(state)[j];
+            following(state)[j] = 0;
         }
-        if (phase == PASS && variant_ == two && lacking(ledger, everybody(ledger))) phase = TOPPING_UP;
+        if (phase == PASS && variant_ == two && lacking(state, all_arms(state))) phase = TOPPING_UP;
     }
 
-    Named decide(const Ledger& ledger, Random&, const Field& field) const override {
-        if (ledger.notes[0] == INITIAL)
-            if (auto pair = undrawn(ledger, field)) return {pair->first, pair->second};
-        if (ledger.notes[0] == TOPPING_UP)
-            if (auto pair = lacking(ledger, field)) return {pair->first, pair->second};
-        i64 best = likeliest(ledger, field);
+    CountingDecision decide(const CountingState& state, Sfc64&, const OfferedArms& offered) const override {
+        if (state.integers[0] == INITIAL)
+            if (auto pair = undrawn(state, offered)) return {pair->first, pair->second};
+        if (state.integers[0] == TOPPING_UP)
+            if (auto pair = lacking(state, offered)) return {pair->first, pair->second};
+        i64 best = likeliest(state, offered);
         if (best < 0) return {};
         i64 l = best;
-        for (i64 k = 0; k < field.n; k++) {
-            i64 i = field.arms[k];
-            if (!current(ledger)[i] || !field.can_meet(i)) continue;
-            if (!current(ledger)[l] || i < l) l = i;
+        for (i64 k = 0; k < offered.n; k++) {
+            i64 i = offered.arms[k];
+            if (!current(state)[i] || !offered.can_duel(i)) continue;
+            if (!current(state)[l] || i < l) l = i;
         }
-        return {l, opponent(ledger, field, l, best), DRAWN};
+        return {l, opponent(state, offered, l, best), DRAWN};
     }
 
-    bool could_have_written(const Ledger& ledger) const override {
-        if (!ledger.tallies.empty() || !has_size(ledger.notes, 1 + 4 * ledger.n) || !flags_only(ledger.notes, 1, 3 * ledger.n) ||
-            ledger.notes[0] < INITIAL || ledger.notes[0] > PASS)
+    bool is_valid_state(const CountingState& state) const override {
+        if (!state.reals.empty() || !has_size(state.integers, 1 + 4 * state.n) ||
+            !flags_only(state.integers, 1, 3 * state.n) || state.integers[0] < INITIAL || state.integers[0] > PASS)
             return false;
-        for (i64 i = 0; i < ledger.n; i++)
-            if (fixed(ledger, i) < -1 || fixed(ledger, i) >= ledger.n) return false;
+        for (i64 i = 0; i < state.n; i++)
+            if (fixed(state, i) < -1 || fixed(state, i) >= state.n) return false;
         return true;
     }
 
@@ -90,92 +95,101 @@ private:
     Variant variant_;
     double alpha_, weight_, power_, draws_;
 
-    static i64* current(Ledger& ledger) { return ledger.notes.data() + 1; }                   // L_C
-    static i64* remaining(Ledger& ledger) { return ledger.notes.data() + 1 + ledger.n; }      // L_R
-    static i64* following(Ledger& ledger) { return ledger.notes.data() + 1 + 2 * ledger.n; }  // L_N
-    static const i64* current(const Ledger& ledger) { return ledger.notes.data() + 1; }
-    static i64 fixed(const Ledger& ledger, i64 i) { return ledger.notes[static_cast<std::size_t>(1 + 3 * ledger.n + i)]; }
-    static i64& fixed(Ledger& ledger, i64 i) { return ledger.notes[static_cast<std::size_t>(1 + 3 * ledger.n + i)]; }
+    static i64* current(CountingState& state) { return state.integers.data() + 1; }                  // L_C
+    static i64* remaining(CountingState& state) { return state.integers.data() + 1 + state.n; }      // L_R
+    static i64* following(CountingState& state) { return state.integers.data() + 1 + 2 * state.n; }  // L_N
+    static const i64* current(const CountingState& state) { return state.integers.data() + 1; }
+    static i64 fixed(const CountingState& state, i64 i) {
+        return state.integers[static_cast<std::size_t>(1 + 3 * state.n + i)];
+    }
+    static i64& fixed(CountingState& state, i64 i) {
+        return state.integers[static_cast<std::size_t>(1 + 3 * state.n + i)];
+    }
 
     // f(K)
-    double exploration(i64 arms) const { return weight_ / exp_of_minus_abs(power_ * log(static_cast<double>(arms))); }
+    double exploration(i64 arms) const { return weight_ / exp_neg_abs(power_ * log(static_cast<double>(arms))); }
     // log log t, 0 before it is positive
     static double log_log(double t) { return t > E ? log(log(t)) : 0.0; }
 
-    static Field everybody(const Ledger& ledger) {
+    static OfferedArms all_arms(const CountingState& state) {
         static thread_local std::vector<i64> all;
-        while (static_cast<i64>(all.size()) < ledger.n) all.push_back(static_cast<i64>(all.size()));
-        return {all.data(), ledger.n};
+        while (static_cast<i64>(all.size()) < state.n) all.push_back(static_cast<i64>(all.size()));
+        return {all.data(), state.n};
     }
 
     // The first pair that has met less often than so.
-    static std::optional<Pair> below(const Ledger& ledger, const Field& field, double times) {
-        for (i64 x = 0; x < field.n; x++)
-            for (i64 y = x + 1; y < field.n; y++)
-                if (ledger.met(field.arms[x], field.arms[y]) < times && field.allows(field.arms[x], field.arms[y]))
-                    return Pair(field.arms[x], field.arms[y]);
+    static std::optional<Pair> below(const CountingState& state, const OfferedArms& offered, double times) {
+        for (i64 x = 0; x < offered.n; x++)
+            for (i64 y = x + 1; y < offered.n; y++)
+                if (state.met(offered.arms[x], offered.arms[y]) < times &&
+                    offered.allows(offered.arms[x], offered.arms[y]))
+                    return Pair(offered.arms[x], offered.arms[y]);
         return std::nullopt;
     }
-    std::optional<Pair> undrawn(const Ledger& ledger, const Field& field) const { return below(ledger, field, draws_); }
-    std::optional<Pair> lacking(const Ledger& ledger, const Field& field) const {
-        return below(ledger, field, alpha_ * log_log(static_cast<double>(ledger.round())));
+    std::optional<Pair> undrawn(const CountingState& state, const OfferedArms& offered) const {
+        return below(state, offered, draws_);
+    }
+    std::optional<Pair> lacking(const CountingState& state, const OfferedArms& offered) const {
+        return below(state, offered, alpha_ * log_log(static_cast<double>(state.round())));
     }
 
     // i*(t): the arm with the least I_i.
-    static i64 likeliest(const Ledger& ledger, const Field& field) {
+    static i64 likeliest(const CountingState& state, const OfferedArms& offered) {
         i64 best = -1;
-        for (i64 k = 0; k < field.n; k++) {
-            i64 i = field.arms[k];
-            double gap = best < 0 ? -1.0 : ledger.rows[static_cast<std::size_t>(i)] - ledger.rows[static_cast<std::size_t>(best)];
-            if ((gap < 0.0 || (gap == 0.0 && i < best)) && field.can_meet(i)) best = i;
+        for (i64 k = 0; k < offered.n; k++) {
+            i64 i = offered.arms[k];
+            double gap =
+                best < 0 ? -1.0 : state.rows[static_cast<std::size_t>(i)] - state.rows[static_cast<std::size_t>(best)];
+            if ((gap < 0.0 || (gap == 0.0 && i < best)) && offered.can_duel(i)) best = i;
         }
         return best;
     }
 
-    i64 opponent(const Ledger& ledger, const Field& field, i64 l, i64 best) const {
+    i64 opponent(const CountingState& state, const OfferedArms& offered, i64 l, i64 best) const {
         if (variant_ != one) {
-            i64 b = fixed(ledger, l) >= 0 ? fixed(ledger, l) : cheapest(ledger, l, best);
-            double times = log_log(static_cast<double>(ledger.round()));
-            bool often = ledger.met(l, best) * times >= ledger.met(l, b);
-            if (b != l && ledger.share(l, b) <= 0.5 && often && field.has(b) && field.allows(l, b)) return b;
+            i64 b = fixed(state, l) >= 0 ? fixed(state, l) : cheapest(state, l, best);
+            double times = log_log(static_cast<double>(state.round()));
+            bool often = state.met(l, best) * times >= state.met(l, b);
+            if (b != l && state.share(l, b) <= 0.5 && often && offered.has(b) && offered.allows(l, b)) return b;
         }
         bool loses = false;  // whether the set O of arms that l does not beat has anybody
-        for (i64 k = 0; k < field.n; k++) loses = loses || (field.arms[k] != l && ledger.share(l, field.arms[k]) <= 0.5);
-        bool to_best = best != l && ledger.share(l, best) <= 0.5;
-        if ((to_best || !loses) && field.allows(l, best)) return best;
+        for (i64 k = 0; k < offered.n; k++)
+            loses = loses || (offered.arms[k] != l && state.share(l, offered.arms[k]) <= 0.5);
+        bool to_best = best != l && state.share(l, best) <= 0.5;
+        if ((to_best || !loses) && offered.allows(l, best)) return best;
         i64 worst = -1;
-        for (i64 j : field.partners(l))
-            if (j != l && (worst < 0 || ledger.share(l, j) < ledger.share(l, worst))) worst = j;
+        for (i64 j : offered.partners(l))
+            if (j != l && (worst < 0 || state.share(l, j) < state.share(l, worst))) worst = j;
         return worst < 0 ? l : worst;
     }
 
     // b*: the opponent j that costs least for what it tells of arm i, (gap_i + gap_j) / d(mu_ij, 1/2).
-    static i64 cheapest(const Ledger& ledger, i64 i, i64 best) {
+    static i64 cheapest(const CountingState& state, i64 i, i64 best) {
         constexpr double LEAST_COST = 0.01;  // estimated gaps may be negative
         i64 found = best;
         double least = INF;
-        for (i64 j = 0; j < ledger.n; j++) {
-            if (j == i || ledger.share(i, j) >= 0.5) continue;
-            double cost = std::max(ledger.share(best, i) + ledger.share(best, j) - 1.0, LEAST_COST);
-            double ratio = cost / divergence_from_half(ledger.share(i, j));
+        for (i64 j = 0; j < state.n; j++) {
+            if (j == i || state.share(i, j) >= 0.5) continue;
+            double cost = std::max(state.share(best, i) + state.share(best, j) - 1.0, LEAST_COST);
+            double ratio = cost / divergence_from_half(state.share(i, j));
             if (ratio < least) least = ratio, found = j;
         }
         return found;
     }
 
     // The phase after a draw that belongs to no pass.
-    i64 phase_after(Ledger& ledger, i64 phase) const {
-        if (phase == INITIAL && !undrawn(ledger, everybody(ledger))) {
-            if (variant_ == two_with_horizon) fix_opponents(ledger);
+    i64 phase_after(CountingState& state, i64 phase) const {
+        if (phase == INITIAL && !undrawn(state, all_arms(state))) {
+            if (variant_ == two_with_horizon) fix_opponents(state);
             phase = variant_ == two ? TOPPING_UP : PASS;
         }
-        return phase == TOPPING_UP && !lacking(ledger, everybody(ledger)) ? i64{PASS} : phase;
+        return phase == TOPPING_UP && !lacking(state, all_arms(state)) ? i64{PASS} : phase;
     }
 
-    void fix_opponents(Ledger& ledger) const {
-        i64 best = likeliest(ledger, everybody(ledger));
-        for (i64 i = 0; i < ledger.n; i++)
-            if (fixed(ledger, i) < 0) fixed(ledger, i) = cheapest(ledger, i, best);
+    void fix_opponents(CountingState& state) const {
+        i64 best = likeliest(state, all_arms(state));
+        for (i64 i = 0; i < state.n; i++)
+            if (fixed(state, i) < 0) fixed(state, i) = cheapest(state, i, best);
     }
 };
 

@@ -10,109 +10,111 @@ namespace duelist {
 
 class WSW : public CountingRule {
 public:
-    explicit WSW(const Settings&) {}
+    explicit WSW(const Hyperparameters&) {}
 
-    void join(Ledger& ledger, i64 before) const override {
-        if (before == 0) ledger.notes = {-1, -1};
-        ledger.tallies.resize(static_cast<std::size_t>(ledger.n), 0.0);
+    void on_new_arms(CountingState& state, i64 before) const override {
+        if (before == 0) state.integers = {-1, -1};
+        state.reals.resize(static_cast<std::size_t>(state.n), 0.0);
     }
 
-    void heard(Ledger& ledger, const Vote& vote) const override { note(ledger, vote); }
+    void on_vote(CountingState& state, const CountedVote& vote) const override { note(state, vote); }
 
     // Whoever is ahead wins, of equals the first: a share that is level moves nobody, and the next rater would be given the same pair.
-    double foretold(const Ledger& ledger, const Named& duel, double) const override {
-        auto q = [&](i64 arm) { return ledger.tallies[static_cast<std::size_t>(arm)]; };
+    double expected_outcome(const CountingState& state, const CountingDecision& duel, double) const override {
+        auto q = [&](i64 arm) { return state.reals[static_cast<std::size_t>(arm)]; };
         return q(duel.first) >= q(duel.second) ? 1.0 : 0.0;
     }
 
-    Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
-        std::vector<i64> able = field.able();
-        if (able.empty()) return {};
-        i64 first = leader(ledger, random, able);
-        std::vector<i64> partners = field.partners(first);
+    CountingDecision decide(const CountingState& state, Sfc64& random, const OfferedArms& offered) const override {
+        std::vector<i64> available = offered.available();
+        if (available.empty()) return {};
+        i64 first = leader(state, random, available);
+        std::vector<i64> partners = offered.partners(first);
         if (partners.size() > 1) std::erase(partners, first);
-        return {first, leader(ledger, random, partners)};
+        return {first, leader(state, random, partners)};
     }
 
-    bool could_have_written(const Ledger& ledger) const override {
-        return has_size(ledger.notes, 2) && has_size(ledger.tallies, ledger.n) && arms_or_none(ledger);
+    bool is_valid_state(const CountingState& state) const override {
+        return has_size(state.integers, 2) && has_size(state.reals, state.n) && arms_or_none(state);
     }
 
 protected:
-    static bool arms_or_none(const Ledger& ledger) {
-        return ledger.notes[0] >= -1 && ledger.notes[0] < ledger.n && ledger.notes[1] >= -1 && ledger.notes[1] < ledger.n;
+    static bool arms_or_none(const CountingState& state) {
+        return state.integers[0] >= -1 && state.integers[0] < state.n && state.integers[1] >= -1 &&
+               state.integers[1] < state.n;
     }
 
-    static void note(Ledger& ledger, const Vote& vote) {
+    static void note(CountingState& state, const CountedVote& vote) {
         if (vote.first == vote.second) return;
         double lead = vote.weight * (2.0 * vote.outcome - 1.0);
-        ledger.tallies[static_cast<std::size_t>(vote.first)] += lead;
-        ledger.tallies[static_cast<std::size_t>(vote.second)] -= lead;
-        ledger.notes[0] = vote.first;
-        ledger.notes[1] = vote.second;
+        state.reals[static_cast<std::size_t>(vote.first)] += lead;
+        state.reals[static_cast<std::size_t>(vote.second)] -= lead;
+        state.integers[0] = vote.first;
+        state.integers[1] = vote.second;
     }
 
     // argmax of q; of equals the first arm of the last duel, else the second, else one by chance.
-    static i64 leader(const Ledger& ledger, Random& random, const std::vector<i64>& among) {
-        std::vector<i64> best = largest(among, [&](i64 i) { return ledger.tallies[static_cast<std::size_t>(i)]; });
-        if (holds(best, ledger.notes[0])) return ledger.notes[0];
-        if (holds(best, ledger.notes[1])) return ledger.notes[1];
-        return one_of(random, best);
+    static i64 leader(const CountingState& state, Sfc64& random, const std::vector<i64>& among) {
+        std::vector<i64> best = largest(among, [&](i64 i) { return state.reals[static_cast<std::size_t>(i)]; });
+        if (holds(best, state.integers[0])) return state.integers[0];
+        if (holds(best, state.integers[1])) return state.integers[1];
+        return random_choice(random, best);
     }
 };
 
 class WSS : public WSW {
 public:
-    explicit WSS(const Settings& settings) : WSW(settings), beta_(settings.number("beta")) {
+    explicit WSS(const Hyperparameters& hyperparameters) : WSW(hyperparameters), beta_(hyperparameters.number("beta")) {
         if (!(beta_ > 1.0)) throw std::invalid_argument("beta is not above 1");
     }
 
-    void join(Ledger& ledger, i64 before) const override {
-        double power = before == 0 ? std::min(beta_, static_cast<double>(MOST_ROUNDS)) : ledger.tallies.back();
-        if (before == 0) ledger.notes = {-1, -1, 1, 0, -1};
-        ledger.tallies.resize(static_cast<std::size_t>(before));
-        ledger.tallies.resize(static_cast<std::size_t>(ledger.n), 0.0);
-        ledger.tallies.push_back(power);
+    void on_new_arms(CountingState& state, i64 before) const override {
+        double power = before == 0 ? std::min(beta_, static_cast<double>(MAX_ROUNDS)) : state.reals.back();
+        if (before == 0) state.integers = {-1, -1, 1, 0, -1};
+        state.reals.resize(static_cast<std::size_t>(before));
+        state.reals.resize(static_cast<std::size_t>(state.n), 0.0);
+        state.reals.push_back(power);
     }
 
-    void heard(Ledger& ledger, const Vote& vote) const override {
-        i64 &l = ledger.notes[2], &left = ledger.notes[3], &best = ledger.notes[4];
+    void on_vote(CountingState& state, const CountedVote& vote) const override {
+        i64 &l = state.integers[2], &left = state.integers[3], &best = state.integers[4];
         if (vote.layer == EXPLOIT) {
             left = std::max<i64>(left - 1, 0);
             return;
         }
-        note(ledger, vote);
-        if (left > 0 || !round_is_over(ledger, l)) return;
-        auto q = ledger.tallies.begin();
-        best = std::max_element(q, q + ledger.n) - q;
-        double& power = ledger.tallies.back();
-        left = static_cast<i64>(std::min(power, static_cast<double>(MOST_ROUNDS)));
-        power = std::min(power * beta_, static_cast<double>(MOST_ROUNDS));
+        note(state, vote);
+        if (left > 0 || !round_is_over(state, l)) return;
+        auto q = state.reals.begin();
+        best = std::max_element(q, q + state.n) - q;
+        double& power = state.reals.back();
+        left = static_cast<i64>(std::min(power, static_cast<double>(MAX_ROUNDS)));
+        power = std::min(power * beta_, static_cast<double>(MAX_ROUNDS));
         l++;
     }
 
-    Named decide(const Ledger& ledger, Random& random, const Field& field) const override {
-        i64 best = ledger.notes[4];
-        if (ledger.notes[3] > 0 && field.has(best) && field.can_meet(best)) return beside(ledger, field, best, EXPLOIT);
-        return WSW::decide(ledger, random, field);
+    CountingDecision decide(const CountingState& state, Sfc64& random, const OfferedArms& offered) const override {
+        i64 best = state.integers[4];
+        if (state.integers[3] > 0 && offered.has(best) && offered.can_duel(best))
+            return against_best_rival(state, offered, best, EXPLOIT);
+        return WSW::decide(state, random, offered);
     }
 
-    bool could_have_written(const Ledger& ledger) const override {
-        constexpr double MOST = static_cast<double>(MOST_ROUNDS);
-        if (!has_size(ledger.notes, 5) || !has_size(ledger.tallies, ledger.n + 1) || !arms_or_none(ledger)) return false;
-        i64 l = ledger.notes[2], left = ledger.notes[3], best = ledger.notes[4];
-        double power = ledger.tallies.back();
-        return l >= 1 && l <= MOST_ROUNDS && left >= 0 && best >= -1 && best < ledger.n && (left == 0 || best >= 0) && power >= 1.0 &&
-               power <= MOST;
+    bool is_valid_state(const CountingState& state) const override {
+        constexpr double MOST = static_cast<double>(MAX_ROUNDS);
+        if (!has_size(state.integers, 5) || !has_size(state.reals, state.n + 1) || !arms_or_none(state)) return false;
+        i64 l = state.integers[2], left = state.integers[3], best = state.integers[4];
+        double power = state.reals.back();
+        return l >= 1 && l <= MAX_ROUNDS && left >= 0 && best >= -1 && best < state.n && (left == 0 || best >= 0) &&
+               power >= 1.0 && power <= MOST;
     }
 
 private:
     double beta_;
 
     // At the end of round l all arms but one have q = -l.
-    static bool round_is_over(const Ledger& ledger, i64 l) {
-        auto q = ledger.tallies.begin();
-        return std::count_if(q, q + ledger.n, [l](double lead) { return lead > -static_cast<double>(l); }) <= 1;
+    static bool round_is_over(const CountingState& state, i64 l) {
+        auto q = state.reals.begin();
+        return std::count_if(q, q + state.n, [l](double lead) { return lead > -static_cast<double>(l); }) <= 1;
     }
 };
 

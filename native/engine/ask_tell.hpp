@@ -6,30 +6,32 @@
 namespace duelist {
 
 // Count the round and decide its duel; first == -1: no pair may be asked.
-inline Decision next_duel(const Rule& rule, State& state, Scratch& scratch, const Table& table) {
+inline Decision decide_round(const SelectionRule& rule, PolicyState& state, Workspace& workspace,
+                             const ArmTable& table) {
     state.rounds++;
     rule.grow(state);
-    state.meet(table.arms, table.n, scratch.solver);
-    Seen seen = state.sizes.see(table.arms, table.n, table.dim);
-    if (!seen.unlike) return rule.decide(state, scratch, table);
-    rule.prepare(state, scratch);  // not in the copy alone: what is told next starts from what was solved
-    State aside = state;
-    aside.adopt(seen, scratch.solver);
-    scratch.memo.start_over();
-    Decision duel = rule.decide(aside, scratch, table);
-    scratch.memo.start_over();  // what it remembers is of the copy
+    state.meet(table.features, table.n, workspace.solver);
+    RoundScale seen = state.scale.see(table.features, table.n, table.dim);
+    if (!seen.unlike) return rule.decide(state, workspace, table);
+    rule.prepare(state, workspace);  // not in the copy alone: what is told next starts from what was solved
+    PolicyState aside = state;
+    aside.adopt(seen, workspace.solver);
+    workspace.cache.start_over();
+    Decision duel = rule.decide(aside, workspace, table);
+    workspace.cache.start_over();  // what it remembers is of the copy
     state.random = aside.random;
     return duel;
 }
 
 // The outcome of a decided duel; whether it taught anything.
-inline bool take_in(State& state, Scratch& scratch, const Decision& decided, const Observation& seen, double weight) {
+inline bool learn_outcome(PolicyState& state, Workspace& workspace, const Decision& decided, const PairOutcome& seen,
+                          double weight) {
     if (!(decided.share > 0.0) || decided.layer < 0) return false;
-    Learned learned = state.learn(decided.layer, seen, decided.share, weight, scratch.solver);
-    if (learned == Learned::in_all_layers)
-        for (i64 layer = 0; layer < state.n_layers(); layer++) scratch.memo.learned_in(layer);
-    if (learned == Learned::in_its_layer) scratch.memo.learned_in(decided.layer);
-    return learned != Learned::nothing;
+    UpdateScope learned = state.learn(decided.layer, seen, decided.share, weight, workspace.solver);
+    if (learned == UpdateScope::all_layers)
+        for (i64 layer = 0; layer < state.n_layers(); layer++) workspace.cache.learned_in(layer);
+    if (learned == UpdateScope::one_layer) workspace.cache.learned_in(decided.layer);
+    return learned != UpdateScope::nothing;
 }
 
 }  // namespace duelist

@@ -6,41 +6,42 @@ namespace duelist {
 
 namespace {
 
-constexpr i64 GROUP = 100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
+constexpr i64 GROUP =
+    100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
 
 constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
 
 // The duel of every context.
-struct Decided {
+struct ContextDecisions {
     std::vector<Decision> duels;
-    Numbers lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
+    AlignedDoubles lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
 };
 
 // w z of a duel into the row of its context.
-void write_difference(const Decision& duel, const Table& table, double* z) {
+void write_difference(const Decision& duel, const ArmTable& table, double* z) {
     double root = std::sqrt(duel.share);
     for (i64 k = 0; k < table.dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
 }
 
 // The differences of the listed contexts become R'^-1 of what they are.
-void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, double* lifted, Numbers& room) {
+void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, double* lifted, AlignedDoubles& buffer) {
     i64 n = static_cast<i64>(contexts.size()), stride = padded(n);
-    double* v = room.fit(dim * stride);
-    kernels->look(lifted, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
+    double* v = buffer.fit(dim * stride);
+    kernels->whiten(lifted, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
     for (i64 c = 0; c < n; c++)
         for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
 }
 
-void decide_some(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 start, i64 stop,
-                 bool distinct, Decided& decided) {
-    Scratch scratch;
-    Numbers room;
+void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts, const DifferenceSet& out,
+                 i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
+    Workspace workspace;
+    AlignedDoubles buffer;
     i64 dim = state.dim;
     for (i64 from = start; from < stop; from += TOGETHER) {
         std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
         for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
-            Table table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
-            Decision duel = decide_without(out, rule, state, scratch, table);
+            ArmTable table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
+            Decision duel = decide_excluding(out, rule, state, workspace, table);
             decided.duels[static_cast<std::size_t>(c)] = duel;
             if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
             write_difference(duel, table, decided.lifted.data() + c * dim);
@@ -48,7 +49,7 @@ void decide_some(const Rule& rule, State& state, const Contexts& contexts, const
         }
         for (i64 layer = 0; layer < state.n_layers(); layer++) {
             const std::vector<i64>& listed = learning[static_cast<std::size_t>(layer)];
-            if (!listed.empty()) lift(state.layer(layer).factor.data(), dim, listed, decided.lifted.data(), room);
+            if (!listed.empty()) lift(state.layer(layer).factor.data(), dim, listed, decided.lifted.data(), buffer);
         }
     }
 }
@@ -66,19 +67,21 @@ void discount(double* a, const double* p, double square, i64 dim) {
     for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
 }
 
-Decided decide_all(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, bool distinct, i64 threads) {
-    Decided decided;
+ContextDecisions decide_all(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
+                            const DifferenceSet& out, bool distinct, i64 threads) {
+    ContextDecisions decided;
     decided.duels.resize(static_cast<std::size_t>(contexts.n));
     decided.lifted.fit(contexts.n * state.dim);
-    threads = rule.draws() ? 1 : useful_threads(threads, contexts.n);
-    in_parts(threads, [&](i64 k) {
-        decide_some(rule, state, contexts, out, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct, decided);
+    threads = rule.draws() ? 1 : usable_threads(threads, contexts.n);
+    run_in_parts(threads, [&](i64 k) {
+        decide_some(rule, state, contexts, out, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct,
+                    decided);
     });
     return decided;
 }
 
-Batch all_in_order(const Decided& decided, i64 dim) {
-    Batch batch;
+BatchDecision all_in_order(const ContextDecisions& decided, i64 dim) {
+    BatchDecision batch;
     batch.duels = decided.duels;
     for (i64 c = 0; c < static_cast<i64>(decided.duels.size()); c++) {
         const double* z = decided.lifted.data() + c * dim;
@@ -91,9 +94,9 @@ Batch all_in_order(const Decided& decided, i64 dim) {
 // After a duel with lifted difference p is chosen, every other a of its layer becomes
 // a - (1 - 1/sqrt(1 + |p|^2)) (a.p / |p|^2) p. This is done only to a context that would be chosen next, for all duels chosen
 // since it was last looked at.
-Batch choose_contexts(Decided& decided, i64 dim, i64 k) {
+BatchDecision choose_contexts(ContextDecisions& decided, i64 dim, i64 k) {
     i64 n = static_cast<i64>(decided.duels.size());
-    Batch batch;
+    BatchDecision batch;
     auto lifted = [&](i64 c) { return decided.lifted.data() + c * dim; };
     auto layer = [&](i64 c) { return decided.duels[static_cast<std::size_t>(c)].layer; };
     std::vector<double> worth(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
@@ -128,9 +131,9 @@ Batch choose_contexts(Decided& decided, i64 dim, i64 k) {
     return batch;
 }
 
-Batch designed(const std::vector<ChosenPair>& chosen) {
-    Batch batch;
-    for (const ChosenPair& pair : chosen) {
+BatchDecision designed(const std::vector<DesignedPair>& chosen) {
+    BatchDecision batch;
+    for (const DesignedPair& pair : chosen) {
         batch.contexts.push_back(pair.context);
         batch.duels.push_back({pair.first, pair.second, 0, 1.0});
         batch.information.push_back(pair.information);
@@ -140,13 +143,13 @@ Batch designed(const std::vector<ChosenPair>& chosen) {
 
 }  // namespace
 
-std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 k,
-                                  bool distinct, i64 threads) {
-    Scratch scratch;
-    rule.prepare(state, scratch);
+std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
+                                          const DifferenceSet& out, i64 k, bool distinct, i64 threads) {
+    Workspace workspace;
+    rule.prepare(state, workspace);
     if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)
-        return designed(rule.design(state, scratch, contexts, k, threads));
-    Decided decided = decide_all(rule, state, contexts, out, distinct, threads);
+        return designed(rule.design(state, workspace, contexts, k, threads));
+    ContextDecisions decided = decide_all(rule, state, contexts, out, distinct, threads);
     for (const Decision& duel : decided.duels)
         if (duel.first < 0) return std::nullopt;
     return k < 0 ? all_in_order(decided, contexts.dim) : choose_contexts(decided, contexts.dim, k);

@@ -12,7 +12,7 @@
 
 namespace duelist {
 
-struct Batch {
+struct BatchDecision {
     std::vector<i64> contexts;
     std::vector<Decision> duels;      // one each
     std::vector<double> information;  // what each adds, to those before it where contexts were chosen
@@ -25,7 +25,7 @@ struct Batch {
 // the best total (Nemhauser, Wolsey and Fisher 1978), and since a worth only ever falls, few have to be looked at again. A rule
 // that designs chooses contexts and pairs together (`design.hpp`), among up to MANY_ARMS candidates.
 // Pairs with a difference that is `out` with somebody are left out while a context has others.
-std::optional<Batch> decide_batch(const Rule& rule, State& state, const Contexts& contexts, const Differences& out, i64 k,
-                                  bool distinct, i64 threads);
+std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
+                                          const DifferenceSet& out, i64 k, bool distinct, i64 threads);
 
 }  // namespace duelist

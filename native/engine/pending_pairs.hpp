@@ -9,7 +9,7 @@
 namespace duelist {
 
 // A duel that is out with somebody, as a log remembers it.
-struct Out {
+struct PendingDuel {
     const double* difference;
     i64 layer;
     double share;
@@ -17,24 +17,24 @@ struct Out {
 
 // So many pairs are left out at most. More have the differences of a few duels only where thousands of arms are alike, on a few levels, and then they
 // would be listed and sorted for every decision.
-inline constexpr i64 MOST_TAKEN = i64{1} << 20;
+inline constexpr i64 MAX_EXCLUDED = i64{1} << 20;
 
 // Finds the pairs that have a difference. Arms stand in the order of one number each, a sum of their features with uneven weights, so that of
 // K arms few pairs have to be looked at: two places walk along the order, O(K) for each difference.
-class PairsByDifference {
+class DifferenceIndex {
 public:
-    explicit PairsByDifference(const Table& table) : table_(table), order_(static_cast<std::size_t>(table.n)) {
+    explicit DifferenceIndex(const ArmTable& table) : table_(table), order_(static_cast<std::size_t>(table.n)) {
         std::iota(order_.begin(), order_.end(), 0);
-        for (i64 a = 0; a < table.n; a++) numbers_.push_back(number_of(table.arm(a), size_));
+        for (i64 a = 0; a < table.n; a++) numbers_.push_back(number_of(table.arm(a), magnitude_));
         std::sort(order_.begin(), order_.end(), [this](i64 a, i64 b) { return number(a) < number(b); });
     }
 
     // Adds every pair of different arms with this difference, in either order, up to no rounding at all; false: there are more than `left`.
     bool add_to(PairSet& found, const double* z, i64& left) const {
-        double size = size_, gap = std::fabs(number_of(z, size)), room = ROUNDING * size;
+        double size = magnitude_, gap = std::fabs(number_of(z, size)), tolerance = ROUNDING * size;
         for (std::size_t low = 0, high = 0; high < order_.size(); high++) {
-            while (number(order_[high]) - number(order_[low]) > gap + room) low++;
-            for (std::size_t k = low; k < high && number(order_[high]) - number(order_[k]) >= gap - room; k++)
+            while (number(order_[high]) - number(order_[low]) > gap + tolerance) low++;
+            for (std::size_t k = low; k < high && number(order_[high]) - number(order_[k]) >= gap - tolerance; k++)
                 if (have_difference(order_[high], order_[k], z)) {
                     if (left-- == 0) return false;
                     found.add(order_[high], order_[k]);
@@ -46,21 +46,21 @@ public:
 private:
     static constexpr double ROUNDING = 0x1p-40;
 
-    const Table& table_;
+    const ArmTable& table_;
     std::vector<i64> order_;
     std::vector<double> numbers_;
-    double size_ = 0.0;  // what numbers are rounded in parts of
+    double magnitude_ = 0.0;  // what numbers are rounded in parts of
 
     double number(i64 arm) const { return numbers_[static_cast<std::size_t>(arm)]; }
 
     double number_of(const double* x, double& size) const {
-        double sum = 0.0, sizes = 0.0;
+        double sum = 0.0, magnitudes = 0.0;
         for (i64 k = 0; k < table_.dim; k++) {
             double part = (1.0 + 1.0 / static_cast<double>(k + 3)) * x[k];
             sum += part;
-            sizes += std::fabs(part);
+            magnitudes += std::fabs(part);
         }
-        size = std::max(size, sizes);
+        size = std::max(size, magnitudes);
         return sum;
     }
 
@@ -86,21 +86,21 @@ inline std::vector<double> unsigned_difference(const double* z, i64 dim) {
 }
 
 // What duels that are out are about, each difference once.
-using Differences = std::set<std::vector<double>>;
+using DifferenceSet = std::set<std::vector<double>>;
 
-inline Differences differences_of(const std::vector<Out>& out, i64 dim) {
-    Differences found;
-    for (const Out& duel : out) found.insert(unsigned_difference(duel.difference, dim));
+inline DifferenceSet differences_of(const std::vector<PendingDuel>& out, i64 dim) {
+    DifferenceSet found;
+    for (const PendingDuel& duel : out) found.insert(unsigned_difference(duel.difference, dim));
     return found;
 }
 
 // Pairs of a table that may not be asked, and those that are out with somebody, unless these are too many.
-inline PairSet taken_pairs(const Table& table, const Differences& out) {
-    const PairSet excluded = table.out ? *table.out : PairSet();
+inline PairSet excluded_pairs(const ArmTable& table, const DifferenceSet& out) {
+    const PairSet excluded = table.excluded ? *table.excluded : PairSet();
     if (out.empty()) return excluded;
-    PairsByDifference pairs(table);
+    DifferenceIndex pairs(table);
     PairSet taken = excluded;
-    i64 left = MOST_TAKEN;
+    i64 left = MAX_EXCLUDED;
     for (const std::vector<double>& z : out)
         if (!pairs.add_to(taken, z.data(), left)) return excluded;
     taken.seal();
@@ -108,11 +108,12 @@ inline PairSet taken_pairs(const Table& table, const Differences& out) {
 }
 
 // The duel of a table without the pairs that are out, while there are others.
-inline Decision decide_without(const Differences& out, const Rule& rule, State& state, Scratch& scratch, const Table& table) {
-    if (out.empty()) return rule.decide(state, scratch, table);
-    PairSet taken = taken_pairs(table, out);
-    Table others{table.arms, table.n, table.dim, table.distinct, &taken};
-    return rule.decide(state, scratch, taken.size() && others.open_pairs() > 0 ? others : table);
+inline Decision decide_excluding(const DifferenceSet& out, const SelectionRule& rule, PolicyState& state,
+                                 Workspace& workspace, const ArmTable& table) {
+    if (out.empty()) return rule.decide(state, workspace, table);
+    PairSet taken = excluded_pairs(table, out);
+    ArmTable others{table.features, table.n, table.dim, table.distinct, &taken};
+    return rule.decide(state, workspace, taken.size() && others.n_allowed_pairs() > 0 ? others : table);
 }
 
 }  // namespace duelist

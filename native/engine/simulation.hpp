@@ -8,7 +8,7 @@
 namespace duelist {
 
 // How outcomes come about: chances from a link, from a table, or none at all.
-struct Truth {
+struct VoteModel {
     Link link = Link::logistic;
     bool noiseless = false;
     const double* table = nullptr;  // (n_arms, n_arms) chance that the row arm wins
@@ -32,15 +32,15 @@ struct Truth {
 };
 
 // Arms and utilities of a stretch of rounds. A size of 1 along runs or rounds: the same for all of them.
-struct Rounds {
-    const double* arms;  // (arm_runs, arm_rounds, n_arms, dim)
-    const i64* counts;   // (arm_runs, arm_rounds) how many of the arms are on the table
+struct RoundInputs {
+    const double* arms;       // (arm_runs, arm_rounds, n_arms, dim)
+    const i64* counts;        // (arm_runs, arm_rounds) how many of the arms are on the table
     const double* utilities;  // (utility_runs, arm_rounds, n_arms)
     i64 arm_runs, arm_rounds, utility_runs, n_arms, dim;
 };
 
 // What is written down of every round, (runs, `horizon`) each, from round `start` on.
-struct Log {
+struct RunLog {
     std::int32_t *first, *second;
     std::int8_t* layer;  // that learned the outcome, from 1; 0: none
     std::uint8_t* outcome;
@@ -48,7 +48,8 @@ struct Log {
     i64 horizon, start;
 
     // Round t of a stretch; `best` is the largest utility on the table.
-    void write(i64 run, i64 t, i64 one, i64 other, i64 learned_in, double won, const double* utilities, double best) const {
+    void write(i64 run, i64 t, i64 one, i64 other, i64 learned_in, double won, const double* utilities,
+               double best) const {
         i64 cell = run * horizon + start + t;
         first[cell] = static_cast<std::int32_t>(one);
         second[cell] = static_cast<std::int32_t>(other);
@@ -59,16 +60,16 @@ struct Log {
     }
 };
 
-struct Stretch {
-    Truth truth;
-    Rounds rounds;
-    const double* luck;  // (runs, length)
+struct RoundBlock {
+    VoteModel vote_model;
+    RoundInputs rounds;
+    const double* uniforms;  // (runs, length)
     i64 length;
     bool distinct;
-    Log log;
+    RunLog log;
 };
 
 // One run through a stretch of rounds: ask, draw the outcome, tell. False: a round had no pair to ask.
-bool play(const Rule& rule, State& state, Scratch& scratch, const Stretch& stretch, i64 run);
+bool play(const SelectionRule& rule, PolicyState& state, Workspace& workspace, const RoundBlock& block, i64 run);
 
 }  // namespace duelist

@@ -9,9 +9,9 @@
 
 namespace duelist {
 
-class Rows {
+class AggregatedVotes {
 public:
-    explicit Rows(i64 dim) : dim_(dim) {}
+    explicit AggregatedVotes(i64 dim) : dim_(dim) {}
 
     i64 count() const { return count_; }
     i64 dim() const { return dim_; }
@@ -38,15 +38,18 @@ public:
     }
 
 private:
-    static constexpr i64 PAD = 16;  // also keeps the same row of every feature from competing for one place in the cache
+    static constexpr i64 PAD =
+        16;  // also keeps the same row of every feature from competing for one place in the cache
     static constexpr i64 FIRST = 64;
 
     i64 dim_, count_ = 0, capacity_ = 0;
-    Numbers z_, mass_, wins_;
+    AlignedDoubles z_, mass_, wins_;
     std::vector<i64> table_;  // open addressing: row + 1, or 0 where empty; twice as many places as rows
 
     // Where the search for z starts in the table.
-    i64 slot_of(const double* z, i64 step) const { return static_cast<i64>(fingerprint(z, dim_, step) & (table_.size() - 1)); }
+    i64 slot_of(const double* z, i64 step) const {
+        return static_cast<i64>(fingerprint(z, dim_, step) & (table_.size() - 1));
+    }
 
     i64 next_slot(i64 slot) const { return (slot + 1) & static_cast<i64>(table_.size() - 1); }
 
@@ -68,7 +71,7 @@ private:
 
     void grow(i64 capacity) {
         i64 stride = capacity + PAD;
-        Numbers z(dim_ * stride), mass(stride), wins(stride);
+        AlignedDoubles z(dim_ * stride), mass(stride), wins(stride);
         for (i64 s = 0; s < count_; s++) {
             mass[s] = mass_[s];
             wins[s] = wins_[s];

@@ -11,25 +11,25 @@
 namespace duelist {
 
 // What an estimator takes in: a direction in which utilities were compared, first nonzero entry positive, and who won.
-struct Evidence {
+struct LikelihoodTerm {
     const double* z;
     double mass;
     double wins;
 };
 
 // A duel's difference of features, first arm minus second, and its outcome.
-struct Observation {
+struct PairOutcome {
     const double* difference;
     double outcome;
 
     // The evidence in it, with z in `room` (dim numbers); false if there is none: an arm met its equal.
-    bool evidence(i64 dim, double mass, double* room, Evidence& out) const {
+    bool likelihood_term(i64 dim, double mass, double* buffer, LikelihoodTerm& out) const {
         double sign = 0.0;
         for (i64 k = 0; k < dim && sign == 0.0; k++)
             if (difference[k] != 0.0) sign = difference[k] > 0.0 ? 1.0 : -1.0;
         if (sign == 0.0) return false;
-        for (i64 k = 0; k < dim; k++) room[k] = sign * difference[k] + 0.0;  // never -0.0: equal rows have equal bits
-        out = {room, mass, mass * (sign < 0.0 ? 1.0 - outcome : outcome)};
+        for (i64 k = 0; k < dim; k++) buffer[k] = sign * difference[k] + 0.0;  // never -0.0: equal rows have equal bits
+        out = {buffer, mass, mass * (sign < 0.0 ? 1.0 - outcome : outcome)};
         return true;
     }
 };

@@ -32,29 +32,32 @@
 namespace duelist {
 
 // Whether the arms of a round are of another kind than those that sizes come from, of a smaller one, and the sizes to decide it by.
-struct Seen {
+struct RoundScale {
     bool unlike = false, smaller = false;
-    Numbers squared;
+    AlignedDoubles squared;
 };
 
-struct Sizes {
+struct FeatureScale {
     static constexpr double FACTOR = 8.0;
-    static constexpr double FIRST_STRETCH = 4.0;
+    static constexpr double FIRST_WINDOW = 4.0;
     static constexpr double FAR = 64.0;
     static constexpr i64 FEWEST = 4, ENOUGH = 256;  // arms that show how large features are
-    static constexpr i64 MOST_FIRST_VOTES = 64;     // that are kept: votes that weigh little would be many
+    static constexpr i64 MAX_EARLY_VOTES = 64;      // that are kept: votes that weigh little would be many
 
-    bool follow = false;          // whether they follow what is learned
-    bool odd_first = false;       // whether the first arms were of another kind than those since
-    bool found_kind = false;      // whether that was found just now
-    Numbers squared;              // in force
-    Numbers sum, largest;         // of d^2 / 2 in the present stretch, each outcome with its weight
-    Numbers reach;                // the largest number of a feature among the first arms: what differs by less than its rounding is the same
-    std::vector<char> unknown;    // whether no two arms have differed in a feature yet
-    double counted = 0.0, length = FIRST_STRETCH;
-    Numbers kind;                 // sizes after first arms of another kind; 0 of a feature without one, and of all where there were none
+    bool follow = false;               // whether they follow what is learned
+    bool first_arms_atypical = false;  // whether the first arms were of another kind than those since
+    bool just_found_atypical = false;  // whether that was found just now
+    AlignedDoubles squared;            // in force
+    AlignedDoubles sum, largest;       // of d^2 / 2 in the present stretch, each outcome with its weight
+    AlignedDoubles
+        reach;  // the largest number of a feature among the first arms: what differs by less than its rounding is the same
+    std::vector<char> unknown;  // whether no two arms have differed in a feature yet
+    double counted = 0.0, length = FIRST_WINDOW;
+    AlignedDoubles
+        kind;  // sizes after first arms of another kind; 0 of a feature without one, and of all where there were none
 
-    explicit Sizes(i64 dim) : squared(dim), sum(dim), largest(dim), reach(dim), unknown(static_cast<std::size_t>(dim), 0), kind(dim) {
+    explicit FeatureScale(i64 dim)
+        : squared(dim), sum(dim), largest(dim), reach(dim), unknown(static_cast<std::size_t>(dim), 0), kind(dim) {
         for (i64 k = 0; k < dim; k++) squared[k] = 1.0;
     }
 
@@ -68,7 +71,7 @@ struct Sizes {
 
     // One more outcome; whether sizes should change, and then to what. A weight of 2 is the same outcome twice, so that one outcome
     // may end a stretch and begin the next.
-    bool notice(const double* z, i64 dim, double weight, Numbers& wanted) {
+    bool notice(const double* z, i64 dim, double weight, AlignedDoubles& wanted) {
         if (!follow) return false;
         bool fresh = is_new(z, dim);
         if (!fresh && counted + weight < length) {
@@ -82,14 +85,14 @@ struct Sizes {
             double part = length - counted;
             count(z, dim, part);
             weight -= part;
-            changed |= end_stretch(dim, wanted);
+            changed |= end_window(dim, wanted);
         }
         if (weight > 0.0) count(z, dim, weight);
         return changed;
     }
 
     // Sizes from the arms of a round, for features that have none; whether any got one, and then what all are.
-    bool meet(const double* arms, i64 n, i64 dim, Numbers& wanted) {
+    bool meet(const double* arms, i64 n, i64 dim, AlignedDoubles& wanted) {
         bool met = false;
         for (i64 k = 0; k < dim; k++) {
             char& is_unknown = unknown[static_cast<std::size_t>(k)];
@@ -105,7 +108,7 @@ struct Sizes {
 
     // What an outcome of a difference counts for in the precision: 1, or less where the pair is out of all proportion.
     double counts(const double* z, i64 dim, i64 step = 1) const {
-        if (!odd_first) return 1.0;
+        if (!first_arms_atypical) return 1.0;
         std::vector<double> in_sizes;
         i64 far = 0;
         for (i64 k = 0; k < dim; k++) {
@@ -118,12 +121,12 @@ struct Sizes {
     }
 
     // Whether the second stretch is not over, so that the first arms may yet turn out to be of another kind.
-    bool early() const { return follow && length <= 2.0 * FIRST_STRETCH; }
+    bool early() const { return follow && length <= 2.0 * FIRST_WINDOW; }
 
     // What the arms of a round say: nothing, or other sizes to decide it by. Features in which nobody has differed yet have the size that they
     // have among these arms: in raw units nobody would ask about an arm that is the first to differ in one.
-    Seen see(const double* arms, i64 n, i64 dim) const {
-        Seen seen = early() ? see_kind(arms, n, dim) : Seen{};
+    RoundScale see(const double* arms, i64 n, i64 dim) const {
+        RoundScale seen = early() ? see_kind(arms, n, dim) : RoundScale{};
         if (!any_unknown()) return seen;
         for (i64 k = 0; k < dim; k++) {
             double variance = unknown[static_cast<std::size_t>(k)] ? variance_in(k, arms + k, n, dim) : 0.0;
@@ -135,10 +138,11 @@ struct Sizes {
     }
 
     // What they say as long as the first arms may turn out to be of another kind.
-    Seen see_kind(const double* arms, i64 n, i64 dim) const {
-        bool wider = is_wider(arms, n, dim), smaller = are_smaller(arms, n, dim, ENOUGH) && are_smaller(arms, n, dim, n);
+    RoundScale see_kind(const double* arms, i64 n, i64 dim) const {
+        bool wider = is_wider(arms, n, dim),
+             smaller = are_smaller(arms, n, dim, ENOUGH) && are_smaller(arms, n, dim, n);
         if (!wider && !smaller) return {};
-        Seen seen{true, smaller, squared};
+        RoundScale seen{true, smaller, squared};
         for (i64 k = 0; k < dim; k++) {
             bool speaks = !unknown[static_cast<std::size_t>(k)] && (smaller || is_wide(arms, n, dim, k));
             double variance = speaks ? variance_in(k, arms + k, n, dim) : 0.0;
@@ -147,8 +151,8 @@ struct Sizes {
         return seen;
     }
 
-    void believe(const Seen& seen, i64 dim) {
-        if (seen.smaller) remember_kind(dim, seen.squared);
+    void believe(const RoundScale& seen, i64 dim) {
+        if (seen.smaller) set_typical_scale(dim, seen.squared);
     }
 
     bool any_unknown() const { return follow && std::find(unknown.begin(), unknown.end(), 1) != unknown.end(); }
@@ -170,7 +174,8 @@ struct Sizes {
     }
 
 private:
-    static constexpr double ROUNDING = 0x1p-40;  // parts of the largest number: what computations of one thing may differ by
+    static constexpr double ROUNDING =
+        0x1p-40;  // parts of the largest number: what computations of one thing may differ by
 
     static bool usable(double half) { return half > std::numeric_limits<double>::min() && half < 1e300; }
 
@@ -178,7 +183,8 @@ private:
 
     // Whether a difference is one in a feature that has no size.
     bool names(i64 k, const double* z) const {
-        return unknown[static_cast<std::size_t>(k)] && std::fabs(z[k]) > ROUNDING * reach[k] && usable(0.5 * z[k] * z[k]);
+        return unknown[static_cast<std::size_t>(k)] && std::fabs(z[k]) > ROUNDING * reach[k] &&
+               usable(0.5 * z[k] * z[k]);
     }
 
     bool is_new(const double* z, i64 dim) const {
@@ -196,7 +202,7 @@ private:
         counted += weight;
     }
 
-    void name_new(const double* z, i64 dim, Numbers& wanted) {
+    void name_new(const double* z, i64 dim, AlignedDoubles& wanted) {
         for (i64 k = 0; k < dim; k++) {
             if (!names(k, z)) continue;
             wanted[k] = 0.5 * z[k] * z[k];
@@ -246,10 +252,10 @@ private:
     }
 
     bool has_told(i64 k) const { return !unknown[static_cast<std::size_t>(k)] && usable(sum[k] / counted); }
-    bool shrinks(i64 k, const Numbers& wanted) const { return has_told(k) && FACTOR * largest[k] < wanted[k]; }
+    bool shrinks(i64 k, const AlignedDoubles& wanted) const { return has_told(k) && FACTOR * largest[k] < wanted[k]; }
 
     // The least part of its size that a feature shrinks to: half of what the middle one does, where most shrink.
-    double least_part(i64 dim, const Numbers& wanted) const {
+    double least_part(i64 dim, const AlignedDoubles& wanted) const {
         std::vector<double> parts;
         i64 known = 0;
         for (i64 k = 0; k < dim; k++) {
@@ -260,8 +266,8 @@ private:
         return 2 * shrunk > known ? 0.5 * ranked(parts, shrunk / 2) : 0.0;
     }
 
-    void remember_kind(i64 dim, const Numbers& wanted) {
-        odd_first = found_kind = true;
+    void set_typical_scale(i64 dim, const AlignedDoubles& wanted) {
+        first_arms_atypical = just_found_atypical = true;
         for (i64 k = 0; k < dim; k++) kind[k] = unknown[static_cast<std::size_t>(k)] ? 0.0 : wanted[k];
     }
 
@@ -270,7 +276,7 @@ private:
         return numbers[static_cast<std::size_t>(rank)];
     }
 
-    bool end_stretch(i64 dim, Numbers& wanted) {
+    bool end_window(i64 dim, AlignedDoubles& wanted) {
         bool changed = false;
         double least = least_part(dim, wanted);
         for (i64 k = 0; k < dim; k++) {
@@ -281,7 +287,7 @@ private:
             changed |= shrunk || grown;
             sum[k] = largest[k] = 0.0;
         }
-        if (length == 2.0 * FIRST_STRETCH && least > 0.0) remember_kind(dim, wanted);
+        if (length == 2.0 * FIRST_WINDOW && least > 0.0) set_typical_scale(dim, wanted);
         counted = 0.0;
         length *= 2.0;
         return changed;

@@ -31,7 +31,8 @@ double root_of_step(L link, double v, double q, double mass, double wins, int mo
         bool by_newton = low <= following && following <= high && std::fabs(following - a) <= 0.5 * before;
         if (!by_newton) following = 0.5 * (low + high);
         // The error squares with every Newton step: after one this small, it is at rounding.
-        if (step == most - 1 || (by_newton && std::fabs(following - a) <= 1e-9 * std::fabs(following))) return following;
+        if (step == most - 1 || (by_newton && std::fabs(following - a) <= 1e-9 * std::fabs(following)))
+            return following;
         before = std::fabs(following - a);
         a = following;
         value = a - (wins - mass * link.mean(v + a * q));
@@ -42,7 +43,7 @@ double root_of_step(L link, double v, double q, double mass, double wins, int mo
 
 // x = (R'R + shift I)^-1 b by conjugate gradients, started from x.
 void shifted_solve(const double* factor, i64 dim, double shift, const double* b, double* x) {
-    Numbers product(dim), rest(dim), along(dim);
+    AlignedDoubles product(dim), rest(dim), along(dim);
     kernels->multiply(factor, dim, x, product.data());
     for (i64 k = 0; k < dim; k++) along[k] = rest[k] = b[k] - product[k] - shift * x[k];
     double square = kernels->dot(rest.data(), rest.data(), dim);
@@ -71,10 +72,10 @@ double newton_step(const double* curvature, i64 dim, double* step, double* kept)
 }
 
 // step = -H^-1 g by conjugate gradients with the kept factor as preconditioner; returns g'H^-1 g.
-double preconditioned_step(const Problem& p, const double* slopes, const double* curvature,
+double preconditioned_step(const GlmProblem& p, const double* slopes, const double* curvature,
                            const double* negative_gradient, double* step) {
     i64 dim = p.dim;
-    Numbers product(dim), along_rows(p.n), rest(dim), lifted(dim), along(dim);
+    AlignedDoubles product(dim), along_rows(p.n), rest(dim), lifted(dim), along(dim);
     auto lift = [&] {
         for (i64 k = 0; k < dim; k++) lifted[k] = rest[k];
         kernels->solve_lower(curvature, dim, lifted.data());
@@ -105,20 +106,21 @@ double preconditioned_step(const Problem& p, const double* slopes, const double*
     return kernels->dot(step, negative_gradient, dim);
 }
 
-bool filled(const Problem& p, const double* slopes, SolverRoom& room, double* factor, double more) {
-    kernels->fill_curvature(p.z, p.stride, p.dim, slopes, p.n, p.ridge, room.weighted.data(), factor);
+bool filled(const GlmProblem& p, const double* slopes, SolverWorkspace& workspace, double* factor, double more) {
+    kernels->fill_curvature(p.z, p.stride, p.dim, slopes, p.n, p.ridge, workspace.weighted.data(), factor);
     for (i64 k = 0; k < p.dim; k++) factor[k * p.dim + k] *= 1.0 + more;
     return kernels->cholesky(factor, p.dim);
 }
 
 // The step of the true curvature, into room.step; returns its decrement, NaN if there is none. room.slopes are the W mu' of the
 // rows; room.trial holds minus the gradient.
-double true_newton_step(const Problem& p, double* curvature, SolverRoom& room) {
-    if (p.dim > DIRECT)
-        return preconditioned_step(p, room.slopes.data(), curvature, room.trial.data(), room.step.data());
-    if (!factor_curvature(p, room.slopes.data(), room, curvature)) return NOT_A_NUMBER;
-    for (i64 k = 0; k < p.dim; k++) room.step[k] = room.trial[k];
-    return newton_step(curvature, p.dim, room.step.data(), room.trial.data());
+double true_newton_step(const GlmProblem& p, double* curvature, SolverWorkspace& workspace) {
+    if (p.dim > MAX_DIRECT_DIM)
+        return preconditioned_step(p, workspace.slopes.data(), curvature, workspace.trial.data(),
+                                   workspace.step.data());
+    if (!factor_curvature(p, workspace.slopes.data(), workspace, curvature)) return NOT_A_NUMBER;
+    for (i64 k = 0; k < p.dim; k++) workspace.step[k] = workspace.trial[k];
+    return newton_step(curvature, p.dim, workspace.step.data(), workspace.trial.data());
 }
 
 // Steps with the kept curvature to the root of a model of the gradient, the first of them in room.step.
@@ -127,19 +129,20 @@ double true_newton_step(const Problem& p, double* curvature, SolverRoom& room) {
 // room.shift. Returns the decrement that the model may have missed: the third derivative of the logistic link is at most mu',
 // so it is at most sum W mu' (m^3 / 6)^2, where sum W mu' m^2 is the decrement and no m^2 exceeds the sum of all.
 // Infinite: the curvature is stale, and nothing was gained.
-double follow_model(const Problem& p, const double* theta, const double* curvature, double decrement, double goal,
-                    SolverRoom& room) {
-    double *step = room.step.data(), *shift = room.shift.data(), *moves = room.moves.data();
+double follow_model(const GlmProblem& p, const double* theta, const double* curvature, double decrement, double goal,
+                    SolverWorkspace& workspace) {
+    double *step = workspace.step.data(), *shift = workspace.shift.data(), *moves = workspace.moves.data();
     for (i64 k = 0; k < p.dim; k++) shift[k] = step[k];
     kernels->margins(p.z, p.stride, p.dim, shift, p.n, moves);
     double reached = kernels->dot(moves, moves, p.n);
     double missed = reached * reached * decrement / 36.0;
     double last = decrement;
     while (true) {
-        kernels->model_residual(room.residual.data(), room.slopes.data(), room.bends.data(), moves, p.n);
-        for (i64 k = 0; k < p.dim; k++) room.trial[k] = theta[k] + shift[k];
-        kernels->negative_gradient(p.z, p.stride, p.dim, moves, p.n, p.ridge, room.trial.data(), step);
-        decrement = newton_step(curvature, p.dim, step, room.trial.data());
+        kernels->model_residual(workspace.residual.data(), workspace.slopes.data(), workspace.second_order.data(),
+                                moves, p.n);
+        for (i64 k = 0; k < p.dim; k++) workspace.trial[k] = theta[k] + shift[k];
+        kernels->negative_gradient(p.z, p.stride, p.dim, moves, p.n, p.ridge, workspace.trial.data(), step);
+        decrement = newton_step(curvature, p.dim, step, workspace.trial.data());
         if (!(decrement <= GOOD_STEP * last)) return INF;
         add(shift, step, p.dim);
         // No need to know the root of the model better than the model knows the truth.
@@ -151,8 +154,8 @@ double follow_model(const Problem& p, const double* theta, const double* curvatu
 
 }  // namespace
 
-bool factor_curvature(const Problem& p, const double* slopes, SolverRoom& room, double* factor) {
-    return filled(p, slopes, room, factor, 0.0) || filled(p, slopes, room, factor, 0x1p-36);
+bool factor_curvature(const GlmProblem& p, const double* slopes, SolverWorkspace& workspace, double* factor) {
+    return filled(p, slopes, workspace, factor, 0.0) || filled(p, slopes, workspace, factor, 0x1p-36);
 }
 
 double implicit_step(Link link, double v, double q, double mass, double wins, int most) {
@@ -162,7 +165,7 @@ double implicit_step(Link link, double v, double q, double mass, double wins, in
 // It is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| falls in s: bisection on s, each x by conjugate
 // gradients in O(dim^2) a step.
 void project(double* theta, const double* curvature, i64 dim, double bound) {
-    Numbers target(dim), x(dim);
+    AlignedDoubles target(dim), x(dim);
     kernels->multiply(curvature, dim, theta, target.data());
     double low = 0.0, high = norm(target.data(), dim) / bound;
     for (i64 k = 0; k < dim; k++) x[k] = theta[k];
@@ -177,9 +180,9 @@ void project(double* theta, const double* curvature, i64 dim, double bound) {
     for (i64 k = 0; k < dim; k++) theta[k] = x[k] * (bound / size);
 }
 
-double move_with(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins, Link link,
-                 int most, SolverRoom& room) {
-    double* direction = room.direction.data();
+double one_pass_step(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins,
+                     Link link, int most, SolverWorkspace& workspace) {
+    double* direction = workspace.direction.data();
     for (i64 k = 0; k < dim; k++) direction[k] = z[k];
     kernels->solve_lower(curvature, dim, direction);
     double q = kernels->dot(direction, direction, dim);
@@ -190,22 +193,24 @@ double move_with(double* theta, const double* curvature, i64 dim, const double* 
     return v + a * q;
 }
 
-double keep_within(double* theta, const double* curvature, i64 dim, const double* z, double bound, double v) {
+double project_into_ball(double* theta, const double* curvature, i64 dim, const double* z, double bound, double v) {
     if (!(kernels->dot(theta, theta, dim) > bound * bound)) return v;
     project(theta, curvature, dim, bound);
     return kernels->dot(z, theta, dim);
 }
 
-void one_pass(const Problem& p, double* theta) {
-    SolverRoom room;
-    room.fit(p.dim, 0);
-    Numbers curvature(p.dim * p.dim), row(p.dim);
+void one_pass(const GlmProblem& p, double* theta) {
+    SolverWorkspace workspace;
+    workspace.fit(p.dim, 0);
+    AlignedDoubles curvature(p.dim * p.dim), row(p.dim);
     for (i64 k = 0; k < p.dim; k++) curvature[k * p.dim + k] = std::sqrt(p.ridge_of(k));
     for (i64 s = 0; s < p.n; s++) {
         if (!(p.mass[s] > 0.0)) continue;
         for (i64 k = 0; k < p.dim; k++) row[k] = p.z[k * p.stride + s];
-        double v = move_with(theta, curvature.data(), p.dim, row.data(), p.mass[s], p.wins[s], p.link, TO_ROUNDING, room);
-        kernels->cholesky_update(curvature.data(), p.dim, row.data(), p.mass[s] * slope(p.link, v), room.step.data());
+        double v = one_pass_step(theta, curvature.data(), p.dim, row.data(), p.mass[s], p.wins[s], p.link,
+                                 UNTIL_CONVERGED, workspace);
+        kernels->cholesky_update(curvature.data(), p.dim, row.data(), p.mass[s] * slope(p.link, v),
+                                 workspace.step.data());
     }
 }
 
@@ -213,54 +218,54 @@ void one_pass(const Problem& p, double* theta) {
 // that gained less than GOOD_STEP, or far from the root, the curvature is made anew (up to DIRECT dimensions), or
 // the step is found by conjugate gradients on the true curvature with the kept one as preconditioner. Such steps have a
 // line search.
-Status refine(const Problem& p, double* theta, double* curvature, SolverRoom& room) {
-    room.fit(p.dim, p.n);
-    double *margins = room.margins.data(), *moves = room.moves.data(), *step = room.step.data();
+SolverStatus refine(const GlmProblem& p, double* theta, double* curvature, SolverWorkspace& workspace) {
+    workspace.fit(p.dim, p.n);
+    double *margins = workspace.margins.data(), *moves = workspace.moves.data(), *step = workspace.step.data();
     double scale = std::min(1.0, p.total_mass());
     double goal = TOLERANCE * scale, last = 0.0;
     bool kept = true;
     kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
     for (int iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
         if (p.link == Link::logistic)
-            kernels->logistic_model(p.mass, p.wins, margins, p.n, room.residual.data(), room.slopes.data(),
-                                    room.bends.data());
+            kernels->logistic_model(p.mass, p.wins, margins, p.n, workspace.residual.data(), workspace.slopes.data(),
+                                    workspace.second_order.data());
         else
-            p.residuals(margins, room.residual.data(), room.slopes.data());
-        kernels->negative_gradient(p.z, p.stride, p.dim, room.residual.data(), p.n, p.ridge, theta, step);
-        double decrement = newton_step(curvature, p.dim, step, room.trial.data());
+            p.residuals(margins, workspace.residual.data(), workspace.slopes.data());
+        kernels->negative_gradient(p.z, p.stride, p.dim, workspace.residual.data(), p.n, p.ridge, theta, step);
+        double decrement = newton_step(curvature, p.dim, step, workspace.trial.data());
         // What a step with this curvature gained, the next one will gain too; a true Newton step says nothing of it.
         double gain = kept && 0.0 < decrement && decrement < last ? std::max(decrement / last, BEST_GAIN) : 1.0;
         if (decrement * gain <= goal) {
             add(theta, step, p.dim);
-            return Status::converged;
+            return SolverStatus::converged;
         }
         // A true Newton step gained nothing this close to the root: the rest is rounding.
-        if (!kept && decrement >= 0.5 * last && decrement <= AT_ROUNDING * scale) return Status::converged;
+        if (!kept && decrement >= 0.5 * last && decrement <= AT_ROUNDING * scale) return SolverStatus::converged;
         kept = !(decrement > NEAR * scale || (last > 0.0 && decrement > GOOD_STEP * last));
         if (kept && p.link == Link::logistic) {
-            double missed = follow_model(p, theta, curvature, decrement, goal, room);
+            double missed = follow_model(p, theta, curvature, decrement, goal, workspace);
             kept = missed < INF;
             if (kept) {
-                add(theta, room.shift.data(), p.dim);
-                if (missed <= goal) return Status::converged;
+                add(theta, workspace.shift.data(), p.dim);
+                if (missed <= goal) return SolverStatus::converged;
                 kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
                 last = 0.0;  // the steps on the model say nothing of the gain of a single one
                 continue;
             }
-            kernels->negative_gradient(p.z, p.stride, p.dim, room.residual.data(), p.n, p.ridge, theta,
-                                       room.trial.data());
+            kernels->negative_gradient(p.z, p.stride, p.dim, workspace.residual.data(), p.n, p.ridge, theta,
+                                       workspace.trial.data());
         }
         if (!kept) {
-            decrement = true_newton_step(p, curvature, room);
-            if (!(decrement >= 0.0)) return Status::stalled;
+            decrement = true_newton_step(p, curvature, workspace);
+            if (!(decrement >= 0.0)) return SolverStatus::stalled;
             if (decrement <= goal) {
                 add(theta, step, p.dim);
-                return Status::converged;
+                return SolverStatus::converged;
             }
             kernels->margins(p.z, p.stride, p.dim, step, p.n, moves);
             if (!full_step_is_safe(p.link, margins, moves, p.n)) {
                 double size = line_search(p, theta, step, decrement);
-                if (size == 0.0) return Status::stalled;
+                if (size == 0.0) return SolverStatus::stalled;
                 for (i64 k = 0; k < p.dim; k++) step[k] *= size;
             }
         }
@@ -268,7 +273,7 @@ Status refine(const Problem& p, double* theta, double* curvature, SolverRoom& ro
         kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
         last = decrement;
     }
-    return Status::out_of_iterations;
+    return SolverStatus::out_of_iterations;
 }
 
 }  // namespace duelist

@@ -20,11 +20,11 @@
 namespace duelist {
 
 // Dimensions up to which a curvature that has gone stale is factored anew; above, conjugate gradients.
-inline constexpr i64 DIRECT = 128;
+inline constexpr i64 MAX_DIRECT_DIM = 128;
 
 // How many steps the one number a may take: one for the exact estimator's first guess, to rounding for the one pass.
-inline constexpr int GUESS = 1;
-inline constexpr int TO_ROUNDING = 100;
+inline constexpr int SINGLE_STEP = 1;
+inline constexpr int UNTIL_CONVERGED = 100;
 
 // The root a of a = wins - mass mu(v + a q), for q >= 0, after `most` steps at the latest.
 double implicit_step(Link link, double v, double q, double mass, double wins, int most);
@@ -33,20 +33,20 @@ double implicit_step(Link link, double v, double q, double mass, double wins, in
 void project(double* theta, const double* curvature, i64 dim, double bound);
 
 // The part of taking an outcome in that moves theta; the new margin z . theta.
-double move_with(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins, Link link,
-                 int most, SolverRoom& room);
+double one_pass_step(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins,
+                     Link link, int most, SolverWorkspace& workspace);
 
 // Keep |theta| <= bound, by projection in the norm of H; the margin z . theta, which was v.
-double keep_within(double* theta, const double* curvature, i64 dim, const double* z, double bound, double v);
+double project_into_ball(double* theta, const double* curvature, i64 dim, const double* z, double bound, double v);
 
 // Take in all rows, each once, in their order; theta is what was known before.
-void one_pass(const Problem& problem, double* theta);
+void one_pass(const GlmProblem& problem, double* theta);
 
 // The factor of H = ridge + sum slopes zz'. Where rounding makes it look indefinite (differences a hundred million times as large as others), a
 // little more than rounding is added to its diagonal. False: not even then.
-bool factor_curvature(const Problem& problem, const double* slopes, SolverRoom& room, double* factor);
+bool factor_curvature(const GlmProblem& problem, const double* slopes, SolverWorkspace& workspace, double* factor);
 
 // Lead theta to the root of the gradient over all rows.
-Status refine(const Problem& problem, double* theta, double* curvature, SolverRoom& room);
+SolverStatus refine(const GlmProblem& problem, double* theta, double* curvature, SolverWorkspace& workspace);
 
 }  // namespace duelist

@@ -21,14 +21,14 @@ struct Logistic {
     static constexpr const char* name = "logistic";
     static constexpr double max_slope = 0.25;
     static double mean(double v) {
-        double e = exp_of_minus_abs(v);
+        double e = exp_neg_abs(v);
         return v >= 0.0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
     }
     static double slope(double v) {
-        double e = exp_of_minus_abs(v);
+        double e = exp_neg_abs(v);
         return e / ((1.0 + e) * (1.0 + e));
     }
-    static double potential(double v) { return std::max(v, 0.0) + log1p(exp_of_minus_abs(v)); }
+    static double potential(double v) { return std::max(v, 0.0) + log1p(exp_neg_abs(v)); }
     static double bend(double, double) { return 1.0; }
 };
 
@@ -38,7 +38,7 @@ struct Probit {
     static constexpr const char* name = "probit";
     static constexpr double max_slope = 0.39894228040143267794;  // 1 / sqrt(2 pi)
     static double mean(double v) { return 0.5 * erfc(-v * 0.70710678118654752440); }
-    static double slope(double v) { return max_slope * exp_of_minus_abs(0.5 * v * v); }
+    static double slope(double v) { return max_slope * exp_neg_abs(0.5 * v * v); }
     static double potential(double v) { return v * mean(v) + slope(v); }
     static double bend(double v, double move) { return std::fabs(v) + move; }
 };
@@ -49,11 +49,11 @@ struct Exponential {
     static constexpr const char* name = "exponential";
     static constexpr double max_slope = 0.5;
     static double mean(double v) {
-        double half = 0.5 * exp_of_minus_abs(v);
+        double half = 0.5 * exp_neg_abs(v);
         return v >= 0.0 ? 1.0 - half : half;
     }
-    static double slope(double v) { return 0.5 * exp_of_minus_abs(v); }
-    static double potential(double v) { return std::max(v, 0.0) + 0.5 * exp_of_minus_abs(v); }
+    static double slope(double v) { return 0.5 * exp_neg_abs(v); }
+    static double potential(double v) { return std::max(v, 0.0) + 0.5 * exp_neg_abs(v); }
     static double bend(double, double) { return 1.0; }
 };
 
@@ -68,7 +68,7 @@ decltype(auto) with_link(Link link, Action&& action) {
     throw std::logic_error("a link of number " + std::to_string(static_cast<int>(link)) + " is not known");
 }
 
-inline Link link_named(const std::string& name) {
+inline Link link_from_name(const std::string& name) {
     for (Link link : {Link::logistic, Link::probit, Link::exponential})
         if (with_link(link, [&](auto l) { return name == l.name; })) return link;
     throw std::invalid_argument("link is '" + name + "'; the engine knows logistic, probit and exponential");
@@ -82,7 +82,7 @@ inline double slope(Link link, double v) {
 }
 // A gap of utilities as far as it says how certain an outcome is: what is known only to within more than 8, as of an arm that joins with a
 // feature far larger than any before, counts in parts of that doubt. At its word, nobody would ever ask about such an arm.
-inline double doubted(double gap, double square) {
+inline double shrunk_gap(double gap, double square) {
     constexpr double MOST = 64.0;
     return square > MOST ? gap * std::sqrt(MOST / square) : gap;
 }

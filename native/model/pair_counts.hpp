@@ -13,36 +13,36 @@
 namespace duelist {
 
 // Fingerprints of the two arms of a duel; 0 and 0: nobody knows who they were.
-struct Who {
+struct DuelFingerprints {
     u64 first = 0, second = 0;
 
     bool known() const { return first != 0 || second != 0; }
 };
 
-class Tally {
+class PairCounts {
 public:
-    static constexpr i64 MOST = 2048;         // every pair of 64 arms is 2,016
-    static constexpr i64 MOST_EXACT = 44850;  // every pair of 300, where the estimator keeps as many rows
+    static constexpr i64 MOST = 2048;        // every pair of 64 arms is 2,016
+    static constexpr i64 MAX_EXACT = 44850;  // every pair of 300, where the estimator keeps as many rows
 
     // Who of a pair has the smaller fingerprint is the first, and won `wins` of `mass`.
-    struct Won {
-        Who arms;
+    struct PairCount {
+        DuelFingerprints arms;
         double mass, wins;
     };
 
-    explicit Tally(i64 most = MOST) : most_(most) {}
+    explicit PairCounts(i64 most = MOST) : most_(most) {}
 
     // Whether every vote so far is counted here.
     bool whole() const { return whole_; }
-    const std::vector<Won>& pairs() const { return pairs_; }
+    const std::vector<PairCount>& pairs() const { return pairs_; }
 
-    void add(Won vote) {
+    void add(PairCount vote) {
         if (!whole_) return;
         if (vote.arms.first > vote.arms.second) {
             std::swap(vote.arms.first, vote.arms.second);
             vote.wins = vote.mass - vote.wins;
         }
-        auto [found, is_new] = place_.try_emplace(mixed(mixed(vote.arms.first) ^ vote.arms.second), pairs_.size());
+        auto [found, is_new] = place_.try_emplace(mix(mix(vote.arms.first) ^ vote.arms.second), pairs_.size());
         if (!is_new) {
             pairs_[found->second].mass += vote.mass;
             pairs_[found->second].wins += vote.wins;
@@ -63,7 +63,7 @@ public:
 private:
     i64 most_;
     bool whole_ = true;
-    std::vector<Won> pairs_;  // the first that was asked first
+    std::vector<PairCount> pairs_;  // the first that was asked first
     std::unordered_map<u64, std::size_t> place_;
 };
 

@@ -2,20 +2,25 @@
 
 namespace duelist {
 
-Layer::Layer(i64 dim, double ridge, double prior, double radius, const Numbers& sizes)
-    : ridge(ridge), prior(prior), radius(radius), theta(dim), factor(dim * dim), curvature(dim * dim),
-      rows(std::make_shared<Rows>(dim)) {
+Layer::Layer(i64 dim, double ridge, double prior, double radius, const AlignedDoubles& scale)
+    : ridge(ridge),
+      prior(prior),
+      radius(radius),
+      theta(dim),
+      factor(dim * dim),
+      curvature(dim * dim),
+      rows(std::make_shared<AggregatedVotes>(dim)) {
     for (i64 k = 0; k < dim; k++) {
-        factor[k * dim + k] = std::sqrt(prior * sizes[k]);
-        curvature[k * dim + k] = std::sqrt(ridge * sizes[k]);
+        factor[k * dim + k] = std::sqrt(prior * scale[k]);
+        curvature[k * dim + k] = std::sqrt(ridge * scale[k]);
     }
 }
 
 namespace {
 
 // R'R + diag(added), factored, in the place of R; false, and R as it was, where rounding has left nothing to factor.
-bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
-    Numbers whole(dim * dim);
+bool add_to_diagonal(AlignedDoubles& factor, i64 dim, const AlignedDoubles& added) {
+    AlignedDoubles whole(dim * dim);
     for (i64 i = 0; i < dim; i++)
         for (i64 j = i; j < dim; j++) {
             double total = i == j ? added[i] : 0.0;
@@ -28,7 +33,7 @@ bool add_to_diagonal(Numbers& factor, i64 dim, const Numbers& added) {
 }
 
 // Whether there is nothing but the ridge in the row and the column of feature k.
-bool is_alone(const Numbers& factor, i64 dim, i64 k, double ridge) {
+bool is_alone(const AlignedDoubles& factor, i64 dim, i64 k, double ridge) {
     for (i64 i = 0; i < k; i++)
         if (factor[i * dim + k] != 0.0) return false;
     for (i64 j = k + 1; j < dim; j++)
@@ -38,227 +43,236 @@ bool is_alone(const Numbers& factor, i64 dim, i64 k, double ridge) {
 
 }  // namespace
 
-void State::meet(const double* arms, i64 n, SolverRoom& room) {
-    Numbers wanted;
-    if (sizes.any_unknown() && !has_learned() && sizes.meet(arms, n, dim, wanted)) resize(wanted, room);
+void PolicyState::meet(const double* arms, i64 n, SolverWorkspace& workspace) {
+    AlignedDoubles wanted;
+    if (scale.any_unknown() && !has_learned() && scale.meet(arms, n, dim, wanted)) rescale(wanted, workspace);
 }
 
-void State::adopt(const Seen& seen, SolverRoom& room) {
+void PolicyState::adopt(const RoundScale& seen, SolverWorkspace& workspace) {
     if (!seen.unlike) return;
-    sizes.believe(seen, dim);
-    resize(seen.squared, room);
+    scale.believe(seen, dim);
+    rescale(seen.squared, workspace);
 }
 
-bool State::has_learned() const {
+bool PolicyState::has_learned() const {
     return std::any_of(layers.begin(), layers.end(), [](const Layer& at) { return at.learned > 0.0; });
 }
 
-void State::resize(const Numbers& squared, SolverRoom& room) {
-    Numbers before = sizes.squared;
-    sizes.squared = squared;
-    if (std::exchange(sizes.found_kind, false) && online && has_first_votes) {
-        for (Layer& at : layers) begin_anew(at, room);
+void PolicyState::rescale(const AlignedDoubles& squared, SolverWorkspace& workspace) {
+    AlignedDoubles before = scale.squared;
+    scale.squared = squared;
+    if (std::exchange(scale.just_found_atypical, false) && online && has_all_early_votes) {
+        for (Layer& at : layers) refit_early_votes(at, workspace);
         return;
     }
     std::vector<Layer> kept = online ? layers : std::vector<Layer>();
-    if (resize_layers(before, room)) return;
-    layers = std::move(kept);  // rounding leaves nothing of a ridge that becomes so much smaller: those stay as they were
+    if (rescale_layers(before, workspace)) return;
+    layers =
+        std::move(kept);  // rounding leaves nothing of a ridge that becomes so much smaller: those stay as they were
     for (i64 k = 0; k < dim; k++) {
-        bool told = std::any_of(layers.begin(), layers.end(), [&](const Layer& at) { return is_told(at, k, before[k]); });
-        if (told) sizes.squared[k] = std::max(squared[k], before[k]);
+        bool told =
+            std::any_of(layers.begin(), layers.end(), [&](const Layer& at) { return is_informed(at, k, before[k]); });
+        if (told) scale.squared[k] = std::max(squared[k], before[k]);
     }
-    resize_layers(before, room);
+    rescale_layers(before, workspace);
 }
 
 // Whether a vote has told of a feature of this size. The one-pass estimator has no votes: what rounding has left of them tells.
-bool State::is_told(const Layer& at, i64 k, double size) const {
-    if (online) return !is_alone(at.factor, dim, k, at.prior * size) || !is_alone(at.curvature, dim, k, at.ridge * size);
+bool PolicyState::is_informed(const Layer& at, i64 k, double size) const {
+    if (online)
+        return !is_alone(at.factor, dim, k, at.prior * size) || !is_alone(at.curvature, dim, k, at.ridge * size);
     for (i64 row = 0; row < at.rows->count(); row++)
         if (at.rows->entry(row, k) != 0.0) return true;
     return false;
 }
 
-bool State::resize_layers(const Numbers& before, SolverRoom& room) {
+bool PolicyState::rescale_layers(const AlignedDoubles& before, SolverWorkspace& workspace) {
     for (i64 number = 0; number < n_layers(); number++) {
-        if (!resize_untold(layer(number), before)) continue;
+        if (!rescale_uninformed(layer(number), before)) continue;
         if (!online)
-            resize_rows(number, room);
-        else if (!resize_summary(layer(number), before, room))
+            rescale_votes(number, workspace);
+        else if (!rescale_summary(layer(number), before, workspace))
             return false;
     }
     return true;
 }
 
 // Ridge and prior of features of which no vote has told, in which nothing else is to be made anew; whether others are to be resized, too.
-bool State::resize_untold(Layer& at, const Numbers& before) const {
+bool PolicyState::rescale_uninformed(Layer& at, const AlignedDoubles& before) const {
     bool others = false;
     for (i64 k = 0; k < dim; k++) {
-        if (sizes.squared[k] == before[k]) continue;
-        if (is_told(at, k, before[k])) {
+        if (scale.squared[k] == before[k]) continue;
+        if (is_informed(at, k, before[k])) {
             others = true;
             continue;
         }
-        at.factor[k * dim + k] = std::sqrt(at.prior * sizes.squared[k]);
-        at.curvature[k * dim + k] = std::sqrt(at.ridge * sizes.squared[k]);
+        at.factor[k * dim + k] = std::sqrt(at.prior * scale.squared[k]);
+        at.curvature[k * dim + k] = std::sqrt(at.ridge * scale.squared[k]);
         at.stale = at.learned > 0.0;
     }
     return others;
 }
 
 // The first few votes, which the one-pass estimator still has, once more, in other sizes.
-void State::begin_anew(Layer& at, SolverRoom& room) {
-    room.fit(dim, 0);
-    Layer fresh(dim, at.ridge, at.prior, at.radius, sizes.squared);
+void PolicyState::refit_early_votes(Layer& at, SolverWorkspace& workspace) {
+    workspace.fit(dim, 0);
+    Layer fresh(dim, at.ridge, at.prior, at.radius, scale.squared);
     at.theta = std::move(fresh.theta);
     at.factor = std::move(fresh.factor);
     at.curvature = std::move(fresh.curvature);
     at.residual = 0.0;
     at.stale = at.learned > 0.0;
-    Numbers z(dim);
+    AlignedDoubles z(dim);
     for (i64 row = 0; row < at.rows->count(); row++) {
         for (i64 k = 0; k < dim; k++) z[k] = at.rows->entry(row, k);
-        take(at, {z.data(), at.rows->mass()[row], at.rows->wins()[row]}, room);
+        take(at, {z.data(), at.rows->mass()[row], at.rows->wins()[row]}, workspace);
     }
 }
 
 // One outcome into the estimate, its precision and its curvature. A pair out of all proportion counts for less in the precision, and where its
 // curvature stays what it was at once, there, too.
-void State::take(Layer& at, const Evidence& given, SolverRoom& room) const {
-    double counts = sizes.counts(given.z, dim), part = online ? counts : 1.0;
+void PolicyState::take(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const {
+    double counts = scale.counts(given.z, dim), part = online ? counts : 1.0;
     double mass = part * given.mass, wins = part * given.wins;
     if (online && mass == 0.0) return;  // so far off that it counts for nothing
-    double margin = move_with(at.theta.data(), at.curvature.data(), dim, given.z, mass, wins, link, online ? TO_ROUNDING : GUESS, room);
-    kernels->cholesky_update_both(at.factor.data(), counts * given.mass, at.curvature.data(), mass * slope(link, margin), dim, given.z,
-                                  room.step.data(), room.trial.data());
+    double margin = one_pass_step(at.theta.data(), at.curvature.data(), dim, given.z, mass, wins, link,
+                                  online ? UNTIL_CONVERGED : SINGLE_STEP, workspace);
+    kernels->cholesky_update_both(at.factor.data(), counts * given.mass, at.curvature.data(),
+                                  mass * slope(link, margin), dim, given.z, workspace.step.data(),
+                                  workspace.trial.data());
     if (!online) return;
-    double p = mean(link, keep_within(at.theta.data(), at.curvature.data(), dim, given.z, bound, margin));
+    double p = mean(link, project_into_ball(at.theta.data(), at.curvature.data(), dim, given.z, bound, margin));
     at.residual += wins * (1.0 - p) * (1.0 - p) + (mass - wins) * p * p;
 }
 
 // The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes. False: rounding has left nothing of it.
-bool State::resize_summary(Layer& at, const Numbers& before, SolverRoom& room) {
-    room.fit(dim, 0);
-    Numbers added(dim);
-    auto add = [&](Numbers& factor, double multiple) {
+bool PolicyState::rescale_summary(Layer& at, const AlignedDoubles& before, SolverWorkspace& workspace) {
+    workspace.fit(dim, 0);
+    AlignedDoubles added(dim);
+    auto add = [&](AlignedDoubles& factor, double multiple) {
         for (i64 k = 0; k < dim; k++) {
-            bool is_done = is_alone(factor, dim, k, multiple * sizes.squared[k]);
-            added[k] = is_done ? 0.0 : multiple * (sizes.squared[k] - before[k]);
+            bool is_done = is_alone(factor, dim, k, multiple * scale.squared[k]);
+            added[k] = is_done ? 0.0 : multiple * (scale.squared[k] - before[k]);
         }
         return add_to_diagonal(factor, dim, added);
     };
     if (!add(at.factor, at.prior)) return false;
-    kernels->multiply(at.curvature.data(), dim, at.theta.data(), room.step.data());
+    kernels->multiply(at.curvature.data(), dim, at.theta.data(), workspace.step.data());
     if (!add(at.curvature, at.ridge)) return false;
-    kernels->solve_lower(at.curvature.data(), dim, room.step.data());
-    kernels->solve_upper(at.curvature.data(), dim, room.step.data());
-    std::copy_n(room.step.data(), dim, at.theta.data());
+    kernels->solve_lower(at.curvature.data(), dim, workspace.step.data());
+    kernels->solve_upper(at.curvature.data(), dim, workspace.step.data());
+    std::copy_n(workspace.step.data(), dim, at.theta.data());
     at.stale = at.learned > 0.0;
     return true;
 }
 
-void State::resize_rows(i64 number, SolverRoom& room) {
+void PolicyState::rescale_votes(i64 number, SolverWorkspace& workspace) {
     Layer& at = layer(number);
-    Problem p = problem(number);
-    room.fit(dim, p.n);
-    auto factored = [&](const double* weights, double multiple, Numbers& out) {
-        Numbers whole(dim * dim);
-        p.ridge = {multiple, sizes.squared.data()};
-        if (factor_curvature(p, weights, room, whole.data())) out = std::move(whole);
+    GlmProblem p = problem(number);
+    workspace.fit(dim, p.n);
+    auto factored = [&](const double* weights, double multiple, AlignedDoubles& out) {
+        AlignedDoubles whole(dim * dim);
+        p.ridge = {multiple, scale.squared.data()};
+        if (factor_curvature(p, weights, workspace, whole.data())) out = std::move(whole);
     };
-    Numbers counted(p.n);
-    for (i64 s = 0; s < p.n; s++) counted[s] = p.mass[s] * sizes.counts(p.z + s, dim, p.stride);
+    AlignedDoubles counted(p.n);
+    for (i64 s = 0; s < p.n; s++) counted[s] = p.mass[s] * scale.counts(p.z + s, dim, p.stride);
     factored(counted.data(), at.prior, at.factor);
-    kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, room.margins.data());
-    p.residuals(room.margins.data(), room.residual.data(), room.slopes.data());
-    factored(room.slopes.data(), at.ridge, at.curvature);
+    kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, workspace.margins.data());
+    p.residuals(workspace.margins.data(), workspace.residual.data(), workspace.slopes.data());
+    factored(workspace.slopes.data(), at.ridge, at.curvature);
     at.stale = at.learned > 0.0;  // what has learned nothing keeps the radius it was given
-    if (at.stale) at.solved = Solved::outdated;
+    if (at.stale) at.fit_status = FitStatus::outdated;
 }
 
-Learned State::learn(i64 number, const Observation& seen, double share, double weight, SolverRoom& room) {
-    room.fit(dim, 0);
-    Evidence given{};
-    if (!seen.evidence(dim, share * weight, room.shift.data(), given)) return Learned::nothing;
-    Numbers wanted;
-    bool other_sizes = sizes.notice(given.z, dim, weight, wanted);
-    if (other_sizes) resize(wanted, room);
+UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share, double weight,
+                               SolverWorkspace& workspace) {
+    workspace.fit(dim, 0);
+    LikelihoodTerm given{};
+    if (!seen.likelihood_term(dim, share * weight, workspace.shift.data(), given)) return UpdateScope::nothing;
+    AlignedDoubles wanted;
+    bool other_sizes = scale.notice(given.z, dim, weight, wanted);
+    if (other_sizes) rescale(wanted, workspace);
     Layer& at = layer(number);
-    take(at, given, room);
-    if (!online) at.solved = Solved::outdated;
-    if (!online || (sizes.early() && has_first_votes)) keep(at, given);
-    if (online && at.rows->count() > Sizes::MOST_FIRST_VOTES) has_first_votes = false;
-    if (online && !(sizes.early() && has_first_votes)) forget_first_votes();
+    take(at, given, workspace);
+    if (!online) at.fit_status = FitStatus::outdated;
+    if (!online || (scale.early() && has_all_early_votes)) keep(at, given);
+    if (online && at.rows->count() > FeatureScale::MAX_EARLY_VOTES) has_all_early_votes = false;
+    if (online && !(scale.early() && has_all_early_votes)) discard_early_votes();
     at.learned += weight;
     at.stamp = rounds;
     at.stale = true;
-    return other_sizes ? Learned::in_all_layers : Learned::in_its_layer;
+    return other_sizes ? UpdateScope::all_layers : UpdateScope::one_layer;
 }
 
-void State::keep(Layer& at, const Evidence& given) {
-    if (at.rows.use_count() > 1) at.rows = std::make_shared<Rows>(*at.rows);
+void PolicyState::keep(Layer& at, const LikelihoodTerm& given) {
+    if (at.rows.use_count() > 1) at.rows = std::make_shared<AggregatedVotes>(*at.rows);
     at.rows->add(given.z, given.mass, given.wins);
 }
 
-void State::forget_first_votes() {
+void PolicyState::discard_early_votes() {
     for (Layer& at : layers)
-        if (at.rows->count() > 0) at.rows = std::make_shared<Rows>(dim);
+        if (at.rows->count() > 0) at.rows = std::make_shared<AggregatedVotes>(dim);
 }
 
-void State::expect(i64 number, const double* difference, double share, SolverRoom& room) {
-    room.fit(dim, 0);
+void PolicyState::expect(i64 number, const double* difference, double share, SolverWorkspace& workspace) {
+    workspace.fit(dim, 0);
     Layer& at = layer(number);
     double expected = share * slope(link, kernels->dot(difference, at.theta.data(), dim));
-    kernels->cholesky_update_both(at.factor.data(), share * sizes.counts(difference, dim), at.curvature.data(), expected, dim,
-                                  difference, room.step.data(), room.trial.data());
+    kernels->cholesky_update_both(at.factor.data(), share * scale.counts(difference, dim), at.curvature.data(),
+                                  expected, dim, difference, workspace.step.data(), workspace.trial.data());
 }
 
-const double* State::theta(i64 number, SolverRoom& room) {
+const double* PolicyState::theta(i64 number, SolverWorkspace& workspace) {
     Layer& at = layer(number);
-    if (at.solved == Solved::outdated && !online) {
-        Status status = refine(problem(number), at.theta.data(), at.curvature.data(), room);
-        if (status == Status::out_of_iterations) {  // guesses upon guesses led far astray: from where nothing is known
-            Layer fresh(dim, at.ridge, at.prior, at.radius, sizes.squared);
+    if (at.fit_status == FitStatus::outdated && !online) {
+        SolverStatus status = refine(problem(number), at.theta.data(), at.curvature.data(), workspace);
+        if (status ==
+            SolverStatus::out_of_iterations) {  // guesses upon guesses led far astray: from where nothing is known
+            Layer fresh(dim, at.ridge, at.prior, at.radius, scale.squared);
             at.theta = std::move(fresh.theta);
             at.curvature = std::move(fresh.curvature);
-            status = refine(problem(number), at.theta.data(), at.curvature.data(), room);
+            status = refine(problem(number), at.theta.data(), at.curvature.data(), workspace);
         }
-        at.solved = status == Status::out_of_iterations ? Solved::unfinished : Solved::yes;
+        at.fit_status = status == SolverStatus::out_of_iterations ? FitStatus::unfinished : FitStatus::yes;
     }
     return at.theta.data();
 }
 
-const double* State::local_curvature(i64 number, SolverRoom& room) {
-    theta(number, room);
+const double* PolicyState::local_curvature(i64 number, SolverWorkspace& workspace) {
+    theta(number, workspace);
     Layer& at = layer(number);
     if (at.stale) {
         at.stale = false;
-        if (!online && dim <= DIRECT) {
-            Problem p = problem(number);
-            room.fit(dim, p.n);
-            kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, room.margins.data());
+        if (!online && dim <= MAX_DIRECT_DIM) {
+            GlmProblem p = problem(number);
+            workspace.fit(dim, p.n);
+            kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, workspace.margins.data());
             if (link == Link::logistic)
-                kernels->logistic_model(p.mass, p.wins, room.margins.data(), p.n, room.residual.data(),
-                                        room.slopes.data(), room.bends.data());
+                kernels->logistic_model(p.mass, p.wins, workspace.margins.data(), p.n, workspace.residual.data(),
+                                        workspace.slopes.data(), workspace.second_order.data());
             else
-                p.residuals(room.margins.data(), room.residual.data(), room.slopes.data());
-            factor_curvature(p, room.slopes.data(), room, at.curvature.data());
+                p.residuals(workspace.margins.data(), workspace.residual.data(), workspace.slopes.data());
+            factor_curvature(p, workspace.slopes.data(), workspace, at.curvature.data());
         }
     }
     return at.curvature.data();
 }
 
-double State::width(i64 number, const double* z, SolverRoom& room) const {
-    room.fit(dim, 0);
-    double* v = room.direction.data();
+double PolicyState::width(i64 number, const double* z, SolverWorkspace& workspace) const {
+    workspace.fit(dim, 0);
+    double* v = workspace.direction.data();
     for (i64 k = 0; k < dim; k++) v[k] = z[k];
     kernels->solve_lower(layer(number).factor.data(), dim, v);
     return std::sqrt(kernels->dot(v, v, dim));
 }
 
-Problem State::problem(i64 number) const {
+GlmProblem PolicyState::problem(i64 number) const {
     const Layer& at = layer(number);
-    const Rows& rows = *at.rows;
-    return {rows.z(), rows.stride(), dim, rows.mass(), rows.wins(), rows.padded_count(), {at.ridge, sizes.squared.data()}, link};
+    const AggregatedVotes& rows = *at.rows;
+    return {
+        rows.z(), rows.stride(), dim, rows.mass(), rows.wins(), rows.padded_count(), {at.ridge, scale.squared.data()},
+        link};
 }
 
 }  // namespace duelist

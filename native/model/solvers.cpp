@@ -15,19 +15,19 @@ double norm(const double* g, i64 n) {
 
 }  // namespace
 
-double Problem::total_mass() const {
+double GlmProblem::total_mass() const {
     double total = 0.0;
     for (i64 s = 0; s < n; s++) total += mass[s];
     return total;
 }
 
-double Problem::largest_ridge() const {
+double GlmProblem::largest_ridge() const {
     double largest = ridge_of(0);
     for (i64 k = 1; k < dim; k++) largest = std::max(largest, ridge_of(k));
     return largest;
 }
 
-double Problem::objective(const double* theta, double* margins) const {
+double GlmProblem::objective(const double* theta, double* margins) const {
     kernels->margins(z, stride, dim, theta, n, margins);
     double total = 0.0;
     for (i64 k = 0; k < dim; k++) total += 0.5 * ridge_of(k) * theta[k] * theta[k];
@@ -38,7 +38,7 @@ double Problem::objective(const double* theta, double* margins) const {
     return total;
 }
 
-void Problem::gradient(const double* theta, double* margins, double* out) const {
+void GlmProblem::gradient(const double* theta, double* margins, double* out) const {
     kernels->margins(z, stride, dim, theta, n, margins);
     with_link(link, [&](auto l) {
         for (i64 s = 0; s < n; s++) margins[s] = mass[s] * l.mean(margins[s]) - wins[s];
@@ -47,7 +47,7 @@ void Problem::gradient(const double* theta, double* margins, double* out) const 
 }
 
 // W mu(v) - O and W mu'(v) of every row.
-void Problem::residuals(const double* margins, double* residual, double* slopes) const {
+void GlmProblem::residuals(const double* margins, double* residual, double* slopes) const {
     with_link(link, [&](auto l) {
         for (i64 s = 0; s < n; s++) {
             residual[s] = mass[s] * l.mean(margins[s]) - wins[s];
@@ -68,8 +68,8 @@ bool full_step_is_safe(Link link, const double* margins, const double* moves, i6
     });
 }
 
-double line_search(const Problem& problem, const double* theta, const double* step, double decrement) {
-    Numbers margins(problem.n), trial(problem.dim);
+double line_search(const GlmProblem& problem, const double* theta, const double* step, double decrement) {
+    AlignedDoubles margins(problem.n), trial(problem.dim);
     double start = problem.objective(theta, margins.data());
     for (double size = 1.0; size > SMALLEST_STEP; size *= 0.5) {
         for (i64 k = 0; k < problem.dim; k++) trial[k] = theta[k] + size * step[k];
@@ -83,9 +83,9 @@ double line_search(const Problem& problem, const double* theta, const double* st
 // promises. Once it is at most `tolerance` (times the total mass where that is below 1, so that scaling all weights and the
 // ridge changes nothing), one last full step is taken, which squares the error. Undamped Newton diverges on
 // separable data, so a step is halved until F decreases enough, except where a full step provably does.
-Outcome newton(const Problem& problem, double* theta, double tolerance, i64 most) {
+SolverResult newton(const GlmProblem& problem, double* theta, double tolerance, i64 most) {
     i64 dim = problem.dim, n = problem.n;
-    Numbers step(dim), hessian(dim * dim), margins(n), moves(n), residual(n), slopes(n), weighted(n);
+    AlignedDoubles step(dim), hessian(dim * dim), margins(n), moves(n), residual(n), slopes(n), weighted(n);
     kernels->margins(problem.z, problem.stride, dim, theta, n, margins.data());
     double goal = tolerance * std::min(1.0, problem.total_mass());
     for (i64 iteration = 0; iteration < most; iteration++) {
@@ -94,31 +94,31 @@ Outcome newton(const Problem& problem, double* theta, double tolerance, i64 most
                                    step.data());
         kernels->fill_curvature(problem.z, problem.stride, dim, slopes.data(), n, problem.ridge, weighted.data(),
                                 hessian.data());
-        if (!kernels->cholesky(hessian.data(), dim)) return {Status::stalled, iteration};
+        if (!kernels->cholesky(hessian.data(), dim)) return {SolverStatus::stalled, iteration};
         kernels->solve_lower(hessian.data(), dim, step.data());
         double decrement = norm(step.data(), dim);
         decrement *= decrement;
         kernels->solve_upper(hessian.data(), dim, step.data());
         if (decrement <= goal) {
             for (i64 k = 0; k < dim; k++) theta[k] += step[k];
-            return {Status::converged, iteration + 1};
+            return {SolverStatus::converged, iteration + 1};
         }
         kernels->margins(problem.z, problem.stride, dim, step.data(), n, moves.data());
         double size = 1.0;
         if (!full_step_is_safe(problem.link, margins.data(), moves.data(), n)) {
             size = line_search(problem, theta, step.data(), decrement);
-            if (size == 0.0) return {Status::stalled, iteration + 1};
+            if (size == 0.0) return {SolverStatus::stalled, iteration + 1};
         }
         for (i64 k = 0; k < dim; k++) theta[k] += size * step[k];
         kernels->margins(problem.z, problem.stride, dim, theta, n, margins.data());
     }
-    return {Status::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, most};
 }
 
 // Power iteration, raised by its residual, at most the trace.
-double smoothness(const Problem& problem) {
+double smoothness(const GlmProblem& problem) {
     i64 dim = problem.dim, n = problem.n;
-    Numbers q(dim), product(dim), along(n);
+    AlignedDoubles q(dim), product(dim), along(n);
     for (i64 k = 0; k < dim; k++) {  // not symmetric: differences of arms are often orthogonal to (1, .., 1)
         double turn = 0.618 * static_cast<double>(k);
         q[k] = 1.0 + (turn - std::floor(turn));
@@ -151,10 +151,10 @@ double smoothness(const Problem& problem) {
 // Nesterov's accelerated gradient descent with restarts; stops on the gradient norm. Momentum grows as for a merely convex F and is
 // dropped whenever it points uphill (O'Donoghue and Candes 2015), which adapts to the true strong convexity: the ridge
 // alone is a poor lower bound of it.
-Outcome accelerated_gradient(const Problem& problem, double* theta, double tolerance, i64 most) {
+SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, double tolerance, i64 most) {
     i64 dim = problem.dim;
     double step = 1.0 / smoothness(problem);
-    Numbers margins(problem.n), g(dim), start(dim), ahead(dim), previous(dim);
+    AlignedDoubles margins(problem.n), g(dim), start(dim), ahead(dim), previous(dim);
     for (i64 k = 0; k < dim; k++) start[k] = ahead[k] = previous[k] = theta[k];
     double first_size = -1.0, momentum = 1.0;
     for (i64 iteration = 0; iteration < most; iteration++) {
@@ -162,11 +162,12 @@ Outcome accelerated_gradient(const Problem& problem, double* theta, double toler
         double size = norm(g.data(), dim);
         if (size <= tolerance) {
             for (i64 k = 0; k < dim; k++) theta[k] = ahead[k];
-            return {Status::converged, iteration + 1};
+            return {SolverStatus::converged, iteration + 1};
         }
         if (first_size < 0.0) first_size = size;
-        if (!std::isfinite(first_size) || step == 0.0) return {Status::stalled, iteration};  // numbers have overflowed
-        if (!(size <= 1e3 * first_size)) {  // the step was too long after all: halve it and start again
+        if (!std::isfinite(first_size) || step == 0.0)
+            return {SolverStatus::stalled, iteration};  // numbers have overflowed
+        if (!(size <= 1e3 * first_size)) {              // the step was too long after all: halve it and start again
             step *= 0.5;
             momentum = 1.0;
             for (i64 k = 0; k < dim; k++) theta[k] = ahead[k] = start[k];
@@ -184,12 +185,12 @@ Outcome accelerated_gradient(const Problem& problem, double* theta, double toler
         momentum = following;
         for (i64 k = 0; k < dim; k++) ahead[k] = theta[k] + push * (theta[k] - previous[k]);
     }
-    return {Status::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, most};
 }
 
 // SVRG (Johnson and Zhang 2013); stops on the gradient norm, taken once an epoch. Rows are drawn in proportion to their
 // smoothness bound (importance sampling), which lets the step be set by the average row and not the worst one.
-Outcome variance_reduced(const Problem& problem, double* theta, double tolerance, i64 most, Random random) {
+SolverResult variance_reduced(const GlmProblem& problem, double* theta, double tolerance, i64 most, Sfc64 random) {
     i64 dim = problem.dim, n = problem.n;
     double top = max_slope(problem.link), total = 0.0;
     std::vector<double> bound(static_cast<std::size_t>(n));
@@ -201,9 +202,9 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
     }
     if (total == 0.0) {  // no row says anything: the ridge alone decides
         for (i64 k = 0; k < dim; k++) theta[k] = 0.0;
-        return {Status::converged, 0};
+        return {SolverStatus::converged, 0};
     }
-    Numbers g(dim), anchor(dim), margins(n);
+    AlignedDoubles g(dim), anchor(dim), margins(n);
     double step = 1.0 / (4.0 * (total + problem.largest_ridge()));
     auto margin = [&](i64 s, const double* at) {
         double sum = 0.0;
@@ -213,8 +214,8 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
     for (i64 epoch = 0; epoch < most; epoch++) {
         problem.gradient(theta, margins.data(), g.data());
         double size = norm(g.data(), dim);
-        if (size <= tolerance) return {Status::converged, epoch + 1};
-        if (!std::isfinite(size)) return {Status::stalled, epoch};  // numbers have overflowed
+        if (size <= tolerance) return {SolverStatus::converged, epoch + 1};
+        if (!std::isfinite(size)) return {SolverStatus::stalled, epoch};  // numbers have overflowed
         for (i64 k = 0; k < dim; k++) anchor[k] = theta[k];
         for (i64 draw = 0; draw < 2 * n; draw++) {
             double target = total * random.uniform();
@@ -230,10 +231,10 @@ Outcome variance_reduced(const Problem& problem, double* theta, double tolerance
                                     change * problem.z[k * problem.stride + s]);
         }
     }
-    return {Status::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, most};
 }
 
-double residual_sum(const Problem& problem, const double* theta, double* margins) {
+double residual_sum(const GlmProblem& problem, const double* theta, double* margins) {
     kernels->margins(problem.z, problem.stride, problem.dim, theta, problem.n, margins);
     double total = 0.0;
     with_link(problem.link, [&](auto l) {

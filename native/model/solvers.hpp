@@ -17,10 +17,10 @@
 
 namespace duelist {
 
-enum class Status : int { converged, out_of_iterations, stalled };
+enum class SolverStatus : int { converged, out_of_iterations, stalled };
 
 // What is minimised; rows are columns of z, `stride` apart, and n is a multiple of 8: rows that pad it have no mass.
-struct Problem {
+struct GlmProblem {
     const double* z;
     i64 stride, dim;
     const double* mass;
@@ -29,7 +29,7 @@ struct Problem {
     Ridge ridge;
     Link link;
 
-    double ridge_of(i64 k) const { return ridge.sizes ? ridge.common * ridge.sizes[k] : ridge.common; }
+    double ridge_of(i64 k) const { return ridge.scale ? ridge.common * ridge.scale[k] : ridge.common; }
     double largest_ridge() const;
     double objective(const double* theta, double* margins) const;
     void gradient(const double* theta, double* margins, double* out) const;
@@ -37,38 +37,39 @@ struct Problem {
     double total_mass() const;
 };
 
-struct Outcome {
-    Status status;
+struct SolverResult {
+    SolverStatus status;
     i64 iterations;
 };
 
 // Room that a solver works in.
-struct SolverRoom {
-    Numbers direction, step, trial, shift;                      // dim each
-    Numbers margins, residual, slopes, moves, bends, weighted;  // a number a row
+struct SolverWorkspace {
+    AlignedDoubles direction, step, trial, shift;                             // dim each
+    AlignedDoubles margins, residual, slopes, moves, second_order, weighted;  // a number a row
 
     void fit(i64 dim, i64 rows) {
-        for (Numbers* numbers : {&direction, &step, &trial, &shift}) numbers->fit(dim);
-        for (Numbers* numbers : {&margins, &residual, &slopes, &moves, &bends, &weighted}) numbers->fit(rows);
+        for (AlignedDoubles* numbers : {&direction, &step, &trial, &shift}) numbers->fit(dim);
+        for (AlignedDoubles* numbers : {&margins, &residual, &slopes, &moves, &second_order, &weighted})
+            numbers->fit(rows);
     }
 };
 
 // -- from anywhere to the root: each overwrites theta, its start
-Outcome newton(const Problem& problem, double* theta, double tolerance, i64 most);
-Outcome accelerated_gradient(const Problem& problem, double* theta, double tolerance, i64 most);
-Outcome variance_reduced(const Problem& problem, double* theta, double tolerance, i64 most, Random random);
+SolverResult newton(const GlmProblem& problem, double* theta, double tolerance, i64 most);
+SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, double tolerance, i64 most);
+SolverResult variance_reduced(const GlmProblem& problem, double* theta, double tolerance, i64 most, Sfc64 random);
 
 // The largest of 1, 1/2, 1/4, ... that decreases F enough (Armijo); 0 if none does.
-double line_search(const Problem& problem, const double* theta, const double* step, double decrement);
+double line_search(const GlmProblem& problem, const double* theta, const double* step, double decrement);
 
 // Whether a full Newton step surely decreases F, by how far it moves the margins.
 bool full_step_is_safe(Link link, const double* margins, const double* moves, i64 n);
 
 // The largest Hessian eigenvalue of F, nearly. It may come out low where the start has next to nothing of the steepest
 // direction; the caller must notice a step that is too long.
-double smoothness(const Problem& problem);
+double smoothness(const GlmProblem& problem);
 
 // sum w^2 (o - mu(z . theta))^2 with o in {0, 1}; a tie counts as half a win and half a loss.
-double residual_sum(const Problem& problem, const double* theta, double* margins);
+double residual_sum(const GlmProblem& problem, const double* theta, double* margins);
 
 }  // namespace duelist

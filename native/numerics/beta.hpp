@@ -5,19 +5,19 @@
 
 namespace duelist {
 
-inline constexpr int MOST_TRIES = 10000;  // one in three is taken; absurd shapes must end too
+inline constexpr int MAX_TRIES = 10000;  // one in three is taken; absurd shapes must end too
 
-inline double beta(Random& random, double first, double second) {
+inline double draw_beta(Sfc64& random, double first, double second) {
     double a = first < second ? first : second, b = first < second ? second : first, both = a + b;
     if (b <= 1.0) return random.uniform();
     double rate = std::sqrt((both - 2.0) / (2.0 * a * b - both)), bend = a + 1.0 / rate;
     double w = a;
-    for (int tried = 0; tried < MOST_TRIES; tried++) {
-        double u = random.uniform(), luck = random.uniform();
-        if (u == 0.0 || luck == 0.0) continue;
-        double v = rate * log(u / (1.0 - u)), e = exp_of_minus_abs(v);
+    for (int tried = 0; tried < MAX_TRIES; tried++) {
+        double u = random.uniform(), uniforms = random.uniform();
+        if (u == 0.0 || uniforms == 0.0) continue;
+        double v = rate * log(u / (1.0 - u)), e = exp_neg_abs(v);
         w = v < 0.0 ? a * e : a / e;
-        double z = u * u * luck, r = bend * v - 1.3862943611198906, s = a + r - w;
+        double z = u * u * uniforms, r = bend * v - 1.3862943611198906, s = a + r - w;
         if (s + 2.6094379124341003 >= 5.0 * z) break;
         double limit = log(z);
         if (s >= limit || r + both * log(both / (b + w)) >= limit) break;

@@ -19,11 +19,11 @@ namespace duelist {
 // Memory that is zero when it is new. Where there is much of it, it comes in large pages: to be given a hundred thousand arms
 // page by page takes as long as to look at them.
 template <class T>
-struct CacheLines {
+struct AlignedAllocator {
     using value_type = T;
-    CacheLines() = default;
+    AlignedAllocator() = default;
     template <class U>
-    CacheLines(const CacheLines<U>&) {}
+    AlignedAllocator(const AlignedAllocator<U>&) {}
 
     T* allocate(std::size_t n) {
         std::size_t bytes = n * sizeof(T);
@@ -56,17 +56,17 @@ struct CacheLines {
     void construct(U* p, Values&&... values) {
         ::new (static_cast<void*>(p)) U(std::forward<Values>(values)...);
     }
-    bool operator==(const CacheLines&) const = default;
+    bool operator==(const AlignedAllocator&) const = default;
 
 private:
     static constexpr std::size_t LARGE = std::size_t{4} << 20;
 };
 
 template <class T>
-class Buffer {
+class AlignedBuffer {
 public:
-    Buffer() = default;
-    explicit Buffer(i64 n) { fit(n); }
+    AlignedBuffer() = default;
+    explicit AlignedBuffer(i64 n) { fit(n); }
 
     // Room for n entries, zero where new; never less than before.
     T* fit(i64 n) {
@@ -84,10 +84,10 @@ public:
     const T& operator[](i64 k) const { return cells_[static_cast<std::size_t>(k)]; }
 
 private:
-    std::vector<T, CacheLines<T>> cells_;
+    std::vector<T, AlignedAllocator<T>> cells_;
 };
 
-using Numbers = Buffer<double>;
-using Positions = Buffer<i64>;
+using AlignedDoubles = AlignedBuffer<double>;
+using AlignedIndices = AlignedBuffer<i64>;
 
 }  // namespace duelist

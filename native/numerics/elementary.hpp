@@ -18,7 +18,8 @@ inline constexpr double INF = std::numeric_limits<double>::infinity();
 inline constexpr double NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double PI = 3.14159265358979323846;
 inline constexpr double E = 2.71828182845904523536;
-inline constexpr double LN2_HIGH = 6.93147180369123816490e-01;  // log 2 in two parts, so that k log 2 is exact in the first
+inline constexpr double LN2_HIGH =
+    6.93147180369123816490e-01;  // log 2 in two parts, so that k log 2 is exact in the first
 inline constexpr double LN2_LOW = 1.90821492927058770002e-10;
 inline constexpr double LOG2_E = 1.4426950408889634;
 inline constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: added and subtracted, it rounds to a whole number
@@ -30,7 +31,7 @@ inline double power_of_two(i64 k) { return std::bit_cast<double>((static_cast<u6
 // exp(-|v|), to three units in the last place; `kernels.cpp` has the same expressions for eight numbers at a time.
 //
 // With x = -|v| = k log 2 + r, |r| <= log(2)/2: a polynomial for exp(r), then 2^k put straight into the exponent bits.
-inline double exp_of_minus_abs(double v) {
+inline double exp_neg_abs(double v) {
     double size = std::fabs(v);
     double x = -(SMALLEST_EXPONENT < size ? SMALLEST_EXPONENT : size);  // what is not a number stays none
     double shifted = x * LOG2_E + ROUND;
@@ -80,10 +81,10 @@ inline double log1p(double x) {
 }
 
 // x^power for x in [0, 1]
-inline double root_of_share(double x, double power) { return x > 0.0 ? exp_of_minus_abs(power * log(x)) : 0.0; }
+inline double pow_unit(double x, double power) { return x > 0.0 ? exp_neg_abs(power * log(x)) : 0.0; }
 
 // cos(2 pi u) for u in [0, 1): u is folded onto an eighth of the circle, exactly, and a Taylor series does the rest.
-inline double cos_of_turn(double u) {
+inline double cos_2pi(double u) {
     double fold = u > 0.5 ? 1.0 - u : u;  // the other half of the circle mirrors this one
     double sign = 1.0;
     if (fold > 0.25) {
@@ -100,8 +101,8 @@ inline double cos_of_turn(double u) {
         return sign * (x * (low + eighth * high));
     }
     double low = (1.0 - square * (1.0 / 2.0)) + fourth * (1.0 / 24.0 - square * (1.0 / 720.0));
-    double high = (1.0 / 40320.0 - square * (1.0 / 3628800.0)) +
-                  fourth * (1.0 / 479001600.0 - square * (1.0 / 87178291200.0));
+    double high =
+        (1.0 / 40320.0 - square * (1.0 / 3628800.0)) + fourth * (1.0 / 479001600.0 - square * (1.0 / 87178291200.0));
     return sign * (low + eighth * (high + eighth * (1.0 / 20922789888000.0)));
 }
 
@@ -149,7 +150,7 @@ inline double erfc(double x) {
     }
     double coarse = std::trunc(y * 16.0) / 16.0;  // y^2 in two parts, of which the first is exact
     double rest = (y - coarse) * (y + coarse);
-    result *= exp_of_minus_abs(coarse * coarse) * exp_of_minus_abs(rest);
+    result *= exp_neg_abs(coarse * coarse) * exp_neg_abs(rest);
     return x > 0.0 ? result : 2.0 - result;
 }
 

@@ -11,7 +11,7 @@ namespace DUELIST_VECTORS {
 namespace {
 
 typedef double Lanes __attribute__((vector_size(64)));
-typedef i64 Whole __attribute__((vector_size(64)));
+typedef i64 IntLanes __attribute__((vector_size(64)));
 
 inline Lanes load(const double* p) {
     Lanes x;
@@ -182,9 +182,9 @@ inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across,
             x0[g] = load(at) * all(inverse[k]);
             x1[g] = (load(at + across) - all(r0[k + 1]) * x0[g]) * all(inverse[k + 1]);
             x2[g] = ((load(at + 2 * across) - all(r0[k + 2]) * x0[g]) - all(r1[k + 2]) * x1[g]) * all(inverse[k + 2]);
-            x3[g] = (((load(at + 3 * across) - all(r0[k + 3]) * x0[g]) - all(r1[k + 3]) * x1[g]) -
-                     all(r2[k + 3]) * x2[g]) *
-                    all(inverse[k + 3]);
+            x3[g] =
+                (((load(at + 3 * across) - all(r0[k + 3]) * x0[g]) - all(r1[k + 3]) * x1[g]) - all(r2[k + 3]) * x2[g]) *
+                all(inverse[k + 3]);
             store(at, x0[g]);
             store(at + across, x1[g]);
             store(at + 2 * across, x2[g]);
@@ -214,8 +214,8 @@ inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across,
 
 // Utilities and columns of GROUPS times eight arms from `a` on. `v` is where their columns go, `across` apart.
 template <int GROUPS, class Real>
-inline void look_at_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 dim, const double* theta,
-                         const double* factor, const double* inverse, double* u, double* v, i64 across) {
+inline void whiten_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 dim, const double* theta,
+                        const double* factor, const double* inverse, double* u, double* v, i64 across) {
     for (int g = 0; g < GROUPS; g++) {
         const Real* rows[LANES];
         for (i64 lane = 0; lane < LANES; lane++) {  // past the end, the last arm stands in
@@ -236,29 +236,29 @@ inline void look_at_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 
 // Where the columns of all arms do not fit into the first cache together, some are whitened in a place of their own, sixteen at a
 // time, and sixty-four are written out at once: memory likes long stretches.
 template <class Real>
-void look_at(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
-             double* v, i64 stride) {
+void whiten_arms(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
+                 double* u, double* v, i64 stride) {
     constexpr i64 KEPT = 64;      // features up to which there is room on the stack
     constexpr i64 CACHED = 2048;  // numbers that certainly fit into the first cache
     constexpr i64 BOTH = 2 * LANES, WIDE = 4 * BOTH;
-    bool whiten = v && factor, apart = whiten && stride > BOTH && dim * stride > CACHED;
+    bool with_columns = v && factor, apart = with_columns && stride > BOTH && dim * stride > CACHED;
     alignas(64) double few[KEPT], near[KEPT * WIDE];
     double *inverse = few, *tile = near, *room = nullptr;
-    if (whiten && dim > KEPT) {
+    if (with_columns && dim > KEPT) {
         room = static_cast<double*>(::operator new(sizeof(double) * dim * (1 + WIDE), std::align_val_t(64)));
         tile = room;
         inverse = room + dim * WIDE;
     }
-    for (i64 k = 0; whiten && k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
+    for (i64 k = 0; with_columns && k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
     for (i64 start = 0; start < n; start += WIDE) {
         i64 stop = start + WIDE < n ? start + WIDE : n;
         for (i64 a = start; a < stop; a += BOTH) {
             double* to = apart ? tile + (a - start) * dim : (v ? v + a : nullptr);
             i64 across = apart ? BOTH : stride;
             if (a + LANES < stop)
-                look_at_some<2>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+                whiten_some<2>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
             else
-                look_at_some<1>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
+                whiten_some<1>(arms, chosen, a, n, dim, theta, factor, inverse, u, to, across);
         }
         for (i64 k = 0; apart && k < dim; k++)
             for (i64 a = start; a < stop; a += LANES) {
@@ -269,14 +269,14 @@ void look_at(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* 
     if (room) ::operator delete(room, std::align_val_t(64));
 }
 
-void look(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
-          double* v, i64 stride) {
-    look_at(arms, chosen, n, dim, theta, factor, u, v, stride);
+void whiten(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
+            double* v, i64 stride) {
+    whiten_arms(arms, chosen, n, dim, theta, factor, u, v, stride);
 }
 
-void look_single(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
-                 double* u, double* v, i64 stride) {
-    look_at(arms, chosen, n, dim, theta, factor, u, v, stride);
+void whiten_single(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
+                   double* u, double* v, i64 stride) {
+    whiten_arms(arms, chosen, n, dim, theta, factor, u, v, stride);
 }
 
 #include "numerics/pair_kernels.hpp"
@@ -300,28 +300,28 @@ void margins(const double* z, i64 stride, i64 dim, const double* theta, i64 n, d
 
 // W mu(v) - O, W mu'(v) and W mu''(v) / 2 of every row for the logistic link, from one exponential.
 void logistic_model(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
-                    double* slopes, double* bends) {
+                    double* slopes, double* second_order) {
     for (i64 s = 0; s < n; s += LANES) {
         Lanes v = load(margins + s), w = load(mass + s);
-        Lanes e = exp_of_minus_abs(v);
+        Lanes e = exp_neg_abs(v);
         Lanes inverse = 1.0 / (1.0 + e);
         Lanes p = v >= 0.0 ? inverse : e * inverse;
         Lanes there = w * e * inverse * inverse;
         store(slopes + s, there);
-        store(bends + s, there * (0.5 - p));
+        store(second_order + s, there * (0.5 - p));
         store(residual + s, w * p - load(wins + s));
     }
 }
 
 // Moves of the margins become the residuals of the model there.
-void model_residual(const double* residual, const double* slopes, const double* bends, double* moves, i64 n) {
+void model_residual(const double* residual, const double* slopes, const double* second_order, double* moves, i64 n) {
     for (i64 s = 0; s < n; s += LANES) {
         Lanes m = load(moves + s);
-        store(moves + s, load(residual + s) + m * (load(slopes + s) + m * load(bends + s)));
+        store(moves + s, load(residual + s) + m * (load(slopes + s) + m * load(second_order + s)));
     }
 }
 
-double ridge_of(const Ridge& ridge, i64 k) { return ridge.sizes ? ridge.common * ridge.sizes[k] : ridge.common; }
+double ridge_of(const Ridge& ridge, i64 k) { return ridge.scale ? ridge.common * ridge.scale[k] : ridge.common; }
 
 // out = -ridge theta - sum residual_s z_s
 void negative_gradient(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
@@ -353,20 +353,20 @@ const Kernels table = {
     solve_lower,
     solve_upper,
     multiply,
-    look,
-    look_single,
+    whiten,
+    whiten_single,
     argmax,
-    largest_size,
+    largest_magnitude,
     squared_widths,
-    products_of_gaps,
-    pull_together,
-    combine,
+    gap_products,
+    laplacian_product,
+    multiply_symmetric,
     squared_distances,
     add_utilities,
-    local_worths,
+    local_pair_values,
     best_of_all_pairs,
     widest_of_all_pairs,
-    promising,
+    best_pair_candidates,
     pick_columns,
     signs,
     margins,

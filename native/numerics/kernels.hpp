@@ -18,7 +18,7 @@ inline i64 padded(i64 n) { return (n + LANES - 1) / LANES * LANES; }
 // The ridge of every feature: one number times the squared size of the feature, or that number where no sizes are given.
 struct Ridge {
     double common;
-    const double* sizes = nullptr;
+    const double* scale = nullptr;
 };
 
 struct FoundPair {
@@ -58,37 +58,39 @@ struct Kernels {
     void (*multiply)(const double* factor, i64 dim, const double* x, double* out);
 
     // -- arms: utilities u = x . theta (theta may be null) and columns v = R'^-1 x (v may be null)
-    void (*look)(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
-                 double* u, double* v, i64 stride);
-    void (*look_single)(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta,
-                        const double* factor, double* u, double* v, i64 stride);
+    void (*whiten)(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
+                   double* u, double* v, i64 stride);
+    void (*whiten_single)(const float* arms, const i64* chosen, i64 n, i64 dim, const double* theta,
+                          const double* factor, double* u, double* v, i64 stride);
 
     // -- pairs
     i64 (*argmax)(const double* values, i64 n);
-    double (*largest_size)(const double* values, i64 n);
+    double (*largest_magnitude)(const double* values, i64 n);
     void (*squared_widths)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
-    void (*products_of_gaps)(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out);
-    void (*pull_together)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights, double* out);
-    void (*combine)(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out);
+    void (*gap_products)(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop,
+                         double* out);
+    void (*laplacian_product)(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights,
+                              double* out);
+    void (*multiply_symmetric)(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out);
     void (*squared_distances)(const double* v, i64 stride, i64 dim, const double* centre, i64 n, double* out);
     void (*add_utilities)(double own, const double* u, double radius, double* squares, i64 n);
     // own + u_j + w_j sqrt(stretch (4 mu'(D))^(1/5) (L - log(1 + L))), for the logistic link: see `local_pairs.hpp`
-    void (*local_worths)(double own, const double* u, const double* squares, double stretch, double horizon, double* out,
-                         i64 n);
+    void (*local_pair_values)(double own, const double* u, const double* squares, double stretch, double horizon,
+                              double* out, i64 n);
     FoundPair (*best_of_all_pairs)(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius,
                                    double* line);
     FoundPair (*widest_of_all_pairs)(const double* v, i64 n, i64 stride, i64 dim, double* line);
-    i64 (*promising)(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* reach,
-                     double* line, i64* kept);
-    void (*pick_columns)(const double* v, i64 stride, i64 dim, const i64* kept, i64 count, double* out,
-                         i64 out_stride);
+    i64 (*best_pair_candidates)(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius,
+                                double* reach, double* line, i64* kept);
+    void (*pick_columns)(const double* v, i64 stride, i64 dim, const i64* kept, i64 count, double* out, i64 out_stride);
     void (*signs)(const SignBlock& block);
 
     // -- rows of data: z has a feature a row, `stride` apart
     void (*margins)(const double* z, i64 stride, i64 dim, const double* theta, i64 n, double* out);
     void (*logistic_model)(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
-                           double* slopes, double* bends);
-    void (*model_residual)(const double* residual, const double* slopes, const double* bends, double* moves, i64 n);
+                           double* slopes, double* second_order);
+    void (*model_residual)(const double* residual, const double* slopes, const double* second_order, double* moves,
+                           i64 n);
     void (*negative_gradient)(const double* z, i64 stride, i64 dim, const double* residual, i64 n, Ridge ridge,
                               const double* theta, double* out);
     void (*fill_curvature)(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge,

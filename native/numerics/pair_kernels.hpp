@@ -4,7 +4,7 @@
 // -- elementary functions ---------------------------------------------------------------
 
 // exp(-|v|): the expressions of numbers.hpp, eight at a time.
-inline Lanes exp_of_minus_abs(Lanes v) {
+inline Lanes exp_neg_abs(Lanes v) {
     Lanes size = v < 0.0 ? -v : v;
     Lanes x = -(SMALLEST_EXPONENT < size ? all(SMALLEST_EXPONENT) : size);
     Lanes shifted = x * LOG2_E + ROUND;
@@ -15,7 +15,7 @@ inline Lanes exp_of_minus_abs(Lanes v) {
     Lanes middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + square * (1.0 / 720.0 + r * (1.0 / 5040.0));
     Lanes high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + square * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
     Lanes series = low + fourth * (middle + fourth * (high + fourth * (1.0 / 479001600.0)));
-    Whole bits;
+    IntLanes bits;
     __builtin_memcpy(&bits, &shifted, sizeof bits);
     bits = (bits << 52) + ((i64)1023 << 52);  // k lies in the low bits of the sum
     Lanes power;
@@ -25,15 +25,16 @@ inline Lanes exp_of_minus_abs(Lanes v) {
 
 // log x of positive numbers that are not tiny: the expressions of numbers.hpp.
 inline Lanes log_of(Lanes x) {
-    Whole bits;
+    IntLanes bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
-    Whole exponent = (bits >> 52) - 1023;
+    IntLanes exponent = (bits >> 52) - 1023;
     bits = (bits & 0x000FFFFFFFFFFFFFll) | 0x3FF0000000000000ll;
     Lanes m;
     __builtin_memcpy(&m, &bits, sizeof m);
-    Whole large = m > 1.4142135623730951;  // -1 where it is
+    IntLanes large = m > 1.4142135623730951;  // -1 where it is
     m = large ? m * 0.5 : m;
-    exponent = (exponent - large) + 0x4338000000000000ll;  // the bits of ROUND: whole numbers become doubles by adding it
+    exponent =
+        (exponent - large) + 0x4338000000000000ll;  // the bits of ROUND: whole numbers become doubles by adding it
     Lanes k;
     __builtin_memcpy(&k, &exponent, sizeof k);
     k = k - ROUND;
@@ -78,7 +79,7 @@ i64 argmax(const double* values, i64 n) {
 }
 
 // max |value|; 0 if there are none
-double largest_size(const double* values, i64 n) {
+double largest_magnitude(const double* values, i64 n) {
     double most = 0.0;
     for (i64 i = 0; i < n; i++) most = larger(most, __builtin_fabs(values[i]));
     return most;
@@ -95,12 +96,11 @@ inline Lanes squares_of_eight(const double* v, i64 stride, i64 dim, i64 arm, i64
 
 // out[j] = |v_arm - v_{start + j}|^2 for start + j < stop
 void squared_widths(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out) {
-    for (i64 at = start; at < stop; at += LANES)
-        store(out + at - start, squares_of_eight(v, stride, dim, arm, at));
+    for (i64 at = start; at < stop; at += LANES) store(out + at - start, squares_of_eight(v, stride, dim, arm, at));
 }
 
 // out[j] = (v_arm - v_{start + j}) . (y_arm - y_{start + j}) for start + j < stop
-void products_of_gaps(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out) {
+void gap_products(const double* v, const double* y, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, double* out) {
     for (i64 at = start; at < stop; at += LANES) {
         Lanes total = all(0.0);
         for (i64 k = 0; k < dim; k++) {
@@ -113,7 +113,8 @@ void products_of_gaps(const double* v, const double* y, i64 stride, i64 dim, i64
 
 // What every pair of one arm adds to the product of v with a graph's Laplacian: out_arm += w_j (v_arm - v_{start + j}), and
 // out_{start + j} -= the same. Weights past the last one, up to a whole vector, are zero.
-void pull_together(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights, double* out) {
+void laplacian_product(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights,
+                       double* out) {
     for (i64 k = 0; k < dim; k++) {
         const double* from = v + k * stride;
         double* to = out + k * stride;
@@ -128,7 +129,7 @@ void pull_together(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64
 }
 
 // out = matrix v, for a symmetric matrix of dim rows.
-void combine(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out) {
+void multiply_symmetric(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out) {
     for (i64 k = 0; k < dim; k++)
         for (i64 at = 0; at < n; at += LANES) {
             Lanes total = all(0.0);
@@ -155,16 +156,16 @@ void add_utilities(double own, const double* u, double radius, double* squares, 
         store(squares + j, (all(own) + load(u + j)) + all(radius) * root(load(squares + j)));
 }
 
-void local_worths(double own, const double* u, const double* squares, double stretch, double horizon, double* out,
-                  i64 n) {
+void local_pair_values(double own, const double* u, const double* squares, double stretch, double horizon, double* out,
+                       i64 n) {
     for (i64 j = 0; j < n; j += LANES) {
         Lanes other = load(u + j), square = load(squares + j);
-        Lanes e = exp_of_minus_abs(own - other);
+        Lanes e = exp_neg_abs(own - other);
         Lanes slope = e / ((1.0 + e) * (1.0 + e));
         Lanes rounds = log1p_of(horizon * slope * square);
         Lanes boundary = rounds - log1p_of(rounds);
         boundary = boundary > 0.0 ? boundary : all(0.0);
-        Lanes certainty = exp_of_minus_abs(0.2 * log_of(slope / 0.25));
+        Lanes certainty = exp_neg_abs(0.2 * log_of(slope / 0.25));
         store(out + j, (own + other) + root(square) * root(stretch * certainty * boundary));
     }
 }
@@ -202,8 +203,8 @@ FoundPair widest_of_all_pairs(const double* v, i64 n, i64 stride, i64 dim, doubl
 //
 // With c the arm of the largest u and s_i = u_i + radius |v_i - c|, a pair is worth at most s_i + s_j. The pairs of c, and
 // of the arm that challenges it most, bound the maximum from below.
-i64 promising(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* reach, double* line,
-              i64* kept) {
+i64 best_pair_candidates(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* reach,
+                         double* line, i64* kept) {
     constexpr double ROUNDING = 1e-12;  // thousands of times what sums of some hundred terms can lose
     i64 top = argmax(u, n);
     squared_widths(v, stride, dim, top, 0, n, reach);
@@ -214,7 +215,7 @@ i64 promising(const double* u, const double* v, i64 n, i64 stride, i64 dim, doub
     squared_widths(v, stride, dim, rival, 0, n, line);
     add_utilities(u[rival], u, radius, line, n);
     bound = larger(bound, line[argmax(line, n)]);
-    double size = larger(largest_size(u, n), larger(__builtin_fabs(farthest), __builtin_fabs(bound)));
+    double size = larger(largest_magnitude(u, n), larger(__builtin_fabs(farthest), __builtin_fabs(bound)));
     double floor = bound - farthest - ROUNDING * size;
     i64 count = 0;
     for (i64 j = 0; j < n; j++) {
@@ -235,40 +236,41 @@ void pick_columns(const double* v, i64 stride, i64 dim, const i64* kept, i64 cou
 
 // -- signs of products, in single precision ---------------------------------------------
 
-typedef float Floats __attribute__((vector_size(64)));
-typedef std::int32_t Bits __attribute__((vector_size(64)));
+typedef float FloatLanes __attribute__((vector_size(64)));
+typedef std::int32_t FloatBits __attribute__((vector_size(64)));
 
 constexpr i64 DOWN = 4;  // rows at a time
 
-inline Floats load_floats(const float* p) {
-    Floats x;
+inline FloatLanes load_floats(const float* p) {
+    FloatLanes x;
     __builtin_memcpy(&x, p, sizeof x);
     return x;
 }
-inline Floats all_floats(float x) { return Floats{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
-inline Bits bits_of(Floats x) {
-    Bits b;
+inline FloatLanes all_floats(float x) { return FloatLanes{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+inline FloatBits bits_of(FloatLanes x) {
+    FloatBits b;
     __builtin_memcpy(&b, &x, sizeof b);
     return b;
 }
 
 // Products of DOWN rows with one tile, folded into what is known of the signs of the chunk.
 template <int ROWS>
-inline void fold_tile(const float* left, const float* tile, i64 width, bool negative, Bits* signs) {
-    Floats product[ROWS];
+inline void fold_tile(const float* left, const float* tile, i64 width, bool negative, FloatBits* signs) {
+    FloatLanes product[ROWS];
     for (int r = 0; r < ROWS; r++) product[r] = all_floats(0.0f);
     for (i64 k = 0; k < width; k++) {
-        Floats column = load_floats(tile + k * TILE);
+        FloatLanes column = load_floats(tile + k * TILE);
         for (int r = 0; r < ROWS; r++) product[r] += all_floats(left[r * width + k]) * column;
     }
-    for (int r = 0; r < ROWS; r++) signs[r] = negative ? signs[r] | bits_of(product[r]) : signs[r] & bits_of(product[r]);
+    for (int r = 0; r < ROWS; r++)
+        signs[r] = negative ? signs[r] | bits_of(product[r]) : signs[r] & bits_of(product[r]);
 }
 
 template <int ROWS>
 void signs_of_rows(const SignBlock& block, i64 row) {
     i64 chunks = (block.columns + CHUNK - 1) / CHUNK;
     for (i64 c = 0; c < chunks; c++) {
-        Bits start = (Bits){} - (block.negative ? 0 : 1), signs[ROWS];
+        FloatBits start = (FloatBits){} - (block.negative ? 0 : 1), signs[ROWS];
         for (int r = 0; r < ROWS; r++) signs[r] = start;
         i64 stop = (c + 1) * CHUNK < block.columns ? (c + 1) * CHUNK : block.columns;
         for (i64 at = c * CHUNK; at < stop; at += TILE)

@@ -11,14 +11,16 @@
 
 namespace duelist {
 
-inline constexpr i64 MOST_THREADS = 256;
+inline constexpr i64 MAX_THREADS = 256;
 
 // How many threads so many pieces of work can use.
-inline i64 useful_threads(i64 threads, i64 pieces) { return std::max<i64>(1, std::min({threads, pieces, MOST_THREADS})); }
+inline i64 usable_threads(i64 threads, i64 pieces) {
+    return std::max<i64>(1, std::min({threads, pieces, MAX_THREADS}));
+}
 
 // part(0), ..., part(parts - 1), each in a thread of its own; what one of them throws is thrown here.
 template <class Part>
-void in_parts(i64 parts, Part&& part) {
+void run_in_parts(i64 parts, Part&& part) {
     std::vector<std::exception_ptr> failures(static_cast<std::size_t>(parts));
     auto guarded = [&](i64 k) {
         try {

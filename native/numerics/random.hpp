@@ -9,7 +9,7 @@
 
 namespace duelist {
 
-struct Random {
+struct Sfc64 {
     std::array<u64, 4> words{};
 
     u64 next_word() {
@@ -42,7 +42,7 @@ struct Random {
     double normal() {
         double u = 1.0 - uniform();
         double length = std::sqrt(-2.0 * log(u));
-        return length * cos_of_turn(uniform());
+        return length * cos_2pi(uniform());
     }
 };
 

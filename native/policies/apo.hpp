@@ -5,14 +5,14 @@
 
 namespace duelist {
 
-class APO : public Rule {
+class APO : public SelectionRule {
 public:
-    explicit APO(const Settings&) {}
+    explicit APO(const Hyperparameters&) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
-        FoundPair pair = widest_pair(look_at_all(state, scratch, table), table.limits(), scratch);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        FoundPair pair = widest_pair(whiten_all(state, workspace, table), table.constraints(), workspace);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 };
 

@@ -15,9 +15,9 @@ struct ArmBounds {
 };
 
 // The spreads lie in scratch.reach. Utilities are known up to a constant only; the mean arm is where it is taken to be known.
-inline ArmBounds bounds_of_arms(State& state, Scratch& scratch, const Table& table, double scale) {
-    View view = look_at_all(state, scratch, table, true);
-    double *centre = scratch.noise.data(), *spread = scratch.reach.data();
+inline ArmBounds bounds_of_arms(PolicyState& state, Workspace& workspace, const ArmTable& table, double scale) {
+    ArmView view = whiten_all(state, workspace, table, true);
+    double *centre = workspace.noise.data(), *spread = workspace.reach.data();
     for (i64 k = 0; k < view.dim; k++) {
         const double* row = view.v + k * view.stride;
         double off = 0.0;  // from the first arm, so that equal arms have a spread of exactly zero

@@ -7,28 +7,28 @@
 
 namespace duelist {
 
-class BestArmPair : public Rule {
+class BestArmPair : public SelectionRule {
 public:
-    explicit BestArmPair(const Settings&) {}
+    explicit BestArmPair(const Hyperparameters&) {}
 
     bool local() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table, true);
-        FoundPair pair = choose(state.link, view, scratch, table);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table, true);
+        FoundPair pair = choose(state.link, view, workspace, table);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
-    bool takes_own_terms() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     // As above, among the pair of leader and rival, and pairs of the 32 arms that lie farthest along on one side with the 32 on the
     // other; while nobody leads, the widest pair of the 64 arms that least is known about. Up to 64 arms: among all pairs. Where none
     // of these may be asked, among the pairs of the best arm that has a partner left.
-    Decision decide_free(const OwnTerms& known, Random&, i64, const FreeTable& table) const override {
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64, const ArmTable& table) const override {
         if (table.n == 1) return {0, 0, 0, 1.0};
-        OwnView view(known, table);
-        FoundPair pair = choose_free(known.link, view, table);
+        ArmEffectsView view(known, table);
+        FoundPair pair = choose_with_effects(known.link, view, table);
         return {pair.first, pair.second, 0, 1.0};
     }
 
@@ -38,22 +38,23 @@ private:
     static constexpr double EAGERNESS = 3.0;
 
     // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
-    struct FreeWorth {
+    struct PairValue {
         Link link;
         const double* u;
         const double* along;  // nullptr: nobody leads
 
         double operator()(i64 i, i64 j, double square) const {
-            return along ? lesson(slope(link, doubted(u[i] - u[j], square)), along[i] - along[j], square) : square;
+            return along ? variance_reduction(slope(link, shrunk_gap(u[i] - u[j], square)), along[i] - along[j], square)
+                         : square;
         }
     };
 
     // The best of the pairs that were tried; equal ones: the first.
-    struct FreeSearch {
-        OwnView& view;
-        Limits limits;
-        FreeWorth worth;
-        Numbers line;
+    struct EffectsPairSearch {
+        ArmEffectsView& view;
+        PairConstraints constraints;
+        PairValue worth;
+        AlignedDoubles line;
         FoundPair found = NO_PAIR;
 
         // Pairs of one arm with the listed ones (nullptr: with all).
@@ -61,9 +62,10 @@ private:
             view.squares(arm, listed, count, line.fit(padded(count)));
             for (i64 k = 0; k < count; k++) {
                 i64 partner = listed ? listed[k] : k;
-                if (partner == arm || !limits.allows(arm, partner)) continue;
+                if (partner == arm || !constraints.allows(arm, partner)) continue;
                 double value = worth(arm, partner, line[k]);
-                if (found.first < 0 || value > found.value) found = {std::min(arm, partner), std::max(arm, partner), value};
+                if (found.first < 0 || value > found.value)
+                    found = {std::min(arm, partner), std::max(arm, partner), value};
             }
         }
 
@@ -74,23 +76,23 @@ private:
         }
     };
 
-    static FoundPair choose_free(Link link, OwnView& view, const FreeTable& table) {
+    static FoundPair choose_with_effects(Link link, ArmEffectsView& view, const ArmTable& table) {
         i64 n = table.n, leader = kernels->argmax(view.u(), n);
-        Limits different = table.positions().limits();
+        PairConstraints different = table.constraints();
         different.distinct = true;
-        Numbers squares(padded(n)), along(padded(n));
+        AlignedDoubles squares(padded(n)), along(padded(n));
         view.squares(leader, nullptr, n, squares.data());
         i64 rival = strongest(view.u(), n, leader, squares.data());
         if (rival < 0) return first_pair(n, different);
         bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
         if (led) lie_along(view, leader, rival, along.data());
-        FreeSearch search{view, different, {link, view.u(), led ? along.data() : nullptr}, {}};
+        EffectsPairSearch search{view, different, {link, view.u(), led ? along.data() : nullptr}, {}};
         if (led && n > 2 * FREE_ENDS) {
             search.try_pairs(leader, &rival, 1);
             auto [low, high] = ends(along.data(), n);
             for (i64 arm : low) search.try_pairs(arm, high.data(), FREE_ENDS);
         } else {
-            search.try_all(OwnView::largest(view.variance(), n, 2 * FREE_ENDS));
+            search.try_all(ArmEffectsView::largest(view.variance(), n, 2 * FREE_ENDS));
         }
         i64 best = search.found.first < 0 ? view.leader(different) : -1;
         if (best >= 0) search.try_pairs(best, nullptr, n);
@@ -98,8 +100,8 @@ private:
     }
 
     // out_a = the covariance of arm a with leader minus rival.
-    static void lie_along(OwnView& view, i64 leader, i64 rival, double* out) {
-        Numbers other(padded(view.n()));
+    static void lie_along(ArmEffectsView& view, i64 leader, i64 rival, double* out) {
+        AlignedDoubles other(padded(view.n()));
         view.covariances(leader, nullptr, view.n(), out);
         view.covariances(rival, nullptr, view.n(), other.data());
         for (i64 a = 0; a < view.n(); a++) out[a] -= other[a];
@@ -109,33 +111,33 @@ private:
     static std::pair<std::vector<i64>, std::vector<i64>> ends(const double* along, i64 n) {
         std::vector<double> turned(static_cast<std::size_t>(n));
         for (i64 a = 0; a < n; a++) turned[a] = -along[a];
-        return {OwnView::largest(turned.data(), n, FREE_ENDS), OwnView::largest(along, n, FREE_ENDS)};
+        return {ArmEffectsView::largest(turned.data(), n, FREE_ENDS), ArmEffectsView::largest(along, n, FREE_ENDS)};
     }
 
-    static FoundPair choose(Link link, const View& view, Scratch& scratch, const Table& table) {
+    static FoundPair choose(Link link, const ArmView& view, Workspace& workspace, const ArmTable& table) {
         if (table.n == 1) return {0, 0, 0.0};
-        Limits different = table.limits();
+        PairConstraints different = table.constraints();
         different.distinct = true;  // an arm against itself tells nothing
         i64 leader = kernels->argmax(view.u, view.n);
-        i64 rival = strongest_rival(view, leader, scratch.line.data());
+        i64 rival = strongest_rival(view, leader, workspace.line.data());
         if (rival < 0) return first_pair(view.n, different);  // all arms are equal
-        if (nobody_leads(view, leader)) return widest_pair(view, different, scratch);
-        double* along = scratch.near_u.data();
+        if (all_utilities_equal(view, leader)) return widest_pair(view, different, workspace);
+        double* along = workspace.near_u.data();
         project(view, leader, rival, along);
         if (view.n >= MANY_ARMS) {
-            FoundPair found = most_telling_of_the_ends(link, view, along, different);
+            FoundPair found = most_informative_of_ends(link, view, along, different);
             if (found.first >= 0) return found;
         }
-        return most_telling_pair(link, view, along, different, scratch.line.data());
+        return most_informative_pair(link, view, along, different, workspace.line.data());
     }
 
     // Whether all utilities are equal, as they are before the first vote.
-    static bool nobody_leads(const View& view, i64 leader) {
+    static bool all_utilities_equal(const ArmView& view, i64 leader) {
         return std::all_of(view.u, view.u + view.n, [&](double u) { return u == view.u[leader]; });
     }
 
     // The rival of the leader; -1: no arm differs from it.
-    static i64 strongest_rival(const View& view, i64 leader, double* line) {
+    static i64 strongest_rival(const ArmView& view, i64 leader, double* line) {
         kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
         return strongest(view.u, view.n, leader, line);
     }
@@ -158,7 +160,7 @@ private:
     }
 
     // out_a = (x_leader - x_rival)' H^-1 x_a.
-    static void project(const View& view, i64 leader, i64 rival, double* out) {
+    static void project(const ArmView& view, i64 leader, i64 rival, double* out) {
         for (i64 a = 0; a < view.n; a++) out[a] = 0.0;
         for (i64 k = 0; k < view.dim; k++) {
             const double* row = view.v + k * view.stride;
@@ -168,13 +170,13 @@ private:
     }
 
     // By how much one more outcome of a pair shrinks the squared width of the leader and its rival.
-    static double lesson(double slope, double along, double square) {
+    static double variance_reduction(double slope, double along, double square) {
         return slope * along * along / (1.0 + slope * square);
     }
 
     // argmax over i < j of the lesson; equal ones: the first.
-    static FoundPair most_telling_pair(Link link, const View& view, const double* along, const Limits& limits,
-                                       double* line) {
+    static FoundPair most_informative_pair(Link link, const ArmView& view, const double* along,
+                                           const PairConstraints& constraints, double* line) {
         FoundPair found = NO_PAIR;
         with_link(link, [&](auto l) {
             for (i64 i = 0; i + 1 < view.n; i++) {
@@ -182,9 +184,10 @@ private:
                 for (i64 j = i + 1; j < view.n; j++) {
                     double apart = along[i] - along[j], square = line[j - i - 1];
                     // The lesson is at most that of the largest slope; most pairs need no exponential.
-                    if (found.first >= 0 && lesson(l.max_slope, apart, square) < found.value) continue;
-                    double value = lesson(l.slope(doubted(view.u[i] - view.u[j], square)), apart, square);
-                    if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+                    if (found.first >= 0 && variance_reduction(l.max_slope, apart, square) < found.value) continue;
+                    double value =
+                        variance_reduction(l.slope(shrunk_gap(view.u[i] - view.u[j], square)), apart, square);
+                    if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
                 }
             }
         });
@@ -192,7 +195,8 @@ private:
     }
 
     // The same between the arms that lie farthest along, on either side; none where no pair of these may be asked.
-    static FoundPair most_telling_of_the_ends(Link link, const View& view, const double* along, const Limits& limits) {
+    static FoundPair most_informative_of_ends(Link link, const ArmView& view, const double* along,
+                                              const PairConstraints& constraints) {
         std::vector<i64> order(static_cast<std::size_t>(view.n));
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return along[a] < along[b]; });
@@ -200,9 +204,9 @@ private:
         for (i64 low = 0; low < ENDS; low++)
             for (i64 high = view.n - ENDS; high < view.n; high++) {
                 i64 i = order[low], j = order[high];
-                double square = view.square(i, j), gap = doubted(view.u[i] - view.u[j], square);
-                double value = lesson(slope(link, gap), along[i] - along[j], square);
-                if ((found.first < 0 || value > found.value) && limits.allows(i, j))
+                double square = view.square(i, j), gap = shrunk_gap(view.u[i] - view.u[j], square);
+                double value = variance_reduction(slope(link, gap), along[i] - along[j], square);
+                if ((found.first < 0 || value > found.value) && constraints.allows(i, j))
                     found = {std::min(i, j), std::max(i, j), value};
             }
         return found;

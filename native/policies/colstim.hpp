@@ -6,27 +6,27 @@
 
 namespace duelist {
 
-class CoLSTIM : public Rule {
+class CoLSTIM : public SelectionRule {
 public:
-    explicit CoLSTIM(const Settings& s) : radius_(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
+    explicit CoLSTIM(const Hyperparameters& s) : radius_(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
 
     bool draws() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         i64 t = state.rounds;
         i64 warmup = warmup_ >= 0 ? warmup_ : table.dim * table.n;
         if (t <= warmup) {
             FoundPair pair = uniform_pair(state.random, table);
             return {pair.first, pair.second, 0, 1.0};
         }
-        View view = look_at_all(state, scratch, table);
+        ArmView view = whiten_all(state, workspace, table);
         double horizon = radius_.horizon_in(state);
         double clip = clip_ > 0.0 ? clip_ : practical_radius(table.dim, horizon);
-        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip, state.sizes.follow};
-        Listed everyone{nullptr, table.n};
-        i64 first = best_first(noise.perturbed(state, view, scratch), everyone, table, everyone);
+        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip, state.scale.follow};
+        ArmSubset all_arms{nullptr, table.n};
+        i64 first = best_scored(noise.perturbed(state, view, workspace), all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
-        return {first, challenger(view, first, radius_.flat(state), table.limits(), scratch), 0, 1.0};
+        return {first, challenger(view, first, radius_.flat(state), table.constraints(), workspace), 0, 1.0};
     }
 
 private:

@@ -11,12 +11,12 @@ inline double effective_horizon(i64 horizon, i64 t) {
     return t > 0 ? static_cast<double>(std::bit_ceil(static_cast<u64>(t) + 1)) : 2.0;
 }
 
-inline constexpr i64 MOST_LAYERS = 1000;  // 2^-1000 is finer than any width
+inline constexpr i64 MAX_LAYERS = 1000;  // 2^-1000 is finer than any width
 
 // L = ceil(log2(1 / finest)), from 1 to MOST_LAYERS.
 inline i64 layers_for(double finest) {
     double layers = std::ceil(-log(finest) / 0.69314718055994530942 - 1e-12);
-    if (layers > static_cast<double>(MOST_LAYERS)) return MOST_LAYERS;
+    if (layers > static_cast<double>(MAX_LAYERS)) return MAX_LAYERS;
     return layers > 1.0 ? static_cast<i64>(layers) : 1;
 }
 

@@ -17,7 +17,7 @@
 
 namespace duelist {
 
-struct Contexts {
+struct ContextArms {
     const double* arms;  // (n, candidates, dim)
     i64 n, candidates, dim;
     const i64* counts = nullptr;  // how many of the candidates of each context are there; nullptr: all
@@ -45,39 +45,39 @@ struct Contexts {
     i64 pairs() const { return candidates * (candidates - 1) / 2; }
 };
 
-struct ChosenPair {
+struct DesignedPair {
     i64 context, first, second;
     double information;  // log(1 + s z' H^-1 z) when it was taken
 };
 
-class Design {
+class GreedyDesign {
 public:
     // `factor` is the upper factor of H. There are at least two candidates in some context.
-    Design(Link link, const double* theta, const double* factor, const Contexts& contexts, i64 threads);
+    GreedyDesign(Link link, const double* theta, const double* factor, const ContextArms& contexts, i64 threads);
 
     // A pair of different arms by chance, in a context by chance that is not in the batch; where all are, the pair that adds most.
-    void take_random(Random& random);
+    void take_random(Sfc64& random);
 
     // The pair that adds most; equal ones: the first. There must be one that is not taken.
     void take_best();
 
-    const std::vector<ChosenPair>& taken() const { return taken_; }
+    const std::vector<DesignedPair>& selected() const { return selected_; }
 
 private:
     Link link_;
     const double* factor_;
-    Contexts contexts_;
-    Numbers utilities_;                     // (n, candidates)
-    Numbers squares_;                       // (n, pairs): z' H^-1 z, -1 where a pair is taken
-    std::vector<double> value_;             // of every context: what its best pair would add, divided
-    std::vector<i64> best_pair_, looked_;   // its best pair; how many taken pairs that takes into account
-    std::vector<i64> times_, best_context_;  // its pairs in the batch; the best context of each group
-    std::vector<ChosenPair> taken_;
-    std::vector<Numbers> reach_;  // h of every pair taken
+    ContextArms contexts_;
+    AlignedDoubles utilities_;                 // (n, candidates)
+    AlignedDoubles squares_;                   // (n, pairs): z' H^-1 z, -1 where a pair is taken
+    std::vector<double> value_;                // of every context: what its best pair would add, divided
+    std::vector<i64> best_pair_, pairs_seen_;  // its best pair; how many taken pairs that takes into account
+    std::vector<i64> times_, best_context_;    // its pairs in the batch; the best context of each group
+    std::vector<DesignedPair> selected_;
+    std::vector<AlignedDoubles> reach_;  // h of every pair taken
 
     double slope_of(i64 context, i64 i, i64 j) const;
-    void look_at_first(i64 start, i64 stop, const double* theta);
-    void look_again(i64 context);
+    void initialize_contexts(i64 start, i64 stop, const double* theta);
+    void update_context(i64 context);
     void find_best_pair(i64 context);
     void find_best_context(i64 group);
     i64 best_context() const;

@@ -5,29 +5,30 @@
 
 namespace duelist {
 
-class DesignPair : public Rule {
+class DesignPair : public SelectionRule {
 public:
-    explicit DesignPair(const Settings& s) : average_(s.flag("average")) {}
+    explicit DesignPair(const Hyperparameters& s) : average_(s.flag("average")) {}
 
     bool local() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
-        if (table.n == 1) return scratch.memo.remember({0, 0, 0, 1.0});
-        View view = look_at_all(state, scratch, table, true);
-        const double* turned = average_ ? turn(view, scratch.near.data()) : nullptr;
-        FoundPair pair = with_link(state.link, [&](auto link) { return best(link, view, turned, table.limits(), scratch); });
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        if (table.n == 1) return workspace.cache.remember({0, 0, 0, 1.0});
+        ArmView view = whiten_all(state, workspace, table, true);
+        const double* turned = average_ ? turn(view, workspace.near.data()) : nullptr;
+        FoundPair pair =
+            with_link(state.link, [&](auto link) { return best(link, view, turned, table.constraints(), workspace); });
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
-    bool takes_own_terms() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     // As above among the pairs of the 64 arms that least is known about; up to 64 arms: among all pairs. Where none of these may be asked,
     // the pair of the best arm that has a partner left of which D-optimal design makes most.
-    Decision decide_free(const OwnTerms& known, Random&, i64, const FreeTable& table) const override {
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64, const ArmTable& table) const override {
         if (table.n == 1) return {0, 0, 0, 1.0};
-        OwnView view(known, table);
-        Limits different = table.positions().limits();
+        ArmEffectsView view(known, table);
+        PairConstraints different = table.constraints();
         different.distinct = true;
         FoundPair pair = with_link(known.link, [&](auto link) {
             FoundPair found = best_of_unknown(link, view, different);
@@ -41,32 +42,32 @@ private:
     bool average_;  // A-optimal: the variances of the arms on the table; otherwise D-optimal: the determinant of H
 
     // G v_a of every arm, with G = sum_a (v_a - mean)(v_a - mean)'.
-    static const double* turn(const View& view, double* room) {
+    static const double* turn(const ArmView& view, double* buffer) {
         i64 n = view.n, dim = view.dim, stride = view.stride;
         for (i64 k = 0; k < dim; k++) {
             const double* row = view.v + k * stride;
             double mean = 0.0;
             for (i64 a = 0; a < n; a++) mean += row[a];
             mean /= static_cast<double>(n);
-            for (i64 a = 0; a < n; a++) room[k * stride + a] = row[a] - mean;
+            for (i64 a = 0; a < n; a++) buffer[k * stride + a] = row[a] - mean;
         }
-        Numbers spread(dim * dim);
+        AlignedDoubles spread(dim * dim);
         for (i64 k = 0; k < dim; k++)
             for (i64 l = k; l < dim; l++) {
-                spread[k * dim + l] = kernels->dot(room + k * stride, room + l * stride, n);
+                spread[k * dim + l] = kernels->dot(buffer + k * stride, buffer + l * stride, n);
                 spread[l * dim + k] = spread[k * dim + l];
             }
         for (i64 k = 0; k < dim; k++) {
-            double* out = room + k * stride;
+            double* out = buffer + k * stride;
             for (i64 a = 0; a < n; a++) out[a] = 0.0;
             for (i64 l = 0; l < dim; l++)
                 for (i64 a = 0; a < n; a++) out[a] += spread[k * dim + l] * view.v[l * stride + a];
         }
-        return room;
+        return buffer;
     }
 
     // z'Gz of the pairs of arm i with the arms after it.
-    static void shared_variances(const View& view, const double* turned, i64 i, double* out) {
+    static void shared_variances(const ArmView& view, const double* turned, i64 i, double* out) {
         for (i64 j = i + 1; j < view.n; j++) out[j - i - 1] = 0.0;
         for (i64 k = 0; k < view.dim; k++) {
             const double *row = view.v + k * view.stride, *other = turned + k * view.stride;
@@ -80,20 +81,20 @@ private:
     }
 
     template <class L>
-    FoundPair best_of_unknown(L, OwnView& view, const Limits& limits) const {
+    FoundPair best_of_unknown(L, ArmEffectsView& view, const PairConstraints& constraints) const {
         i64 n = view.n(), stride = padded(n);
-        std::vector<i64> listed = OwnView::largest(view.variance(), n, UNKNOWN);
+        std::vector<i64> listed = ArmEffectsView::largest(view.variance(), n, UNKNOWN);
         i64 count = static_cast<i64>(listed.size());
-        Numbers covariances(count * stride);
+        AlignedDoubles covariances(count * stride);
         auto row = [&](i64 a) { return covariances.data() + a * stride; };
         for (i64 a = 0; a < count; a++) view.covariances(listed[a], nullptr, n, row(a));
         FoundPair found = NO_PAIR;
-        Numbers squares(padded(count));
+        AlignedDoubles squares(padded(count));
         for (i64 a = 0; a + 1 < count; a++) {
             view.squares(listed[a], listed.data() + a + 1, count - a - 1, squares.data());
             for (i64 b = a + 1; b < count; b++) {
                 i64 i = listed[a], j = listed[b];
-                if (!limits.allows(i, j)) continue;
+                if (!constraints.allows(i, j)) continue;
                 double square = squares[b - a - 1];
                 double shared = average_ ? spread_of_difference(row(a), row(b), n) : 0.0;
                 double value = worth(L::slope(view.u()[i] - view.u()[j]), square, average_ ? &shared : nullptr, 0);
@@ -113,14 +114,14 @@ private:
     }
 
     template <class L>
-    static FoundPair best_of_leader(L, OwnView& view, const Limits& limits) {
+    static FoundPair best_of_leader(L, ArmEffectsView& view, const PairConstraints& constraints) {
         FoundPair found = NO_PAIR;
-        i64 leader = view.leader(limits);
+        i64 leader = view.leader(constraints);
         if (leader < 0) return found;
-        Numbers squares(padded(view.n()));
+        AlignedDoubles squares(padded(view.n()));
         view.squares(leader, nullptr, view.n(), squares.data());
         for (i64 j = 0; j < view.n(); j++) {
-            if (j == leader || !limits.allows(leader, j)) continue;
+            if (j == leader || !constraints.allows(leader, j)) continue;
             double value = worth(L::slope(view.u()[leader] - view.u()[j]), squares[j], nullptr, 0);
             if (found.first < 0 || value > found.value) found = {std::min(leader, j), std::max(leader, j), value};
         }
@@ -129,9 +130,10 @@ private:
 
     // argmax over allowed i < j; equal ones: the first.
     template <class L>
-    static FoundPair best(L, const View& view, const double* turned, const Limits& limits, Scratch& scratch) {
+    static FoundPair best(L, const ArmView& view, const double* turned, const PairConstraints& constraints,
+                          Workspace& workspace) {
         FoundPair found = NO_PAIR;
-        double *squares = scratch.line.data(), *shared = turned ? scratch.near_u.data() : nullptr;
+        double *squares = workspace.line.data(), *shared = turned ? workspace.near_u.data() : nullptr;
         for (i64 i = 0; i + 1 < view.n; i++) {
             kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, squares);
             if (turned) shared_variances(view, turned, i, shared);
@@ -140,7 +142,7 @@ private:
                 // What a pair is worth grows with the slope; most pairs need no exponential.
                 if (found.first >= 0 && worth(L::max_slope, squares[at], shared, at) < found.value) continue;
                 double value = worth(L::slope(view.u[i] - view.u[j]), squares[at], shared, at);
-                if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+                if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
             }
         }
         return found;

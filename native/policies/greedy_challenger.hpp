@@ -5,18 +5,19 @@
 
 namespace duelist {
 
-class GreedyChallenger : public Rule {
+class GreedyChallenger : public SelectionRule {
 public:
-    explicit GreedyChallenger(const Settings& s) : radius_(s) {}
+    explicit GreedyChallenger(const Hyperparameters& s) : radius_(s) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (scratch.memo.recall(table, beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table);
-        Listed everyone{nullptr, table.n};
-        i64 first = best_first(view.u, everyone, table, everyone);
+        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table);
+        ArmSubset all_arms{nullptr, table.n};
+        i64 first = best_scored(view.u, all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
-        return scratch.memo.remember({first, challenger(view, first, 2.0 * beta, table.limits(), scratch), 0, 1.0});
+        return workspace.cache.remember(
+            {first, challenger(view, first, 2.0 * beta, table.constraints(), workspace), 0, 1.0});
     }
 
 private:

@@ -5,19 +5,19 @@
 
 namespace duelist {
 
-class InfoMax : public Rule {
+class InfoMax : public SelectionRule {
 public:
-    explicit InfoMax(const Settings& s) : scale_(s.number("scale")) {}
+    explicit InfoMax(const Hyperparameters& s) : scale_(s.number("scale")) {}
 
     bool local() const override { return true; }
-    bool minds_pairs() const override { return false; }
+    bool reacts_to_pending() const override { return false; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
-        if (table.n == 1) return scratch.memo.remember({0, 0, 0, 1.0});
-        ArmBounds arms = bounds_of_arms(state, scratch, table, scale_);
-        FoundPair pair = with_link(state.link, [&](auto link) { return loosest(link, arms, table.limits()); });
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        if (table.n == 1) return workspace.cache.remember({0, 0, 0, 1.0});
+        ArmBounds arms = bounds_of_arms(state, workspace, table, scale_);
+        FoundPair pair = with_link(state.link, [&](auto link) { return loosest(link, arms, table.constraints()); });
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
 private:
@@ -25,7 +25,7 @@ private:
 
     // argmax over allowed i < j of mu(high_i - low_j) - mu(low_i - high_j); equal ones: the first.
     template <class L>
-    static FoundPair loosest(L, const ArmBounds& arms, const Limits& limits) {
+    static FoundPair loosest(L, const ArmBounds& arms, const PairConstraints& constraints) {
         FoundPair found = NO_PAIR;
         for (i64 i = 0; i + 1 < arms.n; i++)
             for (i64 j = i + 1; j < arms.n; j++) {
@@ -33,7 +33,7 @@ private:
                 // The difference is at most L_mu (most - least): pairs that are known well need no exponential.
                 if (found.first >= 0 && L::max_slope * (most - least) < found.value) continue;
                 double value = L::mean(most) - L::mean(least);
-                if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+                if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
             }
         return found;
     }

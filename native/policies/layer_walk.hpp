@@ -10,34 +10,34 @@
 namespace duelist {
 
 // Where a walk is: a layer, and how many arms remain there, listed in scratch.remaining.
-struct Walk {
+struct LayerWalk {
     i64 layer, count;
 };
 
 // A walk that meets the arms and the stretch of the walk before it would repeat it down to the first layer that has
 // learned since, so it starts from the deepest layer reached above that one.
-inline Walk start_walk(Scratch& scratch, const Table& table, double stretch) {
-    Memo& memo = scratch.memo;
-    if (!table.out && memo.same_arms(table) && memo.walk_layer >= 0 && memo.walk_key == stretch)
-        return {memo.walk_layer, memo.walk_count};
-    if (table.out) memo.forget();
-    for (i64 a = 0; a < table.n; a++) scratch.remaining[a] = a;
-    memo.walk_key = stretch;
-    memo.walk_layer = 0;
-    memo.walk_count = table.n;
+inline LayerWalk start_walk(Workspace& workspace, const ArmTable& table, double stretch) {
+    DecisionCache& cache = workspace.cache;
+    if (!table.excluded && cache.same_arms(table) && cache.walk_layer >= 0 && cache.walk_key == stretch)
+        return {cache.walk_layer, cache.walk_count};
+    if (table.excluded) cache.forget();
+    for (i64 a = 0; a < table.n; a++) workspace.remaining[a] = a;
+    cache.walk_key = stretch;
+    cache.walk_layer = 0;
+    cache.walk_count = table.n;
     return {0, table.n};
 }
 
 // Keep the arms with u >= max u - slack, and go one layer deeper.
-inline void go_deeper(Walk& walk, Scratch& scratch, const double* u, double slack) {
+inline void go_deeper(LayerWalk& walk, Workspace& workspace, const double* u, double slack) {
     double floor = u[kernels->argmax(u, walk.count)] - slack;
     i64 left = 0;
     for (i64 a = 0; a < walk.count; a++)
-        if (u[a] >= floor) scratch.remaining[left++] = scratch.remaining[a];
+        if (u[a] >= floor) workspace.remaining[left++] = workspace.remaining[a];
     left = std::max<i64>(left, 1);  // numbers that overflow are larger than nothing
     walk = {walk.layer + 1, left};
-    scratch.memo.walk_layer = walk.layer;
-    scratch.memo.walk_count = walk.count;
+    workspace.cache.walk_layer = walk.layer;
+    workspace.cache.walk_count = walk.count;
 }
 
 }  // namespace duelist

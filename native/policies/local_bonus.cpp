@@ -7,33 +7,36 @@ namespace duelist {
 namespace {
 
 constexpr double ROUNDING = 1e-12;
-constexpr double CERTAINTY = 0.2;  // the power of the slope by which a bonus is smaller where an outcome is nearly certain
-constexpr int MOST_GUESSES = 5;
+constexpr double CERTAINTY =
+    0.2;  // the power of the slope by which a bonus is smaller where an outcome is nearly certain
+constexpr int MAX_GUESSES = 5;
 
 bool comes_first(i64 i, i64 j, const FoundPair& found) {
     return std::pair(i, j) < std::pair(found.first, found.second);
 }
 
 // Every pair of the leading arm, by their worths; the incumbent to start from.
-FoundPair best_of_leader(const View& view, i64 top, const double* squares, const double* worths, const Limits& limits) {
-    FoundPair found = limits.distinct ? FoundPair{-1, -1, -INF} : FoundPair{top, top, 2.0 * view.u[top]};
+FoundPair best_of_leader(const ArmView& view, i64 top, const double* squares, const double* worths,
+                         const PairConstraints& constraints) {
+    FoundPair found = constraints.distinct ? FoundPair{-1, -1, -INF} : FoundPair{top, top, 2.0 * view.u[top]};
     for (i64 j = 0; j < view.n; j++) {
         // A self-duel is worth as much as a duel of equals; where it is not allowed, they may meet.
-        if (j == top || (squares[j] == 0.0 && !limits.distinct) || !(worths[j] > found.value)) continue;
-        if (limits.allows(top, j)) found = {std::min(top, j), std::max(top, j), worths[j]};
+        if (j == top || (squares[j] == 0.0 && !constraints.distinct) || !(worths[j] > found.value)) continue;
+        if (constraints.allows(top, j)) found = {std::min(top, j), std::max(top, j), worths[j]};
     }
     return found;
 }
 
 // A row is looked at in two steps: if the largest bonus lifts none of its pairs to the best worth so far, none is computed.
-FoundPair best_of_few(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
+FoundPair best_of_few(const ArmView& view, const LocalBonus& bonus, const PairConstraints& constraints,
+                      Workspace& workspace) {
     i64 n = view.n, top = kernels->argmax(view.u, n);
-    double *reach = scratch.reach.data(), *squares = scratch.line.data(), *worths = scratch.near_u.data();
+    double *reach = workspace.reach.data(), *squares = workspace.line.data(), *worths = workspace.near_u.data();
     const double* u = view.u;
     kernels->squared_widths(view.v, view.stride, view.dim, top, 0, n, reach);
     double most = bonus.radius(4.0 * reach[kernels->argmax(reach, n)], 0.0);
     bonus.worths(u[top], u, reach, worths, n);
-    FoundPair found = best_of_leader(view, top, reach, worths, limits);
+    FoundPair found = best_of_leader(view, top, reach, worths, constraints);
     kernels->add_utilities(0.0, u, most, reach, n);
     double farthest = reach[kernels->argmax(reach, n)];
     double floor = found.value - farthest - ROUNDING * (std::fabs(found.value) + std::fabs(farthest));
@@ -48,9 +51,9 @@ FoundPair best_of_few(const View& view, const LocalBonus& bonus, const Limits& l
         bonus.worths(u[i], u + i + 1, squares, worths, count);
         for (i64 j = i + 1; j < n; j++) {
             double value = worths[j - i - 1];
-            if (value < found.value || j == top || (squares[j - i - 1] == 0.0 && !limits.distinct)) continue;
+            if (value < found.value || j == top || (squares[j - i - 1] == 0.0 && !constraints.distinct)) continue;
             bool better = value > found.value || (value == found.value && comes_first(i, j, found));
-            if (better && limits.allows(i, j)) found = {i, j, value};
+            if (better && constraints.allows(i, j)) found = {i, j, value};
         }
     }
     return found;
@@ -59,18 +62,19 @@ FoundPair best_of_few(const View& view, const LocalBonus& bonus, const Limits& l
 // The best of some good pairs, by their true worth; not always the best of all. They are: all pairs of the arm with the
 // largest utility; and the best pair for one radius (first that of the widest pair, which is too large for every other), then for the
 // radius of that pair, and so on a few times. Each is found by a search that prunes.
-FoundPair found_among_many(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
+FoundPair found_among_many(const ArmView& view, const LocalBonus& bonus, const PairConstraints& constraints,
+                           Workspace& workspace) {
     i64 n = view.n, top = kernels->argmax(view.u, n);
-    double* reach = scratch.reach.data();
+    double* reach = workspace.reach.data();
     kernels->squared_widths(view.v, view.stride, view.dim, top, 0, n, reach);
     double radius = bonus.radius(4.0 * reach[kernels->argmax(reach, n)], 0.0);
-    double* worths = scratch.near_u.data();
+    double* worths = workspace.near_u.data();
     bonus.worths(view.u[top], view.u, reach, worths, n);
-    FoundPair found = best_of_leader(view, top, reach, worths, limits);
+    FoundPair found = best_of_leader(view, top, reach, worths, constraints);
     i64 i = top, j = top;
-    for (int guess = 0; guess < MOST_GUESSES && radius > 0.0; guess++) {  // 0: nothing is left to learn
+    for (int guess = 0; guess < MAX_GUESSES && radius > 0.0; guess++) {  // 0: nothing is left to learn
         i64 first = i, second = j;
-        Searched good = search_best(view, radius, limits);
+        SearchResult good = search_best(view, radius, constraints);
         if (!good.found()) break;
         i = good.first;
         j = good.second;
@@ -81,7 +85,7 @@ FoundPair found_among_many(const View& view, const LocalBonus& bonus, const Limi
         radius = bonus.radius(square, view.u[i] - view.u[j]);
     }
     if (found.first < 0) {  // the leading arm has no partner left
-        Searched good = search_best(view, 0.0, limits);
+        SearchResult good = search_best(view, 0.0, constraints);
         found = {good.first, good.second, good.value};
     }
     return found;
@@ -94,18 +98,19 @@ double LocalBonus::radius(double square, double gap) const {
         double there = l.slope(gap);
         double rounds = log1p(horizon * there * square);
         double boundary = std::max(rounds - log1p(rounds), 0.0);
-        return std::sqrt(stretch * root_of_share(there / l.slope(0.0), CERTAINTY) * boundary);
+        return std::sqrt(stretch * pow_unit(there / l.slope(0.0), CERTAINTY) * boundary);
     });
 }
 
 void LocalBonus::worths(double own, const double* u, const double* squares, double* out, i64 n) const {
-    if (link == Link::logistic) return kernels->local_worths(own, u, squares, stretch, horizon, out, n);
+    if (link == Link::logistic) return kernels->local_pair_values(own, u, squares, stretch, horizon, out, n);
     for (i64 j = 0; j < n; j++) out[j] = own + u[j] + std::sqrt(squares[j]) * radius(squares[j], own - u[j]);
 }
 
-FoundPair best_local_pair(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch) {
-    if (view.n >= MANY_ARMS) return found_among_many(view, bonus, limits, scratch);
-    return best_of_few(view, bonus, limits, scratch);
+FoundPair best_local_pair(const ArmView& view, const LocalBonus& bonus, const PairConstraints& constraints,
+                          Workspace& workspace) {
+    if (view.n >= MANY_ARMS) return found_among_many(view, bonus, constraints, workspace);
+    return best_of_few(view, bonus, constraints, workspace);
 }
 
 }  // namespace duelist

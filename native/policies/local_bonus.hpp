@@ -26,6 +26,7 @@ struct LocalBonus {
 };
 
 // argmax over allowed i <= j of the worth of a pair; equal ones: the first. From MANY_ARMS arms on, the best of some good pairs.
-FoundPair best_local_pair(const View& view, const LocalBonus& bonus, const Limits& limits, Scratch& scratch);
+FoundPair best_local_pair(const ArmView& view, const LocalBonus& bonus, const PairConstraints& constraints,
+                          Workspace& workspace);
 
 }  // namespace duelist

@@ -6,44 +6,46 @@
 
 namespace duelist {
 
-class LocalPairUCB : public Rule {
+class LocalPairUCB : public SelectionRule {
 public:
-    explicit LocalPairUCB(const Settings& s) : radius_(s) {}
+    explicit LocalPairUCB(const Hyperparameters& s) : radius_(s) {}
 
     bool local() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double horizon = radius_.horizon_in(state), beta = radius_.factor;
         if (radius_.kind == RadiusKind::theory)
             beta *= log_loss_radius(table.dim, state.rounds, state.bound, std::sqrt(state.units), state.layer(0).ridge,
                                     radius_.delta);
         bool by_shape = radius_.kind == RadiusKind::shape;
-        if (scratch.memo.recall(table, by_shape ? horizon : beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table, true);
-        FoundPair pair = by_shape ? best_local_pair(view, {state.link, 2.0 * beta, horizon}, table.limits(), scratch)
-                                  : best_pair(view, beta, table.limits(), scratch);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+        if (workspace.cache.recall(table, by_shape ? horizon : beta)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table, true);
+        FoundPair pair = by_shape
+                             ? best_local_pair(view, {state.link, 2.0 * beta, horizon}, table.constraints(), workspace)
+                             : best_pair(view, beta, table.constraints(), workspace);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
-    bool takes_own_terms() const override { return radius_.kind != RadiusKind::theory; }
+    bool supports_arm_effects() const override { return radius_.kind != RadiusKind::theory; }
 
     // The best of all pairs of the leader, and of all pairs among the 64 arms of the largest u + r sqrt(variance), where r is the bonus
     // of a pair of twice the largest variance, divided by its width. Up to 64 arms these are all pairs.
-    Decision decide_free(const OwnTerms& known, Random&, i64 t, const FreeTable& table) const override {
-        OwnView view(known, table);
-        Limits limits = table.positions().limits();
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64 t, const ArmTable& table) const override {
+        ArmEffectsView view(known, table);
+        PairConstraints constraints = table.constraints();
         LocalBonus bonus{known.link, 2.0 * radius_.factor, effective_horizon(radius_.horizon, t)};
-        i64 n = table.n, leader = view.leader(limits);
+        i64 n = table.n, leader = view.leader(constraints);
         if (leader < 0) return {-1, -1, 0, 0.0};
-        Numbers squares(padded(n)), near_u(padded(n)), worths(padded(n));
-        FoundPair found = limits.distinct ? NO_PAIR : FoundPair{leader, leader, 2.0 * view.u()[leader]};
+        AlignedDoubles squares(padded(n)), near_u(padded(n)), worths(padded(n));
+        FoundPair found = constraints.distinct ? NO_PAIR : FoundPair{leader, leader, 2.0 * view.u()[leader]};
         auto try_pairs = [&](i64 arm, const i64* listed, i64 count) {
             view.squares(arm, listed, count, squares.data());
             for (i64 k = 0; k < count; k++) near_u[k] = view.u()[listed ? listed[k] : k];
             value_pairs(bonus, view.u()[arm], near_u.data(), squares.data(), worths.data(), count);
             for (i64 k = 0; k < count; k++) {
                 i64 other = listed ? listed[k] : k;
-                if (other == arm || (found.first >= 0 && !(worths[k] > found.value)) || !limits.allows(arm, other)) continue;
+                if (other == arm || (found.first >= 0 && !(worths[k] > found.value)) || !constraints.allows(arm, other))
+                    continue;
                 found = {std::min(arm, other), std::max(arm, other), worths[k]};
             }
         };
@@ -63,13 +65,13 @@ private:
         for (i64 k = 0; k < n; k++) out[k] = own + u[k] + radius_.factor * std::sqrt(squares[k]);
     }
 
-    std::vector<i64> promising(const OwnView& view, const LocalBonus& bonus) const {
+    std::vector<i64> promising(const ArmEffectsView& view, const LocalBonus& bonus) const {
         i64 n = view.n();
         double widest = 2.0 * view.variance()[kernels->argmax(view.variance(), n)];
         double radius = radius_.kind == RadiusKind::shape ? bonus.radius(widest, 0.0) : radius_.factor;
         std::vector<double> scores(static_cast<std::size_t>(n));
         for (i64 a = 0; a < n; a++) scores[a] = view.u()[a] + radius * std::sqrt(std::max(view.variance()[a], 0.0));
-        return OwnView::largest(scores.data(), n, PROMISING);
+        return ArmEffectsView::largest(scores.data(), n, PROMISING);
     }
 };
 

@@ -5,30 +5,30 @@
 
 namespace duelist {
 
-class MaxInP : public Rule {
+class MaxInP : public SelectionRule {
 public:
-    explicit MaxInP(const Settings& s) : radius_(s) {}
+    explicit MaxInP(const Hyperparameters& s) : radius_(s) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (scratch.memo.recall(table, beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table);
-        i64* promising = scratch.remaining.data();  // C_t
-        i64 count = undominated(view, beta, promising, scratch);
-        kernels->pick_columns(view.v, view.stride, view.dim, promising, count, scratch.near.data(), padded(count));
-        View kept{nullptr, scratch.near.data(), count, padded(count), view.dim};
-        if (table.limits().free()) {
-            FoundPair pair = widest_pair(kept, {}, scratch);
-            return scratch.memo.remember({promising[pair.first], promising[pair.second], 0, 1.0});
+        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table);
+        i64* promising = workspace.remaining.data();  // C_t
+        i64 count = undominated(view, beta, promising, workspace);
+        kernels->pick_columns(view.v, view.stride, view.dim, promising, count, workspace.near.data(), padded(count));
+        ArmView kept{nullptr, workspace.near.data(), count, padded(count), view.dim};
+        if (table.constraints().unconstrained()) {
+            FoundPair pair = widest_pair(kept, {}, workspace);
+            return workspace.cache.remember({promising[pair.first], promising[pair.second], 0, 1.0});
         }
-        FoundPair pair = widest_pair(kept, table.limits(promising), scratch);
-        if (pair.first >= 0) return scratch.memo.remember({promising[pair.first], promising[pair.second], 0, 1.0});
+        FoundPair pair = widest_pair(kept, table.constraints(promising), workspace);
+        if (pair.first >= 0) return workspace.cache.remember({promising[pair.first], promising[pair.second], 0, 1.0});
         // No pair of promising arms may be asked: one of them meets another arm.
-        look_at_all(state, scratch, table);  // the search above may have used its columns
+        whiten_all(state, workspace, table);  // the search above may have used its columns
         auto width = [](i64, i64, double square) { return square; };
-        pair = best_pair_with(view, membership(promising, count, table.n), table.limits(), scratch, width);
-        if (pair.first < 0) pair = widest_pair(view, table.limits(), scratch);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+        pair = best_pair_with(view, membership(promising, count, table.n), table.constraints(), workspace, width);
+        if (pair.first < 0) pair = widest_pair(view, table.constraints(), workspace);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
 private:

@@ -5,19 +5,19 @@
 
 namespace duelist {
 
-class MaxMinLCB : public Rule {
+class MaxMinLCB : public SelectionRule {
 public:
-    explicit MaxMinLCB(const Settings& s) : radius_(s) {}
+    explicit MaxMinLCB(const Hyperparameters& s) : radius_(s) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (scratch.memo.recall(table, beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table);
+        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = with_link(state.link, [&](auto link) {
-            Chances<decltype(link)> chances{view, beta, scratch.line.data()};
-            return play(chances, table.limits(), scratch.remaining.data());
+            WinBounds<decltype(link)> bounds{view, beta, workspace.line.data()};
+            return play(bounds, table.constraints(), workspace.remaining.data());
         });
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
 private:
@@ -25,8 +25,8 @@ private:
 
     // Bounds on the chance that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
     template <class L>
-    struct Chances {
-        const View& view;
+    struct WinBounds {
+        const ArmView& view;
         double beta;
         double* squares;  // of the pairs of one arm with all
 
@@ -57,11 +57,12 @@ private:
 
         // The partner j that is worst for the arm that was met last, and the lower bound there; equal ones: the arm itself, then the
         // first. The search ends once the bound is known to be no better than `enough`.
-        FoundPair worst_partner(i64 arm, const Listed& partners, const Limits& limits, double enough) const {
-            FoundPair found = limits.allows(arm, arm) && lists(partners, arm) ? FoundPair{arm, arm, 0.5} : NO_PAIR;
+        FoundPair worst_partner(i64 arm, const ArmSubset& partners, const PairConstraints& constraints,
+                                double enough) const {
+            FoundPair found = constraints.allows(arm, arm) && lists(partners, arm) ? FoundPair{arm, arm, 0.5} : NO_PAIR;
             for (i64 b = 0; b < partners.n && !(found.first >= 0 && found.value <= enough); b++) {
-                i64 j = partners.name(b);
-                if (j == arm || !limits.allows(arm, j)) continue;
+                i64 j = partners.arm(b);
+                if (j == arm || !constraints.allows(arm, j)) continue;
                 double gap = view.u[arm] - view.u[j], reach = L::max_slope * beta * std::sqrt(squares[j]);
                 double at_least = 0.5 + L::max_slope * std::min(gap, 0.0) - reach;
                 if (found.first >= 0 && at_least > found.value) continue;
@@ -71,28 +72,29 @@ private:
             return found;
         }
 
-        static bool lists(const Listed& arms, i64 arm) {
-            return !arms.names || std::binary_search(arms.names, arms.names + arms.n, arm);
+        static bool lists(const ArmSubset& arms, i64 arm) {
+            return !arms.positions || std::binary_search(arms.positions, arms.positions + arms.n, arm);
         }
     };
 
     template <class L>
-    static FoundPair play(Chances<L>& chances, const Limits& limits, i64* plausible) {
-        Listed maximizers{plausible, chances.plausible(plausible)}, everyone{nullptr, chances.view.n};
-        FoundPair found = lead(chances, maximizers, maximizers, limits);
-        if (found.first < 0) found = lead(chances, maximizers, everyone, limits);
-        if (found.first < 0) found = lead(chances, everyone, everyone, limits);
+    static FoundPair play(WinBounds<L>& bounds, const PairConstraints& constraints, i64* plausible) {
+        ArmSubset maximizers{plausible, bounds.plausible(plausible)}, all_arms{nullptr, bounds.view.n};
+        FoundPair found = lead(bounds, maximizers, maximizers, constraints);
+        if (found.first < 0) found = lead(bounds, maximizers, all_arms, constraints);
+        if (found.first < 0) found = lead(bounds, all_arms, all_arms, constraints);
         return found;
     }
 
     // The leader with the best worst case, and its worst partner; equal leaders: the first.
     template <class L>
-    static FoundPair lead(Chances<L>& chances, const Listed& leaders, const Listed& followers, const Limits& limits) {
+    static FoundPair lead(WinBounds<L>& bounds, const ArmSubset& leaders, const ArmSubset& followers,
+                          const PairConstraints& constraints) {
         FoundPair best{-1, -1, -INF};
         for (i64 a = 0; a < leaders.n; a++) {
-            i64 i = leaders.name(a);
-            chances.meet(i);
-            FoundPair worst = chances.worst_partner(i, followers, limits, best.value);
+            i64 i = leaders.arm(a);
+            bounds.meet(i);
+            FoundPair worst = bounds.worst_partner(i, followers, constraints, best.value);
             if (worst.first >= 0 && worst.value > best.value) best = worst;
         }
         return best;

@@ -5,16 +5,16 @@
 
 namespace duelist {
 
-class MaxPairUCB : public Rule {
+class MaxPairUCB : public SelectionRule {
 public:
-    explicit MaxPairUCB(const Settings& s) : radius_(s) {}
+    explicit MaxPairUCB(const Hyperparameters& s) : radius_(s) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (scratch.memo.recall(table, beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table);
-        FoundPair pair = best_pair(view, beta, table.limits(), scratch);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table);
+        FoundPair pair = best_pair(view, beta, table.constraints(), workspace);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
 private:

@@ -9,7 +9,8 @@ namespace duelist {
 struct Perturbation {
     double chance;  // that every arm gets a perturbation of its own, otherwise all share one
     double clip;
-    bool centred = false;  // |v_i| is the distance from the mean of the arms, so that no origin of a feature matters; as published, from zero
+    bool centred =
+        false;  // |v_i| is the distance from the mean of the arms, so that no origin of a feature matters; as published, from zero
 
     // p_t = min(1, sqrt(d log(dT) / t))
     static double coin_chance(i64 dim, double horizon, i64 t) {
@@ -18,17 +19,17 @@ struct Perturbation {
     }
 
     // One draw of the noise that imitates the link: normal for probit, Gumbel otherwise; clipped.
-    double draw(State& state) const {
+    double draw(PolicyState& state) const {
         double noise = state.link == Link::probit ? state.random.normal() : state.random.gumbel();
         return std::max(-clip, std::min(clip, noise));
     }
 
     // u_i + eps_i |v_i| of every arm, into scratch.reach.
-    double* perturbed(State& state, const View& view, Scratch& scratch) const {
+    double* perturbed(PolicyState& state, const ArmView& view, Workspace& workspace) const {
         bool separate = state.random.uniform() < chance;
         double shared = separate ? 0.0 : draw(state);
-        double* score = scratch.reach.data();
-        double* origin = scratch.noise.data();
+        double* score = workspace.reach.data();
+        double* origin = workspace.noise.data();
         for (i64 k = 0; k < view.dim; k++) {
             origin[k] = 0.0;
             if (!centred) continue;
@@ -36,8 +37,7 @@ struct Perturbation {
             origin[k] /= static_cast<double>(view.n);
         }
         kernels->squared_distances(view.v, view.stride, view.dim, origin, view.n, score);
-        for (i64 a = 0; a < view.n; a++)
-            score[a] = view.u[a] + (separate ? draw(state) : shared) * std::sqrt(score[a]);
+        for (i64 a = 0; a < view.n; a++) score[a] = view.u[a] + (separate ? draw(state) : shared) * std::sqrt(score[a]);
         return score;
     }
 };

@@ -13,17 +13,18 @@ struct RadiusSettings {
     RadiusKind kind;
     double factor, delta;
 
-    explicit RadiusSettings(const Settings& s)
+    explicit RadiusSettings(const Hyperparameters& s)
         : horizon(s.whole("horizon")),
           kind(static_cast<RadiusKind>(s.whole("kind"))),
           factor(s.number("factor")),
           delta(s.number("delta")) {}
 
-    double horizon_in(const State& state) const { return effective_horizon(horizon, state.rounds); }
+    double horizon_in(const PolicyState& state) const { return effective_horizon(horizon, state.rounds); }
 
     // beta of the present round for a policy with one estimator.
-    double flat(const State& state) const {
-        if (kind == RadiusKind::theory) return factor * warmed_glm_radius(state.dim, horizon_in(state), state.kappa, delta);
+    double flat(const PolicyState& state) const {
+        if (kind == RadiusKind::theory)
+            return factor * warmed_glm_radius(state.dim, horizon_in(state), state.kappa, delta);
         if (kind == RadiusKind::shape) return factor * practical_radius(state.dim, horizon_in(state));
         return factor;
     }

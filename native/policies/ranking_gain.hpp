@@ -8,7 +8,7 @@
 // where C is the covariance, z the difference of the two arms, and `slope` that of the link between them.
 #pragma once
 
-#include "model/arm_effects.hpp"
+#include "search/arm_effects_view.hpp"
 #include "search/pair_search.hpp"
 
 namespace duelist {
@@ -19,9 +19,9 @@ inline constexpr i64 FEW_FREE_TO_ORDER = 128;
 
 // The pair of different arms that settles most of the order of the first `top` arms, or, with 0, of all; of equal ones the first by
 // lots that arms draw by their numbers, which say nothing of where they are listed.
-FoundPair most_settling_pair(Link link, const View& view, i64 top, const Table& table);
+FoundPair best_ranking_pair(Link link, const ArmView& view, i64 top, const ArmTable& table);
 
 // The same for arms with terms of their own.
-FoundPair most_settling_pair(OwnView& view, Link link, i64 top, const FreeTable& table);
+FoundPair best_ranking_pair(ArmEffectsView& view, Link link, i64 top, const ArmTable& table);
 
 }  // namespace duelist

@@ -6,24 +6,24 @@
 
 namespace duelist {
 
-class RankingPair : public Rule {
+class RankingPair : public SelectionRule {
 public:
-    explicit RankingPair(const Settings& s) : top_(s.whole("top")) {}
+    explicit RankingPair(const Hyperparameters& s) : top_(s.whole("top")) {}
 
     bool local() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        if (scratch.memo.recall(table, 0.0)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table, true);
-        FoundPair pair = most_settling_pair(state.link, view, top_, table);
-        return scratch.memo.remember({pair.first, pair.second, 0, 1.0});
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table, true);
+        FoundPair pair = best_ranking_pair(state.link, view, top_, table);
+        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
     }
 
-    bool takes_own_terms() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
-    Decision decide_free(const OwnTerms& known, Random&, i64, const FreeTable& table) const override {
-        OwnView view(known, table);
-        FoundPair pair = most_settling_pair(view, known.link, top_, table);
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64, const ArmTable& table) const override {
+        ArmEffectsView view(known, table);
+        FoundPair pair = best_ranking_pair(view, known.link, top_, table);
         return {pair.first, pair.second, 0, 1.0};
     }
 

@@ -5,24 +5,26 @@
 
 namespace duelist {
 
-class RCDB : public Rule {
+class RCDB : public SelectionRule {
 public:
-    explicit RCDB(const Settings& s) : radius_(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
+    explicit RCDB(const Hyperparameters& s)
+        : radius_(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state), trust = trusted_width(state);
         // Where the radius is a constant, only the trust tells that a guessed horizon has moved on.
-        if (scratch.memo.recall(table, radius_.kind == RadiusKind::constant ? trust : beta)) return scratch.memo.last;
-        View view = look_at_all(state, scratch, table);
-        FoundPair pair = best_pair(view, beta, table.limits(), scratch);
+        if (workspace.cache.recall(table, radius_.kind == RadiusKind::constant ? trust : beta))
+            return workspace.cache.last;
+        ArmView view = whiten_all(state, workspace, table);
+        FoundPair pair = best_pair(view, beta, table.constraints(), workspace);
         if (pair.first < 0) return {-1, -1, 0, 0.0};
         double square = view.square(pair.second, pair.first);
         double weight = square <= trust * trust ? 1.0 : trust / std::sqrt(square);
-        return scratch.memo.remember({pair.first, pair.second, 0, weight});
+        return workspace.cache.remember({pair.first, pair.second, 0, weight});
     }
 
-    Place place(State& state, const double* z, Scratch& scratch) const override {
-        double trust = trusted_width(state), width = state.width(0, z, scratch.solver);
+    LayerAssignment place(PolicyState& state, const double* z, Workspace& workspace) const override {
+        double trust = trusted_width(state), width = state.width(0, z, workspace.solver);
         return {0, width <= trust ? 1.0 : trust / width};
     }
 
@@ -32,7 +34,7 @@ private:
     double corruption_;  // 0: sqrt(T)
 
     // The width up to which a vote of this round counts in full.
-    double trusted_width(const State& state) const {
+    double trusted_width(const PolicyState& state) const {
         if (trust_ > 0.0) return trust_;
         double corruption = corruption_ > 0.0 ? corruption_ : std::sqrt(radius_.horizon_in(state));
         return std::sqrt(static_cast<double>(state.dim)) / corruption;

@@ -27,53 +27,53 @@ namespace duelist {
 
 namespace {
 
-using Maker = std::function<std::unique_ptr<Rule>(const Settings&)>;
+using Factory = std::function<std::unique_ptr<SelectionRule>(const Hyperparameters&)>;
 
 template <class R>
-Maker maker() {
-    return [](const Settings& settings) { return std::make_unique<R>(settings); };
+Factory factory() {
+    return [](const Hyperparameters& hyperparameters) { return std::make_unique<R>(hyperparameters); };
 }
 
-const std::map<std::string, Maker>& makers() {
-    static const std::map<std::string, Maker> all = {
-        {"APO", maker<APO>()},
-        {"BestArmPair", maker<BestArmPair>()},
-        {"CoLSTIM", maker<CoLSTIM>()},
-        {"DRTS", maker<DRTS>()},
-        {"DeltaUCB", maker<DeltaUCB>()},
-        {"DesignPair", maker<DesignPair>()},
-        {"GreedyChallenger", maker<GreedyChallenger>()},
-        {"GreedyUniform", maker<GreedyUniform>()},
-        {"InfoMax", maker<InfoMax>()},
-        {"LocalPairUCB", maker<LocalPairUCB>()},
-        {"MaxInP", maker<MaxInP>()},
-        {"MaxMinLCB", maker<MaxMinLCB>()},
-        {"MaxPairUCB", maker<MaxPairUCB>()},
-        {"RCDB", maker<RCDB>()},
-        {"RankingPair", maker<RankingPair>()},
-        {"RewardDesign", maker<RewardDesign>()},
-        {"StaD", maker<StaD>()},
-        {"SupCoLSTIM", maker<SupCoLSTIM>()},
-        {"ThompsonPair", maker<ThompsonPair>()},
-        {"UniformPair", maker<UniformPair>()},
-        {"VACDB", maker<VACDB>()},
+const std::map<std::string, Factory>& factories() {
+    static const std::map<std::string, Factory> all = {
+        {"APO", factory<APO>()},
+        {"BestArmPair", factory<BestArmPair>()},
+        {"CoLSTIM", factory<CoLSTIM>()},
+        {"DRTS", factory<DRTS>()},
+        {"DeltaUCB", factory<DeltaUCB>()},
+        {"DesignPair", factory<DesignPair>()},
+        {"GreedyChallenger", factory<GreedyChallenger>()},
+        {"GreedyUniform", factory<GreedyUniform>()},
+        {"InfoMax", factory<InfoMax>()},
+        {"LocalPairUCB", factory<LocalPairUCB>()},
+        {"MaxInP", factory<MaxInP>()},
+        {"MaxMinLCB", factory<MaxMinLCB>()},
+        {"MaxPairUCB", factory<MaxPairUCB>()},
+        {"RCDB", factory<RCDB>()},
+        {"RankingPair", factory<RankingPair>()},
+        {"RewardDesign", factory<RewardDesign>()},
+        {"StaD", factory<StaD>()},
+        {"SupCoLSTIM", factory<SupCoLSTIM>()},
+        {"ThompsonPair", factory<ThompsonPair>()},
+        {"UniformPair", factory<UniformPair>()},
+        {"VACDB", factory<VACDB>()},
     };
     return all;
 }
 
 }  // namespace
 
-std::vector<std::string> rule_names() {
+std::vector<std::string> selection_rule_names() {
     std::vector<std::string> names;
-    for (const auto& [name, maker] : makers()) names.push_back(name);
+    for (const auto& [name, factory] : factories()) names.push_back(name);
     return names;
 }
 
-std::unique_ptr<Rule> make_rule(const std::string& policy, const Settings& settings) {
-    auto found = makers().find(policy);
-    if (found == makers().end()) throw std::invalid_argument("the engine has no rule '" + policy + "'");
-    std::unique_ptr<Rule> rule = found->second(settings);
-    settings.check_all_read();
+std::unique_ptr<SelectionRule> make_selection_rule(const std::string& policy, const Hyperparameters& hyperparameters) {
+    auto found = factories().find(policy);
+    if (found == factories().end()) throw std::invalid_argument("the engine has no rule '" + policy + "'");
+    std::unique_ptr<SelectionRule> rule = found->second(hyperparameters);
+    hyperparameters.check_all_read();
     return rule;
 }
 

@@ -5,48 +5,53 @@
 
 namespace duelist {
 
-class RewardDesign : public Rule {
+class RewardDesign : public SelectionRule {
 public:
-    explicit RewardDesign(const Settings& s) : coverage_(s.number("coverage")) {}
+    explicit RewardDesign(const Hyperparameters& s) : coverage_(s.number("coverage")) {}
 
     bool local() const override { return true; }
     bool draws() const override { return true; }
     bool designs() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         bool by_chance = state.random.uniform() < coverage_;
         if (by_chance || table.n == 1) return played(uniform_pair(state.random, table));
-        Limits different = table.limits();
+        PairConstraints different = table.constraints();
         different.distinct = true;  // an arm against itself tells nothing
-        View view = look_at_all(state, scratch, table, true);
+        ArmView view = whiten_all(state, workspace, table, true);
         FoundPair pair = NO_PAIR;
-        if (table.n >= MANY_ARMS) pair = most_informative(state.link, view, outermost(view, scratch), different, scratch);
-        if (pair.first < 0) pair = most_informative(state.link, view, {nullptr, table.n}, different, scratch);
+        if (table.n >= MANY_ARMS)
+            pair = most_informative(state.link, view, outermost(view, workspace), different, workspace);
+        if (pair.first < 0) pair = most_informative(state.link, view, {nullptr, table.n}, different, workspace);
         return played(pair);
     }
 
     // The duels by chance come first, so that the others know of them.
-    std::vector<ChosenPair> design(State& state, Scratch& scratch, const Contexts& contexts, i64 k,
-                                   i64 threads) const override {
-        const double* theta = state.theta(0, scratch.solver);
-        Design chosen(state.link, theta, state.local_curvature(0, scratch.solver), contexts, threads);
+    std::vector<DesignedPair> design(PolicyState& state, Workspace& workspace, const ContextArms& contexts, i64 k,
+                                     i64 threads) const override {
+        const double* theta = state.theta(0, workspace.solver);
+        GreedyDesign chosen(state.link, theta, state.local_curvature(0, workspace.solver), contexts, threads);
         double wanted = coverage_ * static_cast<double>(k) + state.random.uniform();
         i64 by_chance = wanted >= static_cast<double>(k) ? k : wanted > 0.0 ? static_cast<i64>(wanted) : 0;
         for (i64 t = 0; t < k; t++) t < by_chance ? chosen.take_random(state.random) : chosen.take_best();
-        return chosen.taken();
+        return chosen.selected();
     }
 
-    bool takes_own_terms() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     // As above among the 64 arms that least is known about; where none of their pairs may be asked, among all pairs.
-    Decision decide_free(const OwnTerms& known, Random& random, i64, const FreeTable& table) const override {
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64& random, i64,
+                                 const ArmTable& table) const override {
         bool by_chance = random.uniform() < coverage_;
-        if (by_chance || table.n == 1) return played(uniform_pair(random, table.positions()));
-        OwnView view(known, table);
-        Limits different = table.positions().limits();
+        if (by_chance || table.n == 1) return played(uniform_pair(random, table));
+        ArmEffectsView view(known, table);
+        PairConstraints different = table.constraints();
         different.distinct = true;
-        FoundPair pair = most_informative(known.link, view, OwnView::largest(view.variance(), table.n, FREE_ARMS), different);
-        if (pair.first < 0) pair = most_informative(known.link, view, OwnView::largest(view.variance(), table.n, table.n), different);
+        FoundPair pair =
+            most_informative(known.link, view, ArmEffectsView::largest(view.variance(), table.n, FREE_ARMS), different);
+        if (pair.first < 0)
+            pair = most_informative(known.link, view, ArmEffectsView::largest(view.variance(), table.n, table.n),
+                                    different);
         return played(pair);
     }
 
@@ -58,52 +63,57 @@ private:
     static Decision played(const FoundPair& pair) { return {pair.first, pair.second, 0, 1.0}; }
 
     // The 128 arms that lie farthest from the middle of all.
-    static Listed outermost(const View& view, Scratch& scratch) {
-        Numbers middle(view.dim);
+    static ArmSubset outermost(const ArmView& view, Workspace& workspace) {
+        AlignedDoubles middle(view.dim);
         for (i64 k = 0; k < view.dim; k++) {
             const double* row = view.v + k * view.stride;
             for (i64 a = 0; a < view.n; a++) middle[k] += row[a];
             middle[k] /= static_cast<double>(view.n);
         }
-        kernels->squared_distances(view.v, view.stride, view.dim, middle.data(), view.n, scratch.line.data());
-        std::vector<i64> found = OwnView::largest(scratch.line.data(), view.n, OUTERMOST);
-        std::copy(found.begin(), found.end(), scratch.kept.data());
-        return {scratch.kept.data(), OUTERMOST};
+        kernels->squared_distances(view.v, view.stride, view.dim, middle.data(), view.n, workspace.line.data());
+        std::vector<i64> found = ArmEffectsView::largest(workspace.line.data(), view.n, OUTERMOST);
+        std::copy(found.begin(), found.end(), workspace.kept.data());
+        return {workspace.kept.data(), OUTERMOST};
     }
 
     // argmax of mu'(u_i - u_j) |v_i - v_j|^2 over the allowed pairs of the listed arms; equal ones: the first.
-    static FoundPair most_informative(Link link, const View& view, const Listed& arms, const Limits& limits, Scratch& scratch) {
+    static FoundPair most_informative(Link link, const ArmView& view, const ArmSubset& arms,
+                                      const PairConstraints& constraints, Workspace& workspace) {
         i64 stride = padded(arms.n);
         const double* v = view.v;
-        if (arms.names) {
-            kernels->pick_columns(view.v, view.stride, view.dim, arms.names, arms.n, scratch.near.data(), stride);
-            v = scratch.near.data();
+        if (arms.positions) {
+            kernels->pick_columns(view.v, view.stride, view.dim, arms.positions, arms.n, workspace.near.data(), stride);
+            v = workspace.near.data();
         }
         FoundPair found = NO_PAIR;
-        double* line = scratch.line.data();
+        double* line = workspace.line.data();
         for (i64 a = 0; a + 1 < arms.n; a++) {
-            kernels->squared_widths(v, arms.names ? stride : view.stride, view.dim, a, a + 1, arms.n, line);
-            for (i64 b = a + 1; b < arms.n; b++) keep_better(link, view.u, arms.name(a), arms.name(b), line[b - a - 1], limits, found);
+            kernels->squared_widths(v, arms.positions ? stride : view.stride, view.dim, a, a + 1, arms.n, line);
+            for (i64 b = a + 1; b < arms.n; b++)
+                keep_better(link, view.u, arms.arm(a), arms.arm(b), line[b - a - 1], constraints, found);
         }
         return found;
     }
 
-    static FoundPair most_informative(Link link, OwnView& view, const std::vector<i64>& arms, const Limits& limits) {
+    static FoundPair most_informative(Link link, ArmEffectsView& view, const std::vector<i64>& arms,
+                                      const PairConstraints& constraints) {
         FoundPair found = NO_PAIR;
         i64 n = static_cast<i64>(arms.size());
-        Numbers line(padded(n));
+        AlignedDoubles line(padded(n));
         for (i64 a = 0; a + 1 < n; a++) {
             view.squares(arms[a], arms.data() + a + 1, n - a - 1, line.data());
-            for (i64 b = a + 1; b < n; b++) keep_better(link, view.u(), arms[a], arms[b], line[b - a - 1], limits, found);
+            for (i64 b = a + 1; b < n; b++)
+                keep_better(link, view.u(), arms[a], arms[b], line[b - a - 1], constraints, found);
         }
         return found;
     }
 
-    static void keep_better(Link link, const double* u, i64 i, i64 j, double square, const Limits& limits, FoundPair& found) {
+    static void keep_better(Link link, const double* u, i64 i, i64 j, double square, const PairConstraints& constraints,
+                            FoundPair& found) {
         // At most that of the largest slope; most pairs need no exponential.
         if (found.first >= 0 && !(max_slope(link) * square > found.value)) return;
         double worth = slope(link, u[i] - u[j]) * square;
-        if ((found.first < 0 || worth > found.value) && limits.allows(i, j)) found = {i, j, worth};
+        if ((found.first < 0 || worth > found.value) && constraints.allows(i, j)) found = {i, j, worth};
     }
 };
 

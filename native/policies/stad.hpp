@@ -10,7 +10,9 @@ public:
     using Stagewise::Stagewise;
 
 protected:
-    const double* scores(State&, Scratch&, const Table&, const View& view) const override { return view.u; }
+    const double* scores(PolicyState&, Workspace&, const ArmTable&, const ArmView& view) const override {
+        return view.u;
+    }
 };
 
 }  // namespace duelist

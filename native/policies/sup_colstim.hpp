@@ -13,11 +13,12 @@ public:
     bool draws() const override { return true; }
 
 protected:
-    const double* scores(State& state, Scratch& scratch, const Table& table, const View& view) const override {
+    const double* scores(PolicyState& state, Workspace& workspace, const ArmTable& table,
+                         const ArmView& view) const override {
         double horizon = radius_.horizon_in(state);
         Perturbation noise{Perturbation::coin_chance(table.dim, horizon, state.rounds),
                            practical_radius(table.dim, horizon)};
-        return noise.perturbed(state, view, scratch);
+        return noise.perturbed(state, view, workspace);
     }
 };
 

@@ -5,22 +5,22 @@
 
 namespace duelist {
 
-class ThompsonPair : public Rule {
+class ThompsonPair : public SelectionRule {
 public:
-    explicit ThompsonPair(const Settings& s)
+    explicit ThompsonPair(const Hyperparameters& s)
         : spread_(s.number("spread")), feel_good_(s.number("feel_good")), allow_self_duel_(s.flag("allow_self_duel")) {}
 
     bool local() const override { return true; }
     bool draws() const override { return true; }
 
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
-        View view = look_at_all(state, scratch, table, true);
-        double* drawn = scratch.line.data();
-        draw_feeling_good(state, view, scratch);
-        Listed everyone{nullptr, table.n};
-        i64 first = best_first(drawn, everyone, table, everyone);
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
+        ArmView view = whiten_all(state, workspace, table, true);
+        double* drawn = workspace.line.data();
+        draw_feeling_good(state, view, workspace);
+        ArmSubset all_arms{nullptr, table.n};
+        i64 first = best_scored(drawn, all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
-        draw_feeling_good(state, view, scratch);
+        draw_feeling_good(state, view, workspace);
         return {first, second_arm(table, first, drawn), 0, 1.0};
     }
 
@@ -30,8 +30,8 @@ private:
     bool allow_self_duel_;
 
     // drawn_a = x_a . theta~ with theta~ = theta_hat + spread R^-1 eps, R'R = H: x . R^-1 eps = (R'^-1 x) . eps.
-    void draw_utilities(State& state, const View& view, Scratch& scratch) const {
-        double *noise = scratch.noise.data(), *drawn = scratch.line.data();
+    void draw_utilities(PolicyState& state, const ArmView& view, Workspace& workspace) const {
+        double *noise = workspace.noise.data(), *drawn = workspace.line.data();
         for (i64 k = 0; k < view.dim; k++) noise[k] = spread_ * state.random.normal();
         for (i64 a = 0; a < view.n; a++) drawn[a] = view.u[a];
         for (i64 k = 0; k < view.dim; k++)
@@ -46,18 +46,17 @@ private:
     }
 
     // Utilities of one draw, into scratch.line; of eight draws one is taken, with chance proportional to exp(feel_good promise).
-    void draw_feeling_good(State& state, const View& view, Scratch& scratch) const {
-        double *drawn = scratch.line.data(), *best = scratch.near_u.data();
-        draw_utilities(state, view, scratch);
+    void draw_feeling_good(PolicyState& state, const ArmView& view, Workspace& workspace) const {
+        double *drawn = workspace.line.data(), *best = workspace.near_u.data();
+        draw_utilities(state, view, workspace);
         if (feel_good_ == 0.0) return;
         double promise = promised(drawn, view.n);
         std::copy(drawn, drawn + view.n, best);
         for (int draw = 1; draw < DRAWS; draw++) {
-            draw_utilities(state, view, scratch);
+            draw_utilities(state, view, workspace);
             double other = promised(drawn, view.n);
             // One of two draws by their weights, and so on: each of the eight is left with chance by its weight.
-            double total = std::max(promise, other) +
-                           log1p(exp_of_minus_abs(feel_good_ * (promise - other))) / feel_good_;
+            double total = std::max(promise, other) + log1p(exp_neg_abs(feel_good_ * (promise - other))) / feel_good_;
             if (log(1.0 - state.random.uniform()) < feel_good_ * (other - total))
                 std::copy(drawn, drawn + view.n, best);
             promise = total;
@@ -65,22 +64,22 @@ private:
         std::copy(best, best + view.n, drawn);
     }
 
-    i64 second_arm(const Table& table, i64 first, const double* drawn) const {
-        Limits limits = table.limits();
+    i64 second_arm(const ArmTable& table, i64 first, const double* drawn) const {
+        PairConstraints constraints = table.constraints();
         i64 second = -1;
         for (i64 a = 0; a < table.n; a++) {
             if (second >= 0 && !(drawn[a] > drawn[second])) continue;
-            if (limits.allows(first, a) && (allow_self_duel_ || !equal(table, first, a))) second = a;
+            if (constraints.allows(first, a) && (allow_self_duel_ || !equal(table, first, a))) second = a;
         }
         if (second >= 0) return second;
         for (i64 step = 1; step <= table.n; step++) {  // all partners are equal: the next one
             i64 a = (first + step) % table.n;
-            if (a == first || limits.allows(first, a)) return a;
+            if (a == first || constraints.allows(first, a)) return a;
         }
         return first;
     }
 
-    static bool equal(const Table& table, i64 i, i64 j) {
+    static bool equal(const ArmTable& table, i64 i, i64 j) {
         return std::equal(table.arm(i), table.arm(i) + table.dim, table.arm(j));
     }
 };

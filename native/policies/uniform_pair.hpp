@@ -5,21 +5,21 @@
 
 namespace duelist {
 
-class UniformPair : public Rule {
+class UniformPair : public SelectionRule {
 public:
-    explicit UniformPair(const Settings&) {}
+    explicit UniformPair(const Hyperparameters&) {}
 
     bool draws() const override { return true; }
 
-    Decision decide(State& state, Scratch&, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace&, const ArmTable& table) const override {
         FoundPair pair = uniform_pair(state.random, table);
         return {pair.first, pair.second, 0, 1.0};
     }
 
-    bool takes_own_terms() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
-    Decision decide_free(const OwnTerms&, Random& random, i64, const FreeTable& table) const override {
-        FoundPair pair = uniform_pair(random, table.positions());
+    Decision decide_with_effects(const ArmEffectsState&, Sfc64& random, i64, const ArmTable& table) const override {
+        FoundPair pair = uniform_pair(random, table);
         return {pair.first, pair.second, 0, 1.0};
     }
 };

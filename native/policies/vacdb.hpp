@@ -1,14 +1,14 @@
 // VACDB (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024), Algorithm 1. Line numbers are the paper's.
 #pragma once
 
-#include "policies/layer_walk.hpp"
 #include "policies/confidence_radius.hpp"
+#include "policies/layer_walk.hpp"
 
 namespace duelist {
 
-class VACDB : public Rule {
+class VACDB : public SelectionRule {
 public:
-    explicit VACDB(const Settings& s)
+    explicit VACDB(const Hyperparameters& s)
         : horizon_(s.whole("horizon")),
           alpha_(s.number("alpha")),
           delta_(s.number("delta")),
@@ -17,7 +17,7 @@ public:
           explore_(static_cast<Explore>(s.whole("explore"))),
           variance_everywhere_(s.flag("variance_everywhere")),
           first_layer_(s.whole("first_layer")) {
-        if (std::abs(first_layer_) > MOST_LAYERS) throw std::invalid_argument("first_layer is out of range");
+        if (std::abs(first_layer_) > MAX_LAYERS) throw std::invalid_argument("first_layer is out of range");
     }
 
     bool draws() const override { return explore_ == Explore::random; }
@@ -28,58 +28,58 @@ public:
     }
 
     // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa).
-    void deepen(State& state) const override {
+    void deepen(PolicyState& state) const override {
         double small = width_in(state.n_layers());
         double radius = constant_ > 0.0 ? constant_ : scale_ * small * (1.0 + 1.0 / state.kappa);
         state.add_layer(small * small * state.base_ridge, small * small * state.base_prior, radius);
     }
 
     // Lines 5-18: walk down the layers until a pair is chosen.
-    Decision decide(State& state, Scratch& scratch, const Table& table) const override {
+    Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double alpha = finest_width(state.rounds);
-        if (scratch.memo.recall(table, alpha)) return scratch.memo.last;
-        scratch.fit(table.n, table.dim);
+        if (workspace.cache.recall(table, alpha)) return workspace.cache.last;
+        workspace.fit(table.n, table.dim);
         i64 last = state.n_layers() - 1;
-        Walk walk = start_walk(scratch, table, 1.0);
-        const i64* remaining = scratch.remaining.data();
+        LayerWalk walk = start_walk(workspace, table, 1.0);
+        const i64* remaining = workspace.remaining.data();
         while (true) {
-            Limits limits = table.limits(remaining);
-            Limits different{false, table.out, remaining};
+            PairConstraints constraints = table.constraints(remaining);
+            PairConstraints different{false, table.excluded, remaining};
             double threshold = width_in(walk.layer);
-            View view = look_at(state, scratch, table, walk.layer, remaining, walk.count);
-            bool exploit = threshold < alpha && !any_wider(view, alpha, different, scratch);
+            ArmView view = whiten_subset(state, workspace, table, walk.layer, remaining, walk.count);
+            bool exploit = threshold < alpha && !any_wider(view, alpha, different, workspace);
             if (!exploit) {
-                FoundPair wide = pair_to_explore(state, scratch, table, walk, view, different);
+                FoundPair wide = pair_to_explore(state, workspace, table, walk, view, different);
                 if (wide.first >= 0) {  // lines 13-16: explore, w = 2^-l / |x - y|
                     double square = view.square(wide.second, wide.first);
                     return {remaining[wide.first], remaining[wide.second], walk.layer, threshold * threshold / square};
                 }
                 // 2^-L <= alpha up to rounding, so the last layer exploits, whatever rounding says.
-                exploit = walk.layer == last || !any_wider(view, alpha, different, scratch);
+                exploit = walk.layer == last || !any_wider(view, alpha, different, workspace);
             }
-            double beta = radius_of(state, scratch, walk.layer);
-            add_utilities_of(state, scratch, table, walk.layer, remaining, view);
-            if (exploit) return settled(state, scratch, table, walk, view, limits, beta);  // lines 7-9
-            go_deeper(walk, scratch, view.u, threshold * beta);                            // lines 10-12: eliminate
+            double beta = radius_of(state, workspace, walk.layer);
+            add_utilities_of(state, workspace, table, walk.layer, remaining, view);
+            if (exploit) return settled(state, workspace, table, walk, view, constraints, beta);  // lines 7-9
+            go_deeper(walk, workspace, view.u, threshold * beta);  // lines 10-12: eliminate
         }
     }
 
     // The first layer in which the difference is wider than 2^-l, and its w^2 there.
-    Place place(State& state, const double* z, Scratch& scratch) const override {
+    LayerAssignment place(PolicyState& state, const double* z, Workspace& workspace) const override {
         for (i64 layer = 0; layer < state.n_layers(); layer++) {
-            double threshold = width_in(layer), width = state.width(layer, z, scratch.solver);
+            double threshold = width_in(layer), width = state.width(layer, z, workspace.solver);
             if (width > threshold) return {layer, (threshold / width) * (threshold / width)};
         }
         return {-1, 0.0};
     }
 
-    void prepare(State& state, Scratch& scratch) const override {
-        for (i64 layer = 0; layer < state.n_layers(); layer++) radius_of(state, scratch, layer);
+    void prepare(PolicyState& state, Workspace& workspace) const override {
+        for (i64 layer = 0; layer < state.n_layers(); layer++) radius_of(state, workspace, layer);
     }
 
     // lines 20 and 21, done when first read: the radius of a layer whose data changed, after its estimate.
-    double radius_of(State& state, Scratch& scratch, i64 number) const {
-        const double* theta = state.theta(number, scratch.solver);
+    double radius_of(PolicyState& state, Workspace& workspace, i64 number) const {
+        const double* theta = state.theta(number, workspace.solver);
         Layer& layer = state.layer(number);
         if (!layer.stale) return layer.radius;
         layer.stale = false;
@@ -88,9 +88,9 @@ public:
         i64 layers = layers_for(finest_width(t)) + 1 - first_layer_, l = number + first_layer_;
         double variance = layer.learned;
         if (variance_everywhere_ || variance_is_estimated(l, state.kappa, max_slope(state.link), t, layers, delta_)) {
-            Problem problem = state.problem(number);
-            scratch.solver.fit(state.dim, problem.n);
-            variance = state.online ? layer.residual : residual_sum(problem, theta, scratch.solver.margins.data());
+            GlmProblem problem = state.problem(number);
+            workspace.solver.fit(state.dim, problem.n);
+            variance = state.online ? layer.residual : residual_sum(problem, theta, workspace.solver.margins.data());
         }
         layer.radius = scale_ * variance_aware_radius(l, variance, state.kappa, t, layers, delta_);
         return layer.radius;
@@ -117,34 +117,34 @@ private:
     double width_in(i64 layer) const { return power_of_two(-(layer + first_layer_)); }
 
     // Line 14, which the paper leaves open: some pair of the remaining arms wider than 2^-l.
-    FoundPair pair_to_explore(State& state, Scratch& scratch, const Table& table, const Walk& walk, View& view,
-                              const Limits& limits) const {
+    FoundPair pair_to_explore(PolicyState& state, Workspace& workspace, const ArmTable& table, const LayerWalk& walk,
+                              ArmView& view, const PairConstraints& constraints) const {
         double threshold = width_in(walk.layer);
         if (explore_ == Explore::value) {
-            add_utilities_of(state, scratch, table, walk.layer, scratch.remaining.data(), view);
-            return best_wide_pair(view, threshold, limits, scratch);
+            add_utilities_of(state, workspace, table, walk.layer, workspace.remaining.data(), view);
+            return best_wide_pair(view, threshold, constraints, workspace);
         }
-        if (explore_ == Explore::random) return random_wide_pair(view, threshold, limits, state.random, scratch);
-        FoundPair widest = widest_pair(view, limits, scratch);
+        if (explore_ == Explore::random) return random_wide_pair(view, threshold, constraints, state.random, workspace);
+        FoundPair widest = widest_pair(view, constraints, workspace);
         return widest.value > threshold * threshold ? widest : NO_PAIR;
     }
 
     // Lines 7-9: the best pair, from which nothing is learned.
-    Decision settled(State& state, Scratch& scratch, const Table& table, const Walk& walk, const View& view,
-                     const Limits& limits, double beta) const {
-        const i64* remaining = scratch.remaining.data();
-        FoundPair pair = best_pair(view, beta, limits, scratch);
-        if (pair.first >= 0) return scratch.memo.remember({remaining[pair.first], remaining[pair.second], -1, 0.0});
+    Decision settled(PolicyState& state, Workspace& workspace, const ArmTable& table, const LayerWalk& walk,
+                     const ArmView& view, const PairConstraints& constraints, double beta) const {
+        const i64* remaining = workspace.remaining.data();
+        FoundPair pair = best_pair(view, beta, constraints, workspace);
+        if (pair.first >= 0) return workspace.cache.remember({remaining[pair.first], remaining[pair.second], -1, 0.0});
         // No pair of remaining arms may be asked: one of them meets another arm, or else any two meet.
         std::vector<bool> inside = membership(remaining, walk.count, table.n);
-        scratch.memo.forget();
-        View everyone = look_at(state, scratch, table, walk.layer, nullptr, table.n);
-        add_utilities_of(state, scratch, table, walk.layer, nullptr, everyone);
+        workspace.cache.forget();
+        ArmView all_arms = whiten_subset(state, workspace, table, walk.layer, nullptr, table.n);
+        add_utilities_of(state, workspace, table, walk.layer, nullptr, all_arms);
         auto value = [&](i64 i, i64 j, double square) {
-            return (everyone.u[i] + everyone.u[j]) + beta * std::sqrt(square);
+            return (all_arms.u[i] + all_arms.u[j]) + beta * std::sqrt(square);
         };
-        pair = best_pair_with(everyone, inside, table.limits(), scratch, value);
-        if (pair.first < 0) pair = best_pair(everyone, beta, table.limits(), scratch);
+        pair = best_pair_with(all_arms, inside, table.constraints(), workspace, value);
+        if (pair.first < 0) pair = best_pair(all_arms, beta, table.constraints(), workspace);
         return {pair.first, pair.second, -1, 0.0};
     }
 };

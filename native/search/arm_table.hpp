@@ -33,34 +33,39 @@ private:
 };
 
 // Which pairs may be asked: of the arms `names` lists, or of all.
-struct Limits {
-    bool distinct = false;         // an arm may not meet itself
-    const PairSet* out = nullptr;  // pairs that are out with somebody
-    const i64* names = nullptr;
+struct PairConstraints {
+    bool distinct = false;              // no self-duels
+    const PairSet* excluded = nullptr;  // by position in the table
+    const i64* positions = nullptr;     // in the table, of the arms that are searched; null: all arms in order
 
-    bool free() const { return !distinct && !out; }
+    bool unconstrained() const { return !distinct && !excluded; }
     bool allows(i64 i, i64 j) const {
         if (i == j) return !distinct;
-        return !out || !out->has(names ? names[i] : i, names ? names[j] : j);
+        return !excluded || !excluded->has(positions ? positions[i] : i, positions ? positions[j] : j);
     }
 };
 
-struct Table {
-    const double* arms;  // (n, dim)
+// The arms of one round.
+struct ArmTable {
+    const double* features;  // (n, dim)
     i64 n, dim;
     bool distinct = false;
-    const PairSet* out = nullptr;
+    const PairSet* excluded = nullptr;
+    const i64* ids = nullptr;  // given where arms have effects
 
-    const double* arm(i64 k) const { return arms + k * dim; }
+    const double* arm(i64 k) const { return features + k * dim; }
     // A single arm can only meet itself.
-    Limits limits(const i64* names = nullptr) const { return {distinct && n > 1, out, names}; }
-    bool has_other_partner(i64 arm) const { return n > 1 && (!out || out->partners_of(arm) < n - 1); }
-    // Pairs of different arms that may be asked.
-    i64 open_pairs() const { return n * (n - 1) / 2 - (out ? out->size() : 0); }
+    PairConstraints constraints(const i64* positions = nullptr) const {
+        return {distinct && n > 1, excluded, positions};
+    }
+    bool has_partner(i64 arm) const { return n > 1 && (!excluded || excluded->partners_of(arm) < n - 1); }
+    i64 n_allowed_pairs() const {
+        return n * (n - 1) / 2 - (excluded ? excluded->size() : 0);
+    }  // self-duels not counted
 };
 
 // Arms of a decision, as rules look at them: utilities u and whitened columns v.
-struct View {
+struct ArmView {
     const double* u;
     const double* v;
     i64 n, stride, dim;

@@ -9,121 +9,123 @@ namespace {
 constexpr double ROUNDING = 1e-12;  // thousands of times what sums of some hundred terms can lose
 constexpr i64 FEW = 6;              // arms up to which walking all pairs is quicker than pruning first
 
-FoundPair told(const Searched& searched) { return {searched.first, searched.second, searched.value}; }
+FoundPair to_pair(const SearchResult& searched) { return {searched.first, searched.second, searched.value}; }
 
 // Call visit(i, j, |v_i - v_j|^2) for every pair i < j, row by row.
 template <class Visit>
-void every_pair(const View& view, Scratch& scratch, Visit&& visit) {
-    double* line = scratch.line.data();
+void every_pair(const ArmView& view, Workspace& workspace, Visit&& visit) {
+    double* line = workspace.line.data();
     for (i64 i = 0; i + 1 < view.n; i++) {
         kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
         for (i64 j = i + 1; j < view.n; j++) visit(i, j, line[j - i - 1]);
     }
 }
 
-FoundPair best_of_allowed(const View& view, double radius, const Limits& limits, Scratch& scratch) {
+FoundPair best_of_allowed(const ArmView& view, double radius, const PairConstraints& constraints,
+                          Workspace& workspace) {
     FoundPair found = NO_PAIR;
-    if (!limits.distinct) {
+    if (!constraints.distinct) {
         i64 top = kernels->argmax(view.u, view.n);
         found = {top, top, view.u[top] + view.u[top]};
     }
-    every_pair(view, scratch, [&](i64 i, i64 j, double square) {
+    every_pair(view, workspace, [&](i64 i, i64 j, double square) {
         double value = (view.u[i] + view.u[j]) + radius * std::sqrt(square);
-        if ((found.first < 0 || value > found.value) && limits.allows(i, j)) found = {i, j, value};
+        if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
     });
     return found;
 }
 
-FoundPair widest_of_allowed(const View& view, const Limits& limits, Scratch& scratch) {
-    FoundPair found = limits.distinct ? NO_PAIR : FoundPair{0, 0, 0.0};
-    every_pair(view, scratch, [&](i64 i, i64 j, double square) {
-        if ((found.first < 0 || square > found.value) && limits.allows(i, j)) found = {i, j, square};
+FoundPair widest_of_allowed(const ArmView& view, const PairConstraints& constraints, Workspace& workspace) {
+    FoundPair found = constraints.distinct ? NO_PAIR : FoundPair{0, 0, 0.0};
+    every_pair(view, workspace, [&](i64 i, i64 j, double square) {
+        if ((found.first < 0 || square > found.value) && constraints.allows(i, j)) found = {i, j, square};
     });
     return found;
 }
 
 }  // namespace
 
-FoundPair first_pair(i64 n, const Limits& limits) {
+FoundPair first_pair(i64 n, const PairConstraints& constraints) {
     for (i64 i = 0; i + 1 < n; i++)
         for (i64 j = i + 1; j < n; j++)
-            if (limits.allows(i, j)) return {i, j, 0.0};
+            if (constraints.allows(i, j)) return {i, j, 0.0};
     return NO_PAIR;
 }
 
-FoundPair best_pair(const View& view, double radius, const Limits& limits, Scratch& scratch) {
-    if (view.n >= MANY_ARMS) return told(search_best(view, radius, limits));
-    if (!limits.free()) return best_of_allowed(view, radius, limits, scratch);
+FoundPair best_pair(const ArmView& view, double radius, const PairConstraints& constraints, Workspace& workspace) {
+    if (view.n >= MANY_ARMS) return to_pair(search_best(view, radius, constraints));
+    if (!constraints.unconstrained()) return best_of_allowed(view, radius, constraints, workspace);
     if (view.n <= FEW)
-        return kernels->best_of_all_pairs(view.u, view.v, view.n, view.stride, view.dim, radius, scratch.line.data());
-    i64* kept = scratch.kept.data();
-    i64 count = kernels->promising(view.u, view.v, view.n, view.stride, view.dim, radius, scratch.reach.data(),
-                                   scratch.line.data(), kept);
-    double *near_u = scratch.near_u.data(), *near = scratch.near.data();
+        return kernels->best_of_all_pairs(view.u, view.v, view.n, view.stride, view.dim, radius, workspace.line.data());
+    i64* kept = workspace.kept.data();
+    i64 count = kernels->best_pair_candidates(view.u, view.v, view.n, view.stride, view.dim, radius,
+                                              workspace.reach.data(), workspace.line.data(), kept);
+    double *near_u = workspace.near_u.data(), *near = workspace.near.data();
     for (i64 a = 0; a < count; a++) near_u[a] = view.u[kept[a]];
     kernels->pick_columns(view.v, view.stride, view.dim, kept, count, near, padded(count));
     FoundPair found =
-        kernels->best_of_all_pairs(near_u, near, count, padded(count), view.dim, radius, scratch.line.data());
+        kernels->best_of_all_pairs(near_u, near, count, padded(count), view.dim, radius, workspace.line.data());
     return {kept[found.first], kept[found.second], found.value};
 }
 
 // With a the arm farthest from the first one, b the arm farthest from a, and c halfway between them: a pair is at most
 // |v_i - c| + |v_j - c| wide, and one is |a - b| wide.
-FoundPair widest_pair(const View& view, const Limits& limits, Scratch& scratch) {
+FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, Workspace& workspace) {
     i64 n = view.n, dim = view.dim;
     if (n >= MANY_ARMS) {
-        Searched found = search_widest(view, limits);
-        if (found.found()) return told(found);
-        return limits.distinct ? first_pair(n, limits) : FoundPair{0, 0, 0.0};
+        SearchResult found = search_widest(view, constraints);
+        if (found.found()) return to_pair(found);
+        return constraints.distinct ? first_pair(n, constraints) : FoundPair{0, 0, 0.0};
     }
-    if (!limits.free()) return widest_of_allowed(view, limits, scratch);
-    double *line = scratch.line.data(), *reach = scratch.reach.data();
+    if (!constraints.unconstrained()) return widest_of_allowed(view, constraints, workspace);
+    double *line = workspace.line.data(), *reach = workspace.reach.data();
     if (n <= FEW) return kernels->widest_of_all_pairs(view.v, n, view.stride, dim, line);
     kernels->squared_widths(view.v, view.stride, dim, 0, 0, n, line);
     i64 a = kernels->argmax(line, n);
     kernels->squared_widths(view.v, view.stride, dim, a, 0, n, line);
     i64 b = kernels->argmax(line, n);
     double bound = std::sqrt(line[b]);
-    double* centre = scratch.noise.data();
+    double* centre = workspace.noise.data();
     for (i64 k = 0; k < dim; k++) centre[k] = 0.5 * (view.v[k * view.stride + a] + view.v[k * view.stride + b]);
     kernels->squared_distances(view.v, view.stride, dim, centre, n, reach);
     double largest = std::sqrt(reach[kernels->argmax(reach, n)]);
     double floor = std::max(bound - largest - ROUNDING * largest, 0.0);
     floor *= floor;
-    i64* kept = scratch.kept.data();
+    i64* kept = workspace.kept.data();
     i64 count = 0;
     for (i64 j = 0; j < n; j++) {
         kept[count] = j;
         count += reach[j] >= floor;
     }
     // Columns that are looked at may lie in `near` already, so those that are left go elsewhere.
-    double* room = view.v == scratch.near.data() ? scratch.v.data() : scratch.near.data();
-    kernels->pick_columns(view.v, view.stride, dim, kept, count, room, padded(count));
-    FoundPair found = kernels->widest_of_all_pairs(room, count, padded(count), dim, line);
+    double* buffer = view.v == workspace.near.data() ? workspace.v.data() : workspace.near.data();
+    kernels->pick_columns(view.v, view.stride, dim, kept, count, buffer, padded(count));
+    FoundPair found = kernels->widest_of_all_pairs(buffer, count, padded(count), dim, line);
     return {kept[found.first], kept[found.second], found.value};
 }
 
-bool any_wider(const View& view, double threshold, const Limits& limits, Scratch& scratch) {
+bool any_wider(const ArmView& view, double threshold, const PairConstraints& constraints, Workspace& workspace) {
     double limit = threshold * threshold;
-    if (view.n >= MANY_ARMS) return search_wider(view, threshold, limits).found();
-    if (!limits.out) {
-        double* line = scratch.line.data();
+    if (view.n >= MANY_ARMS) return search_wider(view, threshold, constraints).found();
+    if (!constraints.excluded) {
+        double* line = workspace.line.data();
         kernels->squared_widths(view.v, view.stride, view.dim, 0, 0, view.n, line);
         double farthest = line[kernels->argmax(line, view.n)];
         if (farthest > limit) return true;
         if (4.0 * farthest * (1.0 + ROUNDING) <= limit) return false;
     }
-    FoundPair widest = widest_pair(view, limits, scratch);
+    FoundPair widest = widest_pair(view, constraints, workspace);
     return widest.first >= 0 && widest.value > limit;
 }
 
 // Arms are taken by falling u, until what is left cannot reach the best sum.
-FoundPair best_wide_pair(const View& view, double threshold, const Limits& limits, Scratch& scratch) {
-    if (view.n >= MANY_ARMS) return told(search_best_wide(view, threshold, limits));
+FoundPair best_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints,
+                         Workspace& workspace) {
+    if (view.n >= MANY_ARMS) return to_pair(search_best_wide(view, threshold, constraints));
     i64 n = view.n;
     const double* u = view.u;
     double limit = threshold * threshold, best = -INF, best_square = 0.0;
-    double *left = scratch.near_u.data(), *line = scratch.line.data();
+    double *left = workspace.near_u.data(), *line = workspace.line.data();
     std::copy(u, u + n, left);
     FoundPair found = NO_PAIR;
     i64 i = kernels->argmax(left, n);
@@ -135,10 +137,10 @@ FoundPair best_wide_pair(const View& view, double threshold, const Limits& limit
         for (i64 j = 0; j < n; j++) {
             if (!(line[j] > limit) || left[j] == -INF) continue;
             double value = u[i] + u[j];
-            if (value < best || !limits.allows(i, j)) continue;
+            if (value < best || !constraints.allows(i, j)) continue;
             i64 low = std::min(i, j), high = std::max(i, j);
-            bool wider = line[j] > best_square || (line[j] == best_square && std::pair(low, high) <
-                                                                                  std::pair(found.first, found.second));
+            bool wider = line[j] > best_square ||
+                         (line[j] == best_square && std::pair(low, high) < std::pair(found.first, found.second));
             if (value > best || wider) {
                 found = {low, high, value};
                 best = value;
@@ -150,28 +152,31 @@ FoundPair best_wide_pair(const View& view, double threshold, const Limits& limit
     return found;
 }
 
-FoundPair random_wide_pair(const View& view, double threshold, const Limits& limits, Random& random, Scratch& scratch) {
-    if (view.n >= MANY_ARMS) return told(search_random_wide(view, threshold, limits, random));
+FoundPair random_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints, Sfc64& random,
+                           Workspace& workspace) {
+    if (view.n >= MANY_ARMS) return to_pair(search_random_wide(view, threshold, constraints, random));
     double limit = threshold * threshold;
     i64 wide = 0;
-    every_pair(view, scratch, [&](i64 i, i64 j, double square) { wide += square > limit && limits.allows(i, j); });
+    every_pair(view, workspace,
+               [&](i64 i, i64 j, double square) { wide += square > limit && constraints.allows(i, j); });
     if (wide == 0) return NO_PAIR;
     i64 position = random.below(wide);
     FoundPair found = NO_PAIR;
-    every_pair(view, scratch, [&](i64 i, i64 j, double square) {
-        if (square > limit && limits.allows(i, j) && position-- == 0) found = {i, j, square};
+    every_pair(view, workspace, [&](i64 i, i64 j, double square) {
+        if (square > limit && constraints.allows(i, j) && position-- == 0) found = {i, j, square};
     });
     return found;
 }
 
-i64 challenger(const View& view, i64 champion, double bonus, const Limits& limits, Scratch& scratch) {
-    double* values = scratch.line.data();
+i64 challenger(const ArmView& view, i64 champion, double bonus, const PairConstraints& constraints,
+               Workspace& workspace) {
+    double* values = workspace.line.data();
     kernels->squared_widths(view.v, view.stride, view.dim, champion, 0, view.n, values);
     kernels->add_utilities(0.0, view.u, bonus, values, view.n);
-    i64 best = limits.distinct ? -1 : champion;
-    double top = limits.distinct ? -INF : view.u[champion];
+    i64 best = constraints.distinct ? -1 : champion;
+    double top = constraints.distinct ? -INF : view.u[champion];
     for (i64 j = 0; j < view.n; j++)
-        if ((best < 0 || values[j] > top) && j != champion && limits.allows(champion, j)) {
+        if ((best < 0 || values[j] > top) && j != champion && constraints.allows(champion, j)) {
             best = j;
             top = values[j];
         }
@@ -180,15 +185,15 @@ i64 challenger(const View& view, i64 champion, double bonus, const Limits& limit
 
 // The best arm rules most of them out, so it is met first. An arm that it rules out clearly need not be met by the others:
 // whatever it rules out, the best arm does too.
-i64 undominated(const View& view, double radius, i64* out, Scratch& scratch) {
+i64 undominated(const ArmView& view, double radius, i64* out, Workspace& workspace) {
     i64 n = view.n;
     const double* u = view.u;
     if (n >= MANY_ARMS) return search_undominated(view, radius, out);
-    double *line = scratch.line.data(), *margin = scratch.reach.data();
-    i64* rivals = scratch.kept.data();
+    double *line = workspace.line.data(), *margin = workspace.reach.data();
+    i64* rivals = workspace.kept.data();
     i64 top = kernels->argmax(u, n);
     kernels->squared_widths(view.v, view.stride, view.dim, top, 0, n, line);
-    double largest = kernels->largest_size(u, n);
+    double largest = kernels->largest_magnitude(u, n);
     for (i64 j = 0; j < n; j++) {
         line[j] = radius * std::sqrt(line[j]);
         margin[j] = u[j] - u[top] + line[j];

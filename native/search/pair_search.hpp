@@ -13,41 +13,44 @@ namespace duelist {
 inline constexpr FoundPair NO_PAIR{-1, -1, 0.0};
 
 // argmax over allowed i <= j of u_i + u_j + radius |v_i - v_j|, and the maximum.
-FoundPair best_pair(const View& view, double radius, const Limits& limits, Scratch& scratch);
+FoundPair best_pair(const ArmView& view, double radius, const PairConstraints& constraints, Workspace& workspace);
 
 // The widest allowed pair, and its squared width. Where all are equal: an arm against itself, or the first allowed pair.
-FoundPair widest_pair(const View& view, const Limits& limits, Scratch& scratch);
+FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, Workspace& workspace);
 
 // Whether an allowed pair of different arms is wider than the threshold.
-bool any_wider(const View& view, double threshold, const Limits& limits, Scratch& scratch);
+bool any_wider(const ArmView& view, double threshold, const PairConstraints& constraints, Workspace& workspace);
 
 // Among allowed pairs wider than the threshold, the largest u_i + u_j; equal sums: the wider pair, then the first.
-FoundPair best_wide_pair(const View& view, double threshold, const Limits& limits, Scratch& scratch);
+FoundPair best_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints,
+                         Workspace& workspace);
 
 // A pair drawn uniformly from the allowed ones wider than the threshold.
-FoundPair random_wide_pair(const View& view, double threshold, const Limits& limits, Random& random, Scratch& scratch);
+FoundPair random_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints, Sfc64& random,
+                           Workspace& workspace);
 
 // argmax over the allowed partners j of u_j + bonus |v_j - v_champion|; equal ones: the champion itself, then the first.
-i64 challenger(const View& view, i64 champion, double bonus, const Limits& limits, Scratch& scratch);
+i64 challenger(const ArmView& view, i64 champion, double bonus, const PairConstraints& constraints,
+               Workspace& workspace);
 
 // Arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j: listed in `out`, counted.
-i64 undominated(const View& view, double radius, i64* out, Scratch& scratch);
+i64 undominated(const ArmView& view, double radius, i64* out, Workspace& workspace);
 
 // The first allowed pair of different arms in row order.
-FoundPair first_pair(i64 n, const Limits& limits);
+FoundPair first_pair(i64 n, const PairConstraints& constraints);
 
 // argmax of value(i, j, |v_i - v_j|^2) over allowed pairs i < j, one of them inside; equal ones: the first.
 template <class Value>
-FoundPair best_pair_with(const View& view, const std::vector<bool>& inside, const Limits& limits, Scratch& scratch,
-                         Value&& value) {
+FoundPair best_pair_with(const ArmView& view, const std::vector<bool>& inside, const PairConstraints& constraints,
+                         Workspace& workspace, Value&& value) {
     FoundPair found = NO_PAIR;
-    double* line = scratch.line.data();
+    double* line = workspace.line.data();
     for (i64 i = 0; i + 1 < view.n; i++) {
         kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
         for (i64 j = i + 1; j < view.n; j++) {
             if (!(inside[static_cast<std::size_t>(i)] || inside[static_cast<std::size_t>(j)])) continue;
             double worth = value(i, j, line[j - i - 1]);
-            if ((found.first < 0 || worth > found.value) && limits.allows(i, j)) found = {i, j, worth};
+            if ((found.first < 0 || worth > found.value) && constraints.allows(i, j)) found = {i, j, worth};
         }
     }
     return found;

@@ -11,7 +11,7 @@
 
 namespace duelist {
 
-struct Searched {
+struct SearchResult {
     i64 first, second;
     double value;
     i64 examined;  // how many pairs were looked at
@@ -21,18 +21,20 @@ struct Searched {
 // `slack` times the proven allowance for rounding is used: 1, or other values for tests.
 
 // argmax over allowed i <= j of u_i + u_j + radius |v_i - v_j|, and the maximum.
-Searched search_best(const View& view, double radius, const Limits& limits, double slack = 1.0);
+SearchResult search_best(const ArmView& view, double radius, const PairConstraints& constraints, double slack = 1.0);
 // The widest allowed pair of different arms, and its squared width; (-1, -1): all widths are zero.
-Searched search_widest(const View& view, const Limits& limits, double slack = 1.0);
+SearchResult search_widest(const ArmView& view, const PairConstraints& constraints, double slack = 1.0);
 // Some allowed pair wider than the threshold, and its squared width; (-1, -1) if there is none.
-Searched search_wider(const View& view, double threshold, const Limits& limits, double slack = 1.0);
+SearchResult search_wider(const ArmView& view, double threshold, const PairConstraints& constraints,
+                          double slack = 1.0);
 // Among allowed pairs wider than the threshold the largest u_i + u_j, then the wider; (-1, -1) if there is none.
-Searched search_best_wide(const View& view, double threshold, const Limits& limits, double slack = 1.0);
+SearchResult search_best_wide(const ArmView& view, double threshold, const PairConstraints& constraints,
+                              double slack = 1.0);
 // A pair drawn uniformly from the allowed ones wider than the threshold; (-1, -1) if there are none.
-Searched search_random_wide(const View& view, double threshold, const Limits& limits, Random& random,
-                            double slack = 1.0);
+SearchResult search_random_wide(const ArmView& view, double threshold, const PairConstraints& constraints,
+                                Sfc64& random, double slack = 1.0);
 
 // Arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j: listed in `kept`, counted; `examined` may be null.
-i64 search_undominated(const View& view, double radius, i64* kept, i64* examined = nullptr, double slack = 1.0);
+i64 search_undominated(const ArmView& view, double radius, i64* kept, i64* examined = nullptr, double slack = 1.0);
 
 }  // namespace duelist

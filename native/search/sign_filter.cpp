@@ -5,7 +5,7 @@
 
 namespace duelist {
 
-Field::Field(const View& view, const std::vector<i64>& arms, std::vector<double> keys)
+SortedArms::SortedArms(const ArmView& view, const std::vector<i64>& arms, std::vector<double> keys)
     : arm(arms), key(std::move(keys)), dim(view.dim), stride(padded(static_cast<i64>(arms.size()))) {
     u.fit(stride);
     v.fit(dim * stride);
@@ -14,7 +14,7 @@ Field::Field(const View& view, const std::vector<i64>& arms, std::vector<double>
     kernels->pick_columns(view.v, view.stride, dim, arm.data(), n(), v.data(), stride);
 }
 
-Factors::Factors(i64 n, i64 features, bool negative)
+SignFilter::SignFilter(i64 n, i64 features, bool negative)
     : n_(n), features_(features), width_(features + 3), negative_(negative), squares_(static_cast<std::size_t>(n)) {
     right_.fit((n + TILE - 1) / TILE * TILE * width_ + TILE * width_);
     left_.fit(BLOCK_ROWS * width_);
@@ -22,14 +22,14 @@ Factors::Factors(i64 n, i64 features, bool negative)
     for (i64 past = n; past % TILE != 0; past++) at(past, features_ + 1) = negative ? 1e30f : -1e30f;
 }
 
-void Factors::pack_features(const Field& field, const double* centre, double radius, double scale) {
+void SignFilter::pack_features(const SortedArms& sorted, const double* centre, double radius, double scale) {
     constexpr double LARGEST = std::numeric_limits<double>::max();
     double times = std::min(radius / scale, LARGEST);  // where a scale is that small, all distances are
     std::fill(squares_.begin(), squares_.end(), 0.0);
     auto pack = [&](i64 start, i64 count) {
         double* squares = squares_.data() + start;
         for (i64 k = 0; k < features_; k++) {
-            const double* from = field.v.data() + k * field.stride + start;
+            const double* from = sorted.v.data() + k * sorted.stride + start;
             float* to = &at(start, k);
             for (i64 i = 0; i < count; i++) {
                 double x = (from[i] - centre[k]) * times;
@@ -44,7 +44,7 @@ void Factors::pack_features(const Field& field, const double* centre, double rad
     if (whole < n_) pack(whole, n_ - whole);
 }
 
-const unsigned char* Factors::signs(i64 start, i64 rows, i64 column, i64 columns, double times) {
+const unsigned char* SignFilter::signs(i64 start, i64 rows, i64 column, i64 columns, double times) {
     if (filled_start_ != start || filled_rows_ != rows) {
         for (i64 i = 0; i < rows; i++) {
             float* to = left_.data() + i * width_;
@@ -66,7 +66,7 @@ double rounding_noise(i64 dim, double largest_u, double radius, double largest_d
 }
 
 // Arms are taken eight neighbours at a time: a cache line of each row holds as many.
-std::vector<double> sample_mean(const View& view) {
+std::vector<double> sample_mean(const ArmView& view) {
     constexpr i64 SAMPLE = 4096;
     i64 step = (view.n + SAMPLE - 1) / SAMPLE * LANES;
     std::vector<double> mean(static_cast<std::size_t>(view.dim));

@@ -21,27 +21,28 @@ namespace duelist {
 
 inline constexpr i64 BLOCK_ROWS = 64;
 inline constexpr i64 BLOCK_COLUMNS = 512;
-inline constexpr double UNDERFLOW_OF_PRODUCTS = 1e-30;  // far above what products lose below 1e-38, far below any rounding of 1
+inline constexpr double UNDERFLOW_OF_PRODUCTS =
+    1e-30;  // far above what products lose below 1e-38, far below any rounding of 1
 
 // Arms picked and put in order for a search: no pair of value at least b has key_i + key_j < b.
-struct Field {
+struct SortedArms {
     std::vector<i64> arm;
-    Numbers u, v;
+    AlignedDoubles u, v;
     std::vector<double> key;
     i64 dim, stride;
 
-    Field(const View& view, const std::vector<i64>& arms, std::vector<double> keys);
+    SortedArms(const ArmView& view, const std::vector<i64>& arms, std::vector<double> keys);
     i64 n() const { return static_cast<i64>(arm.size()); }
 };
 
 // The factors of the products, in the tiles that the kernel reads, and the left side of some rows.
-class Factors {
+class SignFilter {
 public:
     // `negative`: whether signs are looked for that are set; those of what pads the last tile never are.
-    Factors(i64 n, i64 features, bool negative);
+    SignFilter(i64 n, i64 features, bool negative);
 
     // (r (v - c) / scale, 0, 0, 1); keeps the squared length of the first part of each.
-    void pack_features(const Field& field, const double* centre, double radius, double scale);
+    void pack_features(const SortedArms& sorted, const double* centre, double radius, double scale);
     void set(i64 arm, double h, double a) {
         filled_start_ = -1;  // the left side is read from the factors again
         at(arm, features_) = static_cast<float>(h);
@@ -58,7 +59,7 @@ public:
 private:
     i64 n_, features_, width_;
     bool negative_;
-    Buffer<float> right_, left_;
+    AlignedBuffer<float> right_, left_;
     std::vector<double> squares_;
     std::vector<unsigned char> mask_;
     i64 filled_start_ = -1, filled_rows_ = 0;
@@ -76,7 +77,7 @@ inline double allowance(i64 features) { return (3.0 * static_cast<double>(featur
 double rounding_noise(i64 dim, double largest_u, double radius, double largest_distance);
 
 // The mean of some thousand arms, evenly spread; exact where all arms are equal.
-std::vector<double> sample_mean(const View& view);
+std::vector<double> sample_mean(const ArmView& view);
 
 // Positions from the largest value to the smallest, equal ones in their order.
 std::vector<i64> descending(const std::vector<double>& values);

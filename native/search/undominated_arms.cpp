@@ -10,8 +10,8 @@
 // smaller and loses no pair; sixteen features nearly always tell as much as all.
 #include <numeric>
 
-#include "search/sign_filter.hpp"
 #include "search/pruned_search.hpp"
+#include "search/sign_filter.hpp"
 
 namespace duelist {
 
@@ -21,32 +21,32 @@ constexpr i64 FEATURES = 16;
 constexpr i64 FIRST_RIVALS = 4;
 constexpr i64 CROWDED = 8;
 
-enum Fate : signed char { FREE, RULED_OUT, GONE };
+enum DominanceStatus : signed char { UNDOMINATED, DOMINATED, REMOVED };
 
-struct Contest {
+struct DominanceState {
     double radius, noise;
-    std::vector<Fate> fate;
+    std::vector<DominanceStatus> status;
     i64 rivals = FIRST_RIVALS;  // of the next block
     i64 features;               // that its filter looks at
     i64 examined = 0, chunks = 0, exact = 0;
 
     // The fate of the arms start .. stop - 1 after meeting the rival.
-    void meet(const Field& field, i64 rival, i64 start, i64 stop, double* line) {
-        kernels->squared_widths(field.v.data(), field.stride, field.dim, rival, start, stop, line);
-        double own = field.u[rival];
+    void meet(const SortedArms& sorted, i64 rival, i64 start, i64 stop, double* line) {
+        kernels->squared_widths(sorted.v.data(), sorted.stride, sorted.dim, rival, start, stop, line);
+        double own = sorted.u[rival];
         for (i64 j = start; j < stop; j++) {
-            double lead = field.u[j] - own + radius * std::sqrt(line[j - start]);
+            double lead = sorted.u[j] - own + radius * std::sqrt(line[j - start]);
             if (!(lead < 0.0)) continue;
-            Fate& arm = fate[static_cast<std::size_t>(field.arm[j])];
+            DominanceStatus& arm = status[static_cast<std::size_t>(sorted.arm[j])];
             if (lead < -3.0 * noise)
-                arm = GONE;
-            else if (arm == FREE)
-                arm = RULED_OUT;
+                arm = REMOVED;
+            else if (arm == UNDOMINATED)
+                arm = DOMINATED;
         }
     }
-    bool gone(i64 arm) const { return fate[static_cast<std::size_t>(arm)] == GONE; }
-    i64 gone_from(const Field& field, i64 start) const {
-        return std::count_if(field.arm.begin() + start, field.arm.end(), [this](i64 arm) { return gone(arm); });
+    bool removed(i64 arm) const { return status[static_cast<std::size_t>(arm)] == REMOVED; }
+    i64 removed_from(const SortedArms& sorted, i64 start) const {
+        return std::count_if(sorted.arm.begin() + start, sorted.arm.end(), [this](i64 arm) { return removed(arm); });
     }
 };
 
@@ -54,67 +54,69 @@ struct Contest {
 //
 // Rounding can hide an order from a comparison by the noise: (r |v_i - v_j|)^2 < (|u_i - u_j| + noise)^2, where
 // |u_i - u_j| <= |h_i| + |h_j|.
-Factors packed(const Field& field, const Contest& contest, const std::vector<double>& centre, double scale,
-               double lowering) {
-    Factors factors(field.n(), contest.features, true);
-    factors.pack_features(field, centre.data(), contest.radius, scale);
-    double middle = 0.5 * (field.u[0] + field.u[field.n() - 1]), noise = contest.noise / scale;
-    for (i64 i = 0; i < field.n(); i++) {
-        double h = (field.u[i] - middle) / scale, square = factors.square(i);
-        double lowered = lowering * (square + h * h) + 2.0 * noise * std::fabs(h) + noise * noise + UNDERFLOW_OF_PRODUCTS;
-        factors.set(i, h, square - h * h - lowered);
+SignFilter packed(const SortedArms& sorted, const DominanceState& dominance, const std::vector<double>& centre,
+                  double scale, double lowering) {
+    SignFilter filter(sorted.n(), dominance.features, true);
+    filter.pack_features(sorted, centre.data(), dominance.radius, scale);
+    double middle = 0.5 * (sorted.u[0] + sorted.u[sorted.n() - 1]), noise = dominance.noise / scale;
+    for (i64 i = 0; i < sorted.n(); i++) {
+        double h = (sorted.u[i] - middle) / scale, square = filter.square(i);
+        double lowered =
+            lowering * (square + h * h) + 2.0 * noise * std::fabs(h) + noise * noise + UNDERFLOW_OF_PRODUCTS;
+        filter.set(i, h, square - h * h - lowered);
     }
-    return factors;
+    return filter;
 }
 
 // Arms in falling order of u as rivals of all later ones, block by block; how many were rivals. Stops early where enough arms left
 // that the others should close ranks, or where more features are needed.
-i64 meet_in_blocks(const Field& field, Contest& contest, const std::vector<double>& centre, double far, double slack) {
-    i64 n = field.n();
-    double scale = contest.radius * far + std::fabs(field.u[0] - field.u[n - 1]);
+i64 meet_in_blocks(const SortedArms& sorted, DominanceState& dominance, const std::vector<double>& centre, double far,
+                   double slack) {
+    i64 n = sorted.n();
+    double scale = dominance.radius * far + std::fabs(sorted.u[0] - sorted.u[n - 1]);
     if (scale == 0.0) scale = 1.0;
-    Factors factors = packed(field, contest, centre, scale, slack * allowance(contest.features));
-    Numbers line(CHUNK);
+    SignFilter filter = packed(sorted, dominance, centre, scale, slack * allowance(dominance.features));
+    AlignedDoubles line(CHUNK);
     i64 start = 0;
     while (start < n) {
-        i64 count = std::min(contest.rivals, n - start);
-        contest.rivals = std::min(4 * contest.rivals, BLOCK_ROWS);
-        contest.chunks = contest.exact = 0;
+        i64 count = std::min(dominance.rivals, n - start);
+        dominance.rivals = std::min(4 * dominance.rivals, BLOCK_ROWS);
+        dominance.chunks = dominance.exact = 0;
         for (i64 column = start / TILE * TILE; column < n; column += BLOCK_COLUMNS) {
-            i64 stop = std::min(column + BLOCK_COLUMNS, n), chunks = Factors::chunks(stop - column);
-            const unsigned char* mask = factors.signs(start, count, column, stop - column, 2.0);
+            i64 stop = std::min(column + BLOCK_COLUMNS, n), chunks = SignFilter::chunks(stop - column);
+            const unsigned char* mask = filter.signs(start, count, column, stop - column, 2.0);
             for (i64 i = 0; i < count; i++) {
                 i64 rival = start + i;
-                contest.examined += std::max<i64>(0, stop - std::max(column, rival + 1));
-                if (contest.gone(field.arm[rival])) continue;
+                dominance.examined += std::max<i64>(0, stop - std::max(column, rival + 1));
+                if (dominance.removed(sorted.arm[rival])) continue;
                 for (i64 c = 0; c < chunks; c++) {
                     i64 from = std::max(column + c * CHUNK, rival + 1), to = std::min(column + (c + 1) * CHUNK, stop);
-                    contest.chunks++;
+                    dominance.chunks++;
                     if (!mask[i * chunks + c] || from >= to) continue;
-                    contest.exact++;
-                    contest.meet(field, rival, from, to, line.data());
+                    dominance.exact++;
+                    dominance.meet(sorted, rival, from, to, line.data());
                 }
             }
         }
         start += count;
-        if (CROWDED * contest.exact > contest.chunks && contest.features < field.dim) {
-            contest.features = std::min(2 * contest.features, field.dim);
+        if (CROWDED * dominance.exact > dominance.chunks && dominance.features < sorted.dim) {
+            dominance.features = std::min(2 * dominance.features, sorted.dim);
             break;
         }
-        if (CROWDED * contest.gone_from(field, start) > n - start) break;
+        if (CROWDED * dominance.removed_from(sorted, start) > n - start) break;
     }
     return start;
 }
 
 // The arms from position `start` on that have not left, in their order.
-Field rest(const View& view, const Field& field, const Contest& contest, i64 start) {
+SortedArms rest(const ArmView& view, const SortedArms& sorted, const DominanceState& dominance, i64 start) {
     std::vector<i64> left;
-    std::copy_if(field.arm.begin() + start, field.arm.end(), std::back_inserter(left),
-                 [&](i64 arm) { return !contest.gone(arm); });
-    return Field(view, left, {});
+    std::copy_if(sorted.arm.begin() + start, sorted.arm.end(), std::back_inserter(left),
+                 [&](i64 arm) { return !dominance.removed(arm); });
+    return SortedArms(view, left, {});
 }
 
-i64 of_every_pair(const View& view, double radius, i64* kept) {
+i64 of_every_pair(const ArmView& view, double radius, i64* kept) {
     i64 count = 0;
     for (i64 i = 0; i < view.n; i++) {
         bool survives = true;
@@ -127,37 +129,37 @@ i64 of_every_pair(const View& view, double radius, i64* kept) {
 
 }  // namespace
 
-i64 search_undominated(const View& view, double radius, i64* kept, i64* examined, double slack) {
+i64 search_undominated(const ArmView& view, double radius, i64* kept, i64* examined, double slack) {
     i64 n = view.n;
     std::vector<double> centre = sample_mean(view);
-    Numbers line(n);
+    AlignedDoubles line(n);
     kernels->squared_distances(view.v, view.stride, view.dim, centre.data(), n, line.data());
     double far = std::sqrt(line[kernels->argmax(line.data(), n)]);
-    double noise = rounding_noise(view.dim, kernels->largest_size(view.u, n), radius, far);
+    double noise = rounding_noise(view.dim, kernels->largest_magnitude(view.u, n), radius, far);
     if (!std::isfinite(4.0 * far * far) || !std::isfinite(4.0 * noise)) {
         if (examined) *examined = n * (n - 1) / 2;
         return of_every_pair(view, radius, kept);
     }
-    Contest contest{radius, noise, std::vector<Fate>(static_cast<std::size_t>(n), FREE), FIRST_RIVALS,
-                    std::min(view.dim, FEATURES)};
-    contest.examined = n - 1;
+    DominanceState dominance{radius, noise, std::vector<DominanceStatus>(static_cast<std::size_t>(n), UNDOMINATED),
+                             FIRST_RIVALS, std::min(view.dim, FEATURES)};
+    dominance.examined = n - 1;
     std::vector<i64> all(static_cast<std::size_t>(n));
     std::iota(all.begin(), all.end(), 0);
     {  // the best arm rules most of them out
-        Field by_number(view, all, {});
-        contest.meet(by_number, kernels->argmax(view.u, n), 0, n, line.data());
+        SortedArms by_number(view, all, {});
+        dominance.meet(by_number, kernels->argmax(view.u, n), 0, n, line.data());
     }
-    all.erase(std::remove_if(all.begin(), all.end(), [&](i64 arm) { return contest.gone(arm); }), all.end());
+    all.erase(std::remove_if(all.begin(), all.end(), [&](i64 arm) { return dominance.removed(arm); }), all.end());
     std::stable_sort(all.begin(), all.end(), [&](i64 a, i64 b) { return view.u[a] > view.u[b]; });
-    Field field(view, all, {});
-    while (field.n() > 1) {
-        i64 reached = meet_in_blocks(field, contest, centre, far, slack);
-        field = rest(view, field, contest, reached);
+    SortedArms sorted(view, all, {});
+    while (sorted.n() > 1) {
+        i64 reached = meet_in_blocks(sorted, dominance, centre, far, slack);
+        sorted = rest(view, sorted, dominance, reached);
     }
     i64 count = 0;
     for (i64 i = 0; i < n; i++)
-        if (contest.fate[static_cast<std::size_t>(i)] == FREE) kept[count++] = i;
-    if (examined) *examined = contest.examined;
+        if (dominance.status[static_cast<std::size_t>(i)] == UNDOMINATED) kept[count++] = i;
+    if (examined) *examined = dominance.examined;
     return count;
 }
 

@@ -14,8 +14,8 @@ struct Decision {
 };
 
 // What was decided last, and for which arms.
-struct Memo {
-    Numbers seen;
+struct DecisionCache {
+    AlignedDoubles seen;
     i64 n = -1, dim = -1;
     bool distinct = false;
     bool decided = false;  // nothing was learned since `last`
@@ -33,13 +33,13 @@ struct Memo {
     }
 
     // Whether these are the arms seen last, bit for bit, and the same may be asked; if not, they are now.
-    bool same_arms(const Table& table) {
+    bool same_arms(const ArmTable& table) {
         i64 size = table.n * table.dim;
         if (n == table.n && dim == table.dim && distinct == table.distinct &&
-            kernels->same_bits(seen.data(), table.arms, size))
+            kernels->same_bits(seen.data(), table.features, size))
             return true;
         double* to = seen.fit(size);
-        std::copy(table.arms, table.arms + size, to);
+        std::copy(table.features, table.features + size, to);
         n = table.n;
         dim = table.dim;
         distinct = table.distinct;
@@ -50,8 +50,8 @@ struct Memo {
 
     // Whether the last decision was about these arms and this key, and nothing was learned since: a rule that draws no
     // random numbers then decides the same again.
-    bool recall(const Table& table, double now) {
-        if (table.out) {  // what is out with others changes from round to round
+    bool recall(const ArmTable& table, double now) {
+        if (table.excluded) {  // what is out with others changes from round to round
             forget();
             return false;
         }
@@ -73,16 +73,16 @@ struct Memo {
     }
 };
 
-struct Scratch {
-    Memo memo;
-    SolverRoom solver;
-    Positions remaining, kept;
-    Numbers u, v, reach, line, near, near_u, noise;
+struct Workspace {
+    DecisionCache cache;
+    SolverWorkspace solver;
+    AlignedIndices remaining, kept;
+    AlignedDoubles u, v, reach, line, near, near_u, noise;
 
     void fit(i64 n, i64 dim) {
         remaining.fit(n);
         kept.fit(n);
-        for (Numbers* numbers : {&u, &reach, &line, &near_u}) numbers->fit(padded(n));
+        for (AlignedDoubles* numbers : {&u, &reach, &line, &near_u}) numbers->fit(padded(n));
         v.fit(dim * padded(n));
         near.fit(dim * padded(n));
         noise.fit(dim);

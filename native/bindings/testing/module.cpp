@@ -3,7 +3,8 @@
 
 NB_MODULE(_native_testing, m) {
     using namespace duelist;
-    m.doc() = "Parts of the native engine on their own, so that tests can compare each with an independent computation.";
+    m.doc() =
+        "Parts of the native engine on their own, so that tests can compare each with an independent computation.";
     bind_search_parts(m);
     bind_numeric_parts(m);
 }

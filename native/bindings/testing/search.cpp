@@ -5,41 +5,41 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
-#include "policies/local_bonus.hpp"
 #include "policies/confidence_radius.hpp"
+#include "policies/local_bonus.hpp"
 #include "search/pruned_search.hpp"
 
 namespace duelist {
 
 namespace {
 
-using Found = std::tuple<i64, i64, double>;
+using Incumbent = std::tuple<i64, i64, double>;
 using FoundAndExamined = std::tuple<i64, i64, double, i64>;
 
 // Utilities and columns (dim, n) as a search wants them: padded, and copied so that nothing outside is written.
-struct Owned {
-    Scratch scratch;
-    View view;
+struct SearchInput {
+    Workspace workspace;
+    ArmView view;
     PairSet out;
-    Limits limits;
+    PairConstraints constraints;
 
-    Owned(const Vector& u, const Matrix& v, bool distinct = false, const Pairs* exclude = nullptr) {
+    SearchInput(const Vector& u, const Matrix& v, bool distinct = false, const Pairs* exclude = nullptr) {
         i64 dim = static_cast<i64>(v.shape(0)), n = static_cast<i64>(v.shape(1)), stride = padded(n);
         if (n == 0 || (u.is_valid() && u.shape(0) != v.shape(1))) throw std::invalid_argument("u and v do not fit");
-        scratch.fit(n, dim);
-        if (u.is_valid()) std::copy_n(u.data(), n, scratch.u.data());
-        for (i64 k = 0; k < dim; k++) std::copy_n(v.data() + k * n, n, scratch.v.data() + k * stride);
-        view = {scratch.u.data(), scratch.v.data(), n, stride, dim};
+        workspace.fit(n, dim);
+        if (u.is_valid()) std::copy_n(u.data(), n, workspace.u.data());
+        for (i64 k = 0; k < dim; k++) std::copy_n(v.data() + k * n, n, workspace.v.data() + k * stride);
+        view = {workspace.u.data(), workspace.v.data(), n, stride, dim};
         if (exclude) out = pair_set(*exclude, n);
-        limits = {distinct, out.size() ? &out : nullptr, nullptr};
+        constraints = {distinct, out.size() ? &out : nullptr, nullptr};
     }
 };
 
-Found told(const FoundPair& pair) { return {pair.first, pair.second, pair.value}; }
-FoundAndExamined told(const Searched& s) { return {s.first, s.second, s.value, s.examined}; }
+Incumbent to_tuple(const FoundPair& pair) { return {pair.first, pair.second, pair.value}; }
+FoundAndExamined to_tuple(const SearchResult& s) { return {s.first, s.second, s.value, s.examined}; }
 
-Random random_of(const Words& words) {
-    Random random;
+Sfc64 random_of(const Words& words) {
+    Sfc64 random;
     std::copy_n(words.data(), 4, random.words.begin());
     return random;
 }
@@ -55,10 +55,10 @@ auto elementwise(Function function) {
 
 // n draws of a kind, and the generator after them.
 nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
-    constexpr i64 MOST_DRAWS = 10'000'000;
-    if (n < 0 || n > MOST_DRAWS || most < 1)
-        throw std::invalid_argument("n must be from 0 to " + std::to_string(MOST_DRAWS) + ", and most at least 1");
-    Random random = random_of(words);
+    constexpr i64 MAX_DRAWS = 10'000'000;
+    if (n < 0 || n > MAX_DRAWS || most < 1)
+        throw std::invalid_argument("n must be from 0 to " + std::to_string(MAX_DRAWS) + ", and most at least 1");
+    Sfc64 random = random_of(words);
     auto draw = [&]() -> double {
         if (kind == "uniform") return random.uniform();
         if (kind == "gumbel") return random.gumbel();
@@ -74,119 +74,115 @@ nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
 }  // namespace
 
 void bind_search_parts(nb::module_& m) {
-    m.def("exp_of_minus_abs", elementwise([](double x) { return exp_of_minus_abs(x); }));
+    m.def("exp_of_minus_abs", elementwise([](double x) { return exp_neg_abs(x); }));
     m.def("log", elementwise([](double x) { return log(x); }));
     m.def("log1p", elementwise([](double x) { return log1p(x); }));
     m.def("erfc", elementwise([](double x) { return erfc(x); }));
-    m.def("cos_of_turn", elementwise([](double x) { return cos_of_turn(x); }));
+    m.def("cos_of_turn", elementwise([](double x) { return cos_2pi(x); }));
     m.def("drawn", &drawn, "words"_a, "kind"_a, "n"_a, "most"_a = 1);
 
     m.def(
         "best_pair",
         [](Vector u, Matrix v, double radius, bool distinct, Pairs exclude) {
-            Owned given(u, v, distinct, &exclude);
-            return told(best_pair(given.view, radius, given.limits, given.scratch));
+            SearchInput given(u, v, distinct, &exclude);
+            return to_tuple(best_pair(given.view, radius, given.constraints, given.workspace));
         },
         "u"_a, "v"_a, "radius"_a, "distinct"_a, "exclude"_a);
     m.def(
         "widest_pair",
         [](Matrix v, bool distinct, Pairs exclude) {
-            Owned given({}, v, distinct, &exclude);
-            return told(widest_pair(given.view, given.limits, given.scratch));
+            SearchInput given({}, v, distinct, &exclude);
+            return to_tuple(widest_pair(given.view, given.constraints, given.workspace));
         },
         "v"_a, "distinct"_a, "exclude"_a);
     m.def(
         "best_wide_pair",
         [](Vector u, Matrix v, double threshold, bool distinct, Pairs exclude) {
-            Owned given(u, v, distinct, &exclude);
-            return told(best_wide_pair(given.view, threshold, given.limits, given.scratch));
+            SearchInput given(u, v, distinct, &exclude);
+            return to_tuple(best_wide_pair(given.view, threshold, given.constraints, given.workspace));
         },
         "u"_a, "v"_a, "threshold"_a, "distinct"_a, "exclude"_a);
     m.def(
         "any_wider",
         [](Matrix v, double threshold, Pairs exclude) {
-            Owned given({}, v, false, &exclude);
-            return any_wider(given.view, threshold, given.limits, given.scratch);
+            SearchInput given({}, v, false, &exclude);
+            return any_wider(given.view, threshold, given.constraints, given.workspace);
         },
         "v"_a, "threshold"_a, "exclude"_a);
     m.def(
         "random_wide_pair",
         [](Matrix v, double threshold, Words words, Pairs exclude) {
-            Owned given({}, v, false, &exclude);
-            Random random = random_of(words);
-            return told(random_wide_pair(given.view, threshold, given.limits, random, given.scratch));
+            SearchInput given({}, v, false, &exclude);
+            Sfc64 random = random_of(words);
+            return to_tuple(random_wide_pair(given.view, threshold, given.constraints, random, given.workspace));
         },
         "v"_a, "threshold"_a, "words"_a, "exclude"_a);
     m.def(
         "challenger",
         [](Vector u, Matrix v, i64 champion, double bonus, bool distinct, Pairs exclude) {
-            Owned given(u, v, distinct, &exclude);
+            SearchInput given(u, v, distinct, &exclude);
             if (champion < 0 || champion >= given.view.n) throw std::invalid_argument("there is no such champion");
-            return challenger(given.view, champion, bonus, given.limits, given.scratch);
+            return challenger(given.view, champion, bonus, given.constraints, given.workspace);
         },
         "u"_a, "v"_a, "champion"_a, "bonus"_a, "distinct"_a, "exclude"_a);
     m.def(
         "undominated",
         [](Vector u, Matrix v, double radius) {
-            Owned given(u, v);
+            SearchInput given(u, v);
             std::vector<i64> kept(static_cast<std::size_t>(given.view.n));
-            kept.resize(static_cast<std::size_t>(undominated(given.view, radius, kept.data(), given.scratch)));
+            kept.resize(static_cast<std::size_t>(undominated(given.view, radius, kept.data(), given.workspace)));
             return kept;
         },
         "u"_a, "v"_a, "radius"_a);
     m.def(
         "best_local_pair",
         [](Vector u, Matrix v, const std::string& link, double stretch, double horizon, bool distinct, Pairs exclude) {
-            Owned given(u, v, distinct, &exclude);
-            LocalBonus bonus{link_named(link), stretch, horizon};
-            return told(best_local_pair(given.view, bonus, given.limits, given.scratch));
+            SearchInput given(u, v, distinct, &exclude);
+            LocalBonus bonus{link_from_name(link), stretch, horizon};
+            return to_tuple(best_local_pair(given.view, bonus, given.constraints, given.workspace));
         },
         "u"_a, "v"_a, "link"_a, "stretch"_a, "horizon"_a, "distinct"_a, "exclude"_a);
 
     m.def(
         "search_best",
         [](Vector u, Matrix v, double radius, double slack, bool distinct, std::optional<Pairs> exclude) {
-            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
-            return told(search_best(given.view, radius, given.limits, slack));
+            SearchInput given(u, v, distinct, exclude ? &*exclude : nullptr);
+            return to_tuple(search_best(given.view, radius, given.constraints, slack));
         },
-        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0, "distinct"_a = false,
-        "exclude"_a = nb::none());
+        "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_widest",
         [](Matrix v, double slack, bool distinct, std::optional<Pairs> exclude) {
-            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
-            return told(search_widest(given.view, given.limits, slack));
+            SearchInput given({}, v, distinct, exclude ? &*exclude : nullptr);
+            return to_tuple(search_widest(given.view, given.constraints, slack));
         },
-        "v"_a, "slack"_a = 1.0, "distinct"_a = false,
-        "exclude"_a = nb::none());
+        "v"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_wider",
         [](Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
-            Owned given({}, v, distinct, exclude ? &*exclude : nullptr);
-            return told(search_wider(given.view, threshold, given.limits, slack));
+            SearchInput given({}, v, distinct, exclude ? &*exclude : nullptr);
+            return to_tuple(search_wider(given.view, threshold, given.constraints, slack));
         },
-        "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
-        "exclude"_a = nb::none());
+        "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_best_wide",
         [](Vector u, Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
-            Owned given(u, v, distinct, exclude ? &*exclude : nullptr);
-            return told(search_best_wide(given.view, threshold, given.limits, slack));
+            SearchInput given(u, v, distinct, exclude ? &*exclude : nullptr);
+            return to_tuple(search_best_wide(given.view, threshold, given.constraints, slack));
         },
-        "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false,
-        "exclude"_a = nb::none());
+        "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_random_wide",
         [](Matrix v, double threshold, Words words, double slack, std::optional<Pairs> exclude) {
-            Owned given({}, v, false, exclude ? &*exclude : nullptr);
-            Random random = random_of(words);
-            return told(search_random_wide(given.view, threshold, given.limits, random, slack));
+            SearchInput given({}, v, false, exclude ? &*exclude : nullptr);
+            Sfc64 random = random_of(words);
+            return to_tuple(search_random_wide(given.view, threshold, given.constraints, random, slack));
         },
         "v"_a, "threshold"_a, "words"_a, "slack"_a = 1.0, "exclude"_a = nb::none());
     m.def(
         "search_undominated",
         [](Vector u, Matrix v, double radius, double slack) {
-            Owned given(u, v);
+            SearchInput given(u, v);
             std::vector<i64> kept(static_cast<std::size_t>(given.view.n));
             i64 examined = 0;
             i64 count = search_undominated(given.view, radius, kept.data(), &examined, slack);
@@ -203,7 +199,7 @@ void bind_search_parts(nb::module_& m) {
     m.def(
         "variance_aware_radius",
         [](i64 layer, double variance, double kappa, i64 t, i64 layers, double delta) {
-            if (layer < -MOST_LAYERS || layer > MOST_LAYERS) throw std::invalid_argument("there is no such layer");
+            if (layer < -MAX_LAYERS || layer > MAX_LAYERS) throw std::invalid_argument("there is no such layer");
             return variance_aware_radius(layer, variance, kappa, t, layers, delta);
         },
         "layer"_a, "variance"_a, "kappa"_a, "t"_a, "layers"_a, "delta"_a);

@@ -27,8 +27,8 @@ private:
     }
 };
 
-Random seeded(u64 seed) {
-    Random random;
+Sfc64 seeded(u64 seed) {
+    Sfc64 random;
     random.words = {seed, 2 * seed + 1, 3, 1};
     for (int k = 0; k < 12; k++) random.next_word();
     return random;
@@ -56,26 +56,34 @@ const std::map<std::string, std::map<std::string, double>> RULES = {
     {"SupCoLSTIM", {{"horizon", 0.0}, {"kind", 1.0}, {"factor", 1.0}, {"delta", 0.05}}},
     {"ThompsonPair", {{"spread", 1.0}, {"feel_good", 0.0}, {"allow_self_duel", 1.0}}},
     {"UniformPair", {}},
-    {"VACDB", {{"horizon", 0.0}, {"alpha", 0.0}, {"delta", 0.05}, {"scale", 0.0005}, {"constant", 0.0}, {"explore", 0.0}, {"variance_everywhere", 1.0}, {"first_layer", 1.0}}},
+    {"VACDB",
+     {{"horizon", 0.0},
+      {"alpha", 0.0},
+      {"delta", 0.05},
+      {"scale", 0.0005},
+      {"constant", 0.0},
+      {"explore", 0.0},
+      {"variance_everywhere", 1.0},
+      {"first_layer", 1.0}}},
 };
 
 void play(const std::string& name, Link link, bool online, i64 n, i64 dim, i64 rounds) {
-    std::unique_ptr<Rule> rule = make_rule(name, Settings(RULES.at(name)));
-    State state(dim, link, online);
+    std::unique_ptr<SelectionRule> rule = make_selection_rule(name, Hyperparameters(RULES.at(name)));
+    PolicyState state(dim, link, online);
     state.random = seeded(7);
     state.kappa = 0.1;
     state.bound = 3.0;
-    Random world = seeded(11);
+    Sfc64 world = seeded(11);
     std::vector<double> theta(static_cast<std::size_t>(dim)), arms(static_cast<std::size_t>(n * dim));
     std::vector<double> difference(static_cast<std::size_t>(dim));
     for (double& x : theta) x = world.normal();
-    Scratch scratch;
+    Workspace workspace;
     Checksum duels, known;
     for (i64 t = 0; t < rounds; t++) {
         if (t % 5 == 0)
             for (double& x : arms) x = world.normal();
-        Table table{arms.data(), n, dim, t % 2 == 0};
-        Decision duel = next_duel(*rule, state, scratch, table);
+        ArmTable table{arms.data(), n, dim, t % 2 == 0};
+        Decision duel = decide_round(*rule, state, workspace, table);
         duels.add(duel.first);
         duels.add(duel.second);
         duels.add(duel.layer);
@@ -84,10 +92,10 @@ void play(const std::string& name, Link link, bool online, i64 n, i64 dim, i64 r
         double margin = 0.0;
         for (i64 k = 0; k < dim; k++) margin += theta[k] * difference[k];
         double outcome = world.uniform() < mean(link, margin) ? 1.0 : 0.0;
-        take_in(state, scratch, duel, {difference.data(), outcome}, 1.0);
+        learn_outcome(state, workspace, duel, {difference.data(), outcome}, 1.0);
     }
     for (i64 layer = 0; layer < state.n_layers(); layer++) {
-        known.add(state.theta(layer, scratch.solver), dim);
+        known.add(state.theta(layer, workspace.solver), dim);
         known.add(state.layer(layer).factor.data(), dim * dim);
     }
     std::printf("%s %s %s n=%lld dim=%lld: duels %016llx known %016llx\n", name.c_str(),
@@ -110,7 +118,7 @@ int main(int argc, char** argv) {
         kernels = found;
     }
     std::fprintf(stderr, "%s\n", kernels->name);
-    for (const auto& [name, settings] : RULES)
+    for (const auto& [name, hyperparameters] : RULES)
         for (Link link : {Link::logistic, Link::probit, Link::exponential})
             for (bool online : {false, true}) {
                 play(name, link, online, 9, 5, 60);
