@@ -34,13 +34,15 @@ def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> En
     if scheduler is not None:
         if workers is not None:
             raise InvalidInput(
-                f"--workers {workers} starts processes here, and --scheduler has its own; give one of them"
+                f"--workers {workers} starts processes here, and --scheduler has its own.", "Give one of them."
             )
         return Cluster(scheduler)
     if engine not in KNOWN:
-        raise InvalidInput(f"--engine is {engine!r}; choose one of {ENGINES}")
+        raise InvalidInput(f"--engine is {engine!r}.", f"Choose one of {ENGINES}.")
     if engine == "process" and workers is not None:
-        raise InvalidInput(f"--workers is {workers}, and this process is one; add --engine processes or --engine dask")
+        raise InvalidInput(
+            f"--workers is {workers}, and this process is one.", "Add --engine processes or --engine dask."
+        )
     return KNOWN[engine](workers)
 
 

@@ -63,10 +63,10 @@ def serve(
 
         if token is not None and len(token) < _SHORTEST_TOKEN:
             raise InvalidInput(
-                f"DUELIST_ADMIN_TOKEN has {len(token)} characters; give at least {_SHORTEST_TOKEN}, by chance"
+                f"DUELIST_ADMIN_TOKEN has {len(token)} characters.", f"Give at least {_SHORTEST_TOKEN}, by chance."
             )
         if log_level not in ("debug", "info", "warning", "error"):
-            raise InvalidInput(f"--log-level is {log_level!r}; choose one of debug, info, warning, error")
+            raise InvalidInput(f"--log-level is {log_level!r}.", "Choose one of debug, info, warning, error.")
         if upgrade:
             upgrade_storage(storage)
         options = ServerOptions(

@@ -106,7 +106,7 @@ def _played(
             if save is not None:
                 done.save(save)
     if done is None:
-        raise InvalidInput("no policy is given; name at least one, as `duelist list` shows them")
+        raise InvalidInput("No policy is given.", "Name at least one, as `duelist list` shows them.")
     return done.only(list(policies))
 
 
@@ -119,7 +119,7 @@ def _for_goal(name: str, top: int | None) -> str:
 
 def _check_top(top: int | None, goals: list[str]) -> None:
     if top is not None and "rank" not in goals:
-        raise InvalidInput(f"top is {top}, and only the goal 'rank' has places; give --goal rank, too")
+        raise InvalidInput(f"top is {top}, and only the goal 'rank' has places.", "Give --goal rank, too.", field="top")
 
 
 def _policy(spec: str, horizon: int) -> Policy:
@@ -132,5 +132,5 @@ def _policy(spec: str, horizon: int) -> Policy:
 
     path = TUNED_FOLDER / f"{spec[1:]}.json"
     if not path.exists():
-        raise InvalidInput(f"no tuned policy {spec[1:]!r} in {TUNED_FOLDER}; make it with `duelist tune`")
+        raise InvalidInput(f"No tuned policy {spec[1:]!r} in {TUNED_FOLDER}.", "Make it with `duelist tune`.")
     return Tuned.load(path).make(horizon)

@@ -103,7 +103,7 @@ def create(
             create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
             return
         if column or encoding or features or preview:
-            raise InvalidInput("--column, --encoding, --features and --preview are for a file of arms; give one")
+            raise InvalidInput("--column, --encoding, --features and --preview are for a file of arms.", "Give one.")
         study = create_study(
             name,
             storage=storage,
@@ -290,7 +290,7 @@ def delete(
     with kind_errors():
         if not yes:
             votes = len(_study(name, storage))
-            raise InvalidInput(f"study {name!r} has {votes} votes; export what you need, then repeat with --yes")
+            raise InvalidInput(f"Study {name!r} has {votes} votes.", "Export what you need, then repeat with --yes.")
         delete_study(name, storage=storage)
         say(f"study {name!r} is deleted")
 
@@ -323,7 +323,7 @@ def _pairs(name: str, given: list[str] | None) -> dict[str, str]:
     pairs = [each.partition("=") for each in given or ()]
     wrong = next((key for key, equals, value in pairs if not (key and equals and value)), None)
     if wrong is not None:
-        raise InvalidInput(f"{name} is {wrong!r}; give KEY=VALUE")
+        raise InvalidInput(f"{name} is {wrong!r}.", "Give KEY=VALUE.", field=name)
     return {key: value for key, _, value in pairs}
 
 
@@ -352,6 +352,6 @@ def _draw(board: Leaderboard, path: Path) -> None:
     figure = draw_leaderboard(board)
     kinds = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in kinds:
-        raise InvalidInput(f"--plot is {path}; give a name that ends in one of .{', .'.join(kinds)}")
+        raise InvalidInput(f"--plot is {path}.", f"Give a name that ends in one of .{', .'.join(kinds)}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

@@ -80,7 +80,7 @@ def _gathered(files: list[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
             if not inside:
-                raise InvalidInput(f"the folder {path} has no files; give one with images, or a file of arms")
+                raise InvalidInput(f"The folder {path} has no files.", "Give one with images, or a file of arms.")
             found += inside
         else:
             found.append(path)

@@ -113,7 +113,7 @@ def erase(
     """Forget who a rater is: a made-up name takes the place of theirs, their votes stay."""
     with kind_errors():
         if not yes:
-            raise InvalidInput(f"erasing {rater!r} cannot be taken back; repeat with --yes")
+            raise InvalidInput(f"Erasing {rater!r} cannot be taken back.", "Repeat with --yes.")
         erased = _study(name, storage).erase_rater(rater)
         if erased.name is None:
             say(f"there is nobody of the name {rater!r} in study {name!r}")
@@ -166,7 +166,7 @@ def gold(
         given = pair or []
         if len(given) not in ((2,) if remove else (0, 3)):
             raise InvalidInput(
-                f"gold pair is {' '.join(given)!r}; give FIRST SECOND OUTCOME, or --remove and FIRST SECOND"
+                f"Gold pair is {' '.join(given)!r}.", "Give FIRST SECOND OUTCOME, or --remove and FIRST SECOND."
             )
         if remove:
             study.remove_gold(*given)
@@ -284,7 +284,7 @@ def _limit(key: str, text: str) -> int | None:
     if text == "none":
         return None
     if not text.isdigit():
-        raise InvalidInput(f"--{key.replace('_', '-')} is {text!r}; give a number of votes, or none")
+        raise InvalidInput(f"--{key.replace('_', '-')} is {text!r}.", "Give a number of votes, or none.")
     return int(text)
 
 
@@ -294,7 +294,7 @@ def _pairs(given: list[str]) -> dict[str, Any]:
     for each in given:
         key, equals, value = each.partition("=")
         if not equals or not key:
-            raise InvalidInput(f"{each!r} is no KEY=VALUE; write for instance age=31")
+            raise InvalidInput(f"{each!r} is no KEY=VALUE.", "Write for instance age=31.")
         try:
             found[key] = json.loads(value)
         except ValueError:

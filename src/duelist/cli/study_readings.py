@@ -54,7 +54,7 @@ def plot(
     """Draw a reading into a file."""
     with kind_errors():
         if what not in PLOTS:
-            raise InvalidInput(f"{what!r} cannot be drawn; give one of {', '.join(PLOTS)}")
+            raise InvalidInput(f"{what!r} cannot be drawn.", f"Give one of {', '.join(PLOTS)}.")
         draw = getattr(_study(name, storage), f"plot_{what.replace('-', '_')}")
         draw(context, path=file, **_left_out(without))
         say(f"wrote {file}")

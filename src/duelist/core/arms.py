@@ -46,7 +46,8 @@ class FreeArms:
         self.features: Floats = np.empty((len(self.numbers), 0)) if features is None else check_arms(features)
         if len(self.features) != len(self.numbers):
             raise InvalidInput(
-                f"features have shape {self.features.shape}, and there are {len(self.numbers)} arms; give a row for each"
+                f"features have shape {self.features.shape}, and there are {len(self.numbers)} arms.",
+                "Give a row for each.",
             )
 
     @classmethod
@@ -77,7 +78,7 @@ class FreeArms:
 def _checked_numbers(numbers: Any) -> Ints:
     if is_whole(numbers):
         if not 1 <= numbers <= MOST_ARMS:
-            raise InvalidInput(f"numbers is {numbers}; give from 1 to {MOST_ARMS} arms")
+            raise InvalidInput(f"numbers is {numbers}.", f"Give from 1 to {MOST_ARMS} arms.", field="numbers")
         return np.arange(int(numbers), dtype=np.int64)
     try:
         given = np.asarray(numbers)
@@ -85,12 +86,14 @@ def _checked_numbers(numbers: Any) -> Ints:
         given = np.empty(0)
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
         raise InvalidInput(
-            f"numbers is {numbers!r}; give a whole number from 0 for each arm, or how many arms there are"
+            f"numbers is {numbers!r}.",
+            "Give a whole number from 0 for each arm, or how many arms there are.",
+            field="numbers",
         )
     if given.min() < 0 or given.max() >= MOST_ARMS:
         stray = given[(given < 0) | (given >= MOST_ARMS)][0]
-        raise InvalidInput(f"numbers has {stray}; number arms from 0 to {MOST_ARMS - 1}")
+        raise InvalidInput(f"numbers has {stray}.", f"Number arms from 0 to {MOST_ARMS - 1}.")
     if len(np.unique(given)) < len(given):
         values, counts = np.unique(given, return_counts=True)
-        raise InvalidInput(f"numbers has {values[counts > 1][0]} twice; an arm is on the table once")
+        raise InvalidInput(f"numbers has {values[counts > 1][0]} twice.", "An arm is on the table once.")
     return np.ascontiguousarray(given, np.int64)

@@ -33,7 +33,9 @@ def floats(name: str, value: Any, wanted: str) -> Floats:
     except (TypeError, ValueError, OverflowError) as error:
         shown = repr(value)
         raise InvalidInput(
-            f"{name} is {shown if len(shown) < _SHORT else shown[: _SHORT - 3] + '...'} ({error}); give {wanted}"
+            f"{name} is {shown if len(shown) < _SHORT else shown[: _SHORT - 3] + '...'} ({error}).",
+            f"Give {wanted}.",
+            field=name,
         ) from None
 
 
@@ -43,7 +45,7 @@ def finite_floats(name: str, value: Any, wanted: str) -> Floats:
     if not np.isfinite(array).all():
         at = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
         where = f"{name}[{', '.join(map(str, at))}]" if at else name
-        raise InvalidInput(f"{where} is {array[tuple(at)]}; give {wanted}")
+        raise InvalidInput(f"{where} is {array[tuple(at)]}.", f"Give {wanted}.")
     return array
 
 
@@ -60,35 +62,37 @@ def is_whole(value: Any) -> bool:
 def check_whole(name: str, value: Any, least: int = 1, wanted: str | None = None) -> int:
     """A whole number of at least `least`."""
     if not is_whole(value) or value < least:
-        raise InvalidInput(f"{name} is {value!r}; give {wanted or f'a whole number of at least {least}'}")
+        raise InvalidInput(
+            f"{name} is {value!r}.", f"Give {wanted or f'a whole number of at least {least}'}.", field=name
+        )
     return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A positive finite number."""
     if not is_number(value) or not 0.0 < float(value) < np.inf:
-        raise InvalidInput(f"{name} is {value!r}; give a positive finite number")
+        raise InvalidInput(f"{name} is {value!r}.", "Give a positive finite number.", field=name)
     return float(value)
 
 
 def check_probability(name: str, value: Any, wanted: str = "a probability between 0 and 1") -> float:
     """A number between 0 and 1, neither of them."""
     if not is_number(value) or not 0.0 < float(value) < 1.0:
-        raise InvalidInput(f"{name} is {value!r}; give {wanted}")
+        raise InvalidInput(f"{name} is {value!r}.", f"Give {wanted}.", field=name)
     return float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name} is {value!r}; give True or False")
+        raise InvalidInput(f"{name} is {value!r}.", "Give True or False.", field=name)
     return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...], otherwise: str = "") -> str:
     """One of some words; `otherwise` says what else may be given."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(choices)}{otherwise}")
+        raise InvalidInput(f"{name} is {value!r}.", f"Choose one of {', '.join(choices)}{otherwise}.", field=name)
     return value
 
 
@@ -98,7 +102,9 @@ def check_horizon(horizon: Any) -> int:
         return 0
     rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or None if it is not known")
     if rounds > MOST_ROUNDS:
-        raise InvalidInput(f"horizon is {horizon!r}; give at most 2**53 rounds, or None if it is not known")
+        raise InvalidInput(
+            f"horizon is {horizon!r}.", "Give at most 2**53 rounds, or None if it is not known.", field="horizon"
+        )
     return rounds
 
 
@@ -115,7 +121,7 @@ def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
         return np.require(arms, np.float64, IN_ORDER)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"arms are not numbers in rows of one length ({error}); give an array of shape {shape}"
+            f"arms are not numbers in rows of one length ({error}).", f"Give an array of shape {shape}.", field="arms"
         ) from None
 
 
@@ -124,10 +130,11 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     array = as_floats(arms)
     if array.ndim != 2:
         raise InvalidInput(
-            f"arms have shape {np.shape(arms)}; give one feature vector a row: (n_arms, dim); arms without features are `FreeArms(n)`"
+            f"arms have shape {np.shape(arms)}.",
+            "Give one feature vector a row: (n_arms, dim); arms without features are `FreeArms(n)`.",
         )
     if array.shape[0] == 0 or array.shape[1] == 0:
-        raise InvalidInput(f"arms have shape {array.shape}; give at least one arm and one feature")
+        raise InvalidInput(f"arms have shape {array.shape}.", "Give at least one arm and one feature.")
     check_dim(array.shape[1], dim)
     if not _square(array) <= LARGEST_SQUARE:
         _refuse(array, "replace missing features, and those without an end, before asking")
@@ -138,7 +145,7 @@ def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as finite floats (contexts, candidates, dim)."""
     array = as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
     if array.ndim != 3 or 0 in array.shape:
-        raise InvalidInput(f"arms have shape {array.shape}; give finite features (contexts, candidates, dim)")
+        raise InvalidInput(f"arms have shape {array.shape}.", "Give finite features (contexts, candidates, dim).")
     check_dim(array.shape[2], dim)
     if not _square(array) <= LARGEST_SQUARE:
         _refuse(array, "give finite features (contexts, candidates, dim)")
@@ -152,11 +159,12 @@ def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
         try:
             found.append(check_arms(each, dim))
         except InvalidInput as error:
-            raise InvalidInput(f"context {k}: {error}") from error
+            raise InvalidInput(f"Context {k}: {error}.") from error
         if found[k].shape[1] != found[0].shape[1]:
             raise InvalidInput(
-                f"context {k}: arms have {found[k].shape[1]} features, and those of context 0 have {found[0].shape[1]}; "
-                "give all the same features"
+                f"Context {k}: arms have {found[k].shape[1]} features, and those of context 0 have "
+                f"{found[0].shape[1]}.",
+                "Give all the same features.",
             )
     return found
 
@@ -178,8 +186,8 @@ def check_dim(given: int, known: int | None) -> None:
     """The number of features that a policy has learned with, if it has."""
     if known is not None and given != known:
         raise InvalidInput(
-            f"arms have {given} features, but this policy has learned with {known}; "
-            "give the same features every round, or start a new policy"
+            f"arms have {given} features, but this policy has learned with {known}.",
+            "Give the same features every round, or start a new policy.",
         )
 
 
@@ -187,7 +195,7 @@ def check_difference(difference: ArrayLike, dim: int) -> Floats:
     """The features of one arm minus those of another, `dim` numbers."""
     z = finite_floats("difference", difference, "the features of the first arm minus those of the second")
     if z.shape != (dim,):
-        raise InvalidInput(f"difference has shape {z.shape}; give {dim} numbers, first arm minus second")
+        raise InvalidInput(f"difference has shape {z.shape}.", f"Give {dim} numbers, first arm minus second.")
     return z
 
 
@@ -197,14 +205,14 @@ def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
     try:
         given = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} is {pairs!r}; give {wanted}") from None
+        raise InvalidInput(f"{name} is {pairs!r}.", f"Give {wanted}.", field=name) from None
     if given.size == 0:
         return np.empty((0, 2), np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
-        raise InvalidInput(f"{name} has shape {given.shape} and type {given.dtype}; give {wanted}")
+        raise InvalidInput(f"{name} has shape {given.shape} and type {given.dtype}.", f"Give {wanted}.", field=name)
     outside = ((given < 0) | (given >= n_arms)).any(axis=1)
     if outside.any():
-        raise InvalidInput(f"{name} holds {tuple(given[int(np.argmax(outside))].tolist())}; give {wanted}")
+        raise InvalidInput(f"{name} holds {tuple(given[int(np.argmax(outside))].tolist())}.", f"Give {wanted}.")
     return np.ascontiguousarray(given, np.int64)
 
 
@@ -217,7 +225,8 @@ def _square(array: Floats) -> float:
 def _refuse(array: Floats, way_out: str) -> None:
     if np.isfinite(array).all():
         raise InvalidInput(
-            f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow; rescale the features"
+            f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow.",
+            "Rescale the features.",
         )
     at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {array[at]}; {way_out}")
+    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {array[at]}.", f"{way_out}.")

@@ -17,7 +17,9 @@ def to_pandas(columns: Mapping[str, Any]) -> pd.DataFrame:
     try:
         from pandas import DataFrame  # heavy, and wanted by few
     except ModuleNotFoundError as error:
-        raise MissingExtra("these data frames need pandas; install it with `pip install 'duelist[pandas]'`") from error
+        raise MissingExtra(
+            "These data frames need pandas.", "Install it with `pip install 'duelist[pandas]'`."
+        ) from error
     return DataFrame(dict(columns))
 
 
@@ -26,5 +28,7 @@ def to_polars(columns: Mapping[str, Any]) -> pl.DataFrame:
     try:
         from polars import DataFrame  # heavy, and wanted by few
     except ModuleNotFoundError as error:
-        raise MissingExtra("these data frames need polars; install it with `pip install 'duelist[polars]'`") from error
+        raise MissingExtra(
+            "These data frames need polars.", "Install it with `pip install 'duelist[polars]'`."
+        ) from error
     return DataFrame(dict(columns))

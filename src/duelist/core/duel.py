@@ -60,8 +60,9 @@ def check_outcome(outcome: float) -> float:
         value = math.nan
     if not 0.0 <= value <= 1.0:
         raise InvalidInput(
-            f"outcome is {outcome!r}; give a number from 0 to 1: 1 if the first arm won, "
-            "0 if the second won, 0.5 for a tie"
+            f"outcome is {outcome!r}.",
+            "Give a number from 0 to 1: 1 if the first arm won, 0 if the second won, 0.5 for a tie.",
+            field="outcome",
         )
     return value
 
@@ -74,9 +75,10 @@ def check_weight(weight: float) -> float:
         value = math.nan
     if not 0.0 < value < math.inf:
         raise InvalidInput(
-            f"weight is {weight!r}; give a positive finite number, or leave the duel untold "
-            "(`forget` it) if its outcome should not count"
+            f"weight is {weight!r}.",
+            "Give a positive finite number, or leave the duel untold (`forget` it) if its outcome should not count.",
+            field="weight",
         )
     if value > LARGEST_WEIGHT:
-        raise InvalidInput(f"weight is {weight!r}; give at most {LARGEST_WEIGHT:g}")
+        raise InvalidInput(f"weight is {weight!r}.", f"Give at most {LARGEST_WEIGHT:g}.", field="weight")
     return value

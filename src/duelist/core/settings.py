@@ -31,7 +31,9 @@ def read_settings(spec: str, text: str) -> dict[str, Any]:
             raise SyntaxError("positional values")
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
     except (SyntaxError, ValueError) as error:
-        raise InvalidInput(f"cannot read {text!r} in {spec!r}; write settings as NAME:key=value,key=value") from error
+        raise InvalidInput(
+            f"Cannot read {text!r} in {spec!r}.", "Write settings as NAME:key=value,key=value."
+        ) from error
 
 
 def _quoted(text: str) -> str:

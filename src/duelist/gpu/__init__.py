@@ -20,7 +20,7 @@ from duelist.policies.pair_search import Pair, best_of, checked_radius, checked_
 try:
     import torch
 except ImportError as error:
-    raise MissingExtra(f'duelist.gpu needs PyTorch ({error}); pip install "duelist[gpu]"') from error
+    raise MissingExtra(f"duelist.gpu needs PyTorch ({error}).", 'Pip install "duelist[gpu]".') from error
 
 from duelist.gpu import device as on_device
 
@@ -167,9 +167,9 @@ def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axe
     """Arms on the device, float32 or float64; whether they are finite is seen later, from what is computed of them."""
     x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(finite_floats("arms", arms, wanted))
     if x.ndim != axes or 0 in x.shape:
-        raise InvalidInput(f"arms have shape {tuple(x.shape)}; give {wanted}")
+        raise InvalidInput(f"arms have shape {tuple(x.shape)}.", f"Give {wanted}.")
     if x.is_complex():
-        raise InvalidInput(f"arms are of type {x.dtype}; give {wanted}")
+        raise InvalidInput(f"arms are of type {x.dtype}.", f"Give {wanted}.", field="arms")
     kind = x.dtype if x.dtype in (torch.float32, torch.float64) else torch.float64
     return x.detach().to(device, kind).contiguous()
 
@@ -179,7 +179,7 @@ def _require_finite(x: torch.Tensor, computed: torch.Tensor, wanted: str) -> Non
     if bool(torch.isfinite(computed).all()) or bool(torch.isfinite(x).all()):
         return
     at = [int(k) for k in (~torch.isfinite(x)).nonzero()[0]]
-    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {float(x[tuple(at)])}; give {wanted}")
+    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {float(x[tuple(at)])}.", f"Give {wanted}.")
 
 
 def _device(device: Any) -> torch.device:
@@ -187,16 +187,21 @@ def _device(device: Any) -> torch.device:
         place = torch.device(device)
     except (RuntimeError, TypeError) as error:
         reason = str(error).splitlines()[0]
-        raise InvalidInput(f'device is {device!r} ({reason}); give "cuda", "cpu" or a torch.device') from None
+        raise InvalidInput(
+            f"device is {device!r} ({reason}).", 'Give "cuda", "cpu" or a torch.device.', field="device"
+        ) from None
     if place.type == "cuda" and not torch.cuda.is_available():
         raise InvalidInput(
-            f'device is {device!r}, but PyTorch {torch.__version__} sees no CUDA GPU; give "cpu", use '
-            "duelist.best_pair, or install a PyTorch built for CUDA"
+            f"device is {device!r}, but PyTorch {torch.__version__} sees no CUDA GPU.",
+            'Give "cpu", use duelist.best_pair, or install a PyTorch built for CUDA.',
+            field="device",
         )
     if place.type not in ("cuda", "cpu"):
-        raise InvalidInput(f'device is {device!r}; give "cuda", "cpu" or a torch.device of these')
+        raise InvalidInput(f"device is {device!r}.", 'Give "cuda", "cpu" or a torch.device of these.', field="device")
     if place.index is not None and place.type == "cuda" and place.index >= torch.cuda.device_count():
-        raise InvalidInput(f"device is {device!r}, but there are {torch.cuda.device_count()} GPUs; count from 0")
+        raise InvalidInput(
+            f"device is {device!r}, but there are {torch.cuda.device_count()} GPUs.", "Count from 0.", field="device"
+        )
     return place
 
 
@@ -205,14 +210,16 @@ def _mode(matmul: Any) -> on_device.Mode:
         return on_device.mode_for(matmul)
     except (KeyError, TypeError):
         names = ", ".join(f'"{name}"' for name in on_device.MODES)
-        raise InvalidInput(f"matmul is {matmul!r}; give one of {names}") from None
+        raise InvalidInput(f"matmul is {matmul!r}.", f"Give one of {names}.", field="matmul") from None
 
 
 def _count(k: Any, contexts: int) -> int:
     if k is None:
         return contexts
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= contexts:
-        raise InvalidInput(f"k is {k!r}; give a whole number from 0 to {contexts}, or None for all contexts")
+        raise InvalidInput(
+            f"k is {k!r}.", f"Give a whole number from 0 to {contexts}, or None for all contexts.", field="k"
+        )
     return int(k)
 
 

@@ -164,7 +164,9 @@ def fitted_scorer(
 
 def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:
     if ridge != AUTO:
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, one for each feature, or {AUTO!r}")
+        raise InvalidInput(
+            f"ridge is {ridge!r}.", f"Give a positive finite number, one for each feature, or {AUTO!r}.", field="ridge"
+        )
     return likeliest_ridge(votes, link)
 
 
@@ -198,18 +200,21 @@ def _check_rows(
     z = finite_floats("differences", differences, "finite numbers, one row a duel: (n, dim)")
     o = floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
     if z.ndim != 2 or z.shape[1] == 0:
-        raise InvalidInput(f"differences have shape {z.shape}; give one row a duel: (n, dim)")
+        raise InvalidInput(f"differences have shape {z.shape}.", "Give one row a duel: (n, dim).")
     mass = np.ones(len(z)) if weights is None else floats("weights", weights, "finite numbers of at least 0")
     for name, array in (("outcomes", o), ("weights", mass)):
         if array.shape != (len(z),):
-            raise InvalidInput(f"{name} have shape {array.shape}, but there are {len(z)} differences; give one each")
+            raise InvalidInput(
+                f"{name} have shape {array.shape}, but there are {len(z)} differences.", "Give one each.", field=name
+            )
     _check_all("outcomes", o, (o >= 0.0) & (o <= 1.0), "numbers from 0 (second won) to 1 (first won)")
     _check_all("weights", mass, (mass >= 0.0) & np.isfinite(mass), "finite numbers of at least 0")
     with np.errstate(over="ignore", invalid="ignore"):
         energy = float(mass @ np.square(z).sum(axis=1))
     if not energy <= _LARGEST_ENERGY:
         raise InvalidInput(
-            f"weights times squared differences add to {energy:.3g}, which would overflow; rescale the features or weights"
+            f"Weights times squared differences add to {energy:.3g}, which would overflow.",
+            "Rescale the features or weights.",
         )
     n = len(z)
     columns = np.zeros((z.shape[1], -(-n // _PAD) * _PAD))
@@ -221,13 +226,13 @@ def _check_rows(
 def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) -> None:
     if not good.all():
         at = int(np.argmin(good))
-        raise InvalidInput(f"{name}[{at}] is {values[at]}; give {wanted}")
+        raise InvalidInput(f"{name}[{at}] is {values[at]}.", f"Give {wanted}.")
 
 
 def _check_start(start: ArrayLike | None, dim: int) -> Floats:
     theta = np.zeros(dim) if start is None else finite_floats("start", start, f"{dim} finite numbers")
     if theta.shape != (dim,):
-        raise InvalidInput(f"start has shape {theta.shape}; give {dim} finite numbers")
+        raise InvalidInput(f"start has shape {theta.shape}.", f"Give {dim} finite numbers.")
     return theta
 
 
@@ -235,13 +240,21 @@ def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
     """Factors of the features after which they all have one ridge, and that ridge."""
     value = finite_floats("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
     if value.shape not in ((), (dim,)) or not (value > 0.0).all():
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, or one for each of the {dim} features")
+        raise InvalidInput(
+            f"ridge is {ridge!r}.",
+            f"Give a positive finite number, or one for each of the {dim} features.",
+            field="ridge",
+        )
     return (np.ones(dim), float(value)) if value.shape == () else (np.sqrt(value), 1.0)
 
 
 def _check_settings(solver: str, tolerance: float | None, max_iterations: int | None) -> None:
     check_choice("solver", solver, SOLVERS)
     if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
-        raise InvalidInput(f"tolerance is {tolerance!r}; give a positive finite number, or None")
+        raise InvalidInput(f"tolerance is {tolerance!r}.", "Give a positive finite number, or None.", field="tolerance")
     if max_iterations is not None and not (is_whole(max_iterations) and max_iterations >= 0):
-        raise InvalidInput(f"max_iterations is {max_iterations!r}; give a whole number of at least 0, or None")
+        raise InvalidInput(
+            f"max_iterations is {max_iterations!r}.",
+            "Give a whole number of at least 0, or None.",
+            field="max_iterations",
+        )

@@ -67,7 +67,7 @@ class Link:
         All slopes fall with |v|, so it is the slope at the end of the range.
         """
         if not largest >= 0.0:
-            raise InvalidInput(f"largest |v| is {largest!r}; give a number >= 0")
+            raise InvalidInput(f"Largest |v| is {largest!r}.", "Give a number >= 0.")
         return float(self.slope(largest))
 
     def draw(self, v: ArrayLike, rng: np.random.Generator) -> Floats:
@@ -92,5 +92,5 @@ def get_link(link: str | Link) -> Link:
     if isinstance(link, Link):
         return link
     if not isinstance(link, str) or link not in LINKS:
-        raise InvalidInput(f"link is {link!r}; choose one of {', '.join(LINKS)}")
+        raise InvalidInput(f"link is {link!r}.", f"Choose one of {', '.join(LINKS)}.", field="link")
     return LINKS[link]

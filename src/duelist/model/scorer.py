@@ -86,9 +86,9 @@ class Scorer:
     def __post_init__(self) -> None:
         theta = finite_floats("theta", self.theta, "finite numbers, one a feature")
         if theta.ndim != 1 or not len(theta):
-            raise InvalidInput(f"theta has shape {theta.shape}; give one finite number a feature")
+            raise InvalidInput(f"theta has shape {theta.shape}.", "Give one finite number a feature.")
         if self.link not in MEANS:
-            raise InvalidInput(f"link is {self.link!r}; a scorer knows {', '.join(MEANS)}")
+            raise InvalidInput(f"link is {self.link!r}.", f"A scorer knows {', '.join(MEANS)}.", field="link")
         object.__setattr__(self, "theta", theta)
         for name in ("centre", "sizes", "ridge"):
             value = finite_floats(name, getattr(self, name), f"{len(theta)} finite numbers")
@@ -96,7 +96,9 @@ class Scorer:
                 value = np.zeros(len(theta))
             if value.shape != theta.shape:
                 raise InvalidInput(
-                    f"{name} has shape {value.shape}; give {len(theta)} numbers, one for each of theta's"
+                    f"{name} has shape {value.shape}.",
+                    f"Give {len(theta)} numbers, one for each of theta's.",
+                    field=name,
                 )
             object.__setattr__(self, name, value)
         self._check_columns()
@@ -104,7 +106,11 @@ class Scorer:
     def _check_columns(self) -> None:
         columns = tuple(map(str, self.columns))
         if columns and len(columns) != self.dim:
-            raise InvalidInput(f"columns are {', '.join(columns)}; give {self.dim} names, one for each of theta's")
+            raise InvalidInput(
+                f"columns are {', '.join(columns)}.",
+                f"Give {self.dim} names, one for each of theta's.",
+                field="columns",
+            )
         object.__setattr__(self, "columns", columns)
 
     @property
@@ -118,7 +124,8 @@ class Scorer:
         if x.ndim == 0 or x.shape[-1] != self.dim:
             named = f" ({', '.join(self.columns)})" if self.columns else ""
             raise InvalidInput(
-                f"features have shape {x.shape}; this scorer has learned with {self.dim}{named}: give (..., {self.dim})"
+                f"features have shape {x.shape}.",
+                f"This scorer has learned with {self.dim}{named}: give (..., {self.dim}).",
             )
         return np.asarray((x - self.centre) @ self.theta)
 
@@ -164,23 +171,23 @@ def load_scorer(path: str | Path) -> Scorer:
     try:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
     except FileNotFoundError:
-        raise InvalidInput(f"there is no file {str(path)!r}; give one that `Scorer.save` wrote") from None
+        raise InvalidInput(f"There is no file {str(path)!r}.", "Give one that `Scorer.save` wrote.") from None
     except UNREADABLE as error:
-        raise InvalidInput(f"{path} is not a scorer: {error}; give a file that `Scorer.save` wrote") from error
+        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that `Scorer.save` wrote.") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is not a scorer; give a file that `Scorer.save` wrote")
+        raise InvalidInput(f"{path} is not a scorer.", "Give a file that `Scorer.save` wrote.")
     if plain.get("version") != VERSION:
         raise InvalidInput(
-            f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}; update it, or save again"
+            f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}.", "Update it, or save again."
         )
     known = {each.name for each in fields(Scorer)}
     missing = sorted(known - set(plain))
     if missing:
-        raise InvalidInput(f"{path} has no {missing[0]!r}; give a file that `Scorer.save` wrote")
+        raise InvalidInput(f"{path} has no {missing[0]!r}.", "Give a file that `Scorer.save` wrote.")
     try:
         return Scorer(**{name: plain[name] for name in known})
     except (InvalidInput, TypeError) as error:
-        raise InvalidInput(f"{path} is not a scorer that makes sense: {error}") from error
+        raise InvalidInput(f"{path} is not a scorer that makes sense: {error}.") from error
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
@@ -191,5 +198,7 @@ def _read_npz(path: Path) -> dict[str, Any]:
 def _checked_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix not in _SUFFIXES:
-        raise InvalidInput(f"path is {str(path)!r}; a scorer is kept in a file that ends in .json or .npz")
+        raise InvalidInput(
+            f"path is {str(path)!r}.", "A scorer is kept in a file that ends in .json or .npz.", field="path"
+        )
     return path

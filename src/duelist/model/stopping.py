@@ -174,7 +174,7 @@ def level_with(best: int, gaps: Floats, squares: Floats) -> NDArray[np.int64]:
 def check_delta(delta: float) -> float:
     """An error rate between 0 and 1."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float, np.floating)) or not 0.0 < delta < 1.0:
-        raise InvalidInput(f"delta is {delta!r}; give an error rate between 0 and 1")
+        raise InvalidInput(f"delta is {delta!r}.", "Give an error rate between 0 and 1.", field="delta")
     return float(delta)
 
 
@@ -187,13 +187,15 @@ def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic"
     0.04
     """
     if not is_number(tolerance) or not 0.0 <= tolerance < np.inf:
-        raise InvalidInput(f"tolerance is {tolerance!r}; give a finite number of at least 0")
+        raise InvalidInput(f"tolerance is {tolerance!r}.", "Give a finite number of at least 0.", field="tolerance")
     check_choice("unit", unit, UNITS)
     if unit == "utility" or tolerance == 0.0:
         return float(tolerance)
     if not tolerance < 0.5:
         raise InvalidInput(
-            f"tolerance is {tolerance!r}; in chances it is less than 0.5, since no arm wins more often than always"
+            f"tolerance is {tolerance!r}.",
+            "In chances it is less than 0.5, since no arm wins more often than always.",
+            field="tolerance",
         )
     from scipy.optimize import brentq  # slow to load, and rarely needed: a server that starts does not wait for it
 

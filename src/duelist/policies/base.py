@@ -62,8 +62,8 @@ class Policy(ABC):
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
             raise InvalidInput(
-                f"{type(self).__name__} takes {missing[0]!r} but does not keep it; set self.{missing[0]} in __init__, "
-                "so that fresh copies can be made"
+                f"{type(self).__name__} takes {missing[0]!r} but does not keep it.",
+                f"Set self.{missing[0]} in __init__, so that fresh copies can be made.",
             )
         return {name: getattr(self, name) for name in names}
 
@@ -171,7 +171,7 @@ def _among_others(policy: Policy, arms: Floats, first: int, distinct: bool, out:
             return Choice(champion, named[0])
     if not distinct:
         return Choice(first, first)
-    raise InvalidInput(f"no pair is left to ask among the {len(arms)} arms; exclude fewer, or wait for an outcome")
+    raise InvalidInput(f"No pair is left to ask among the {len(arms)} arms.", "Exclude fewer, or wait for an outcome.")
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -48,5 +48,5 @@ def find_goal(name: str) -> Goal:
     """The goal of that name."""
     goal = GOALS.get(name) if isinstance(name, str) else None
     if goal is None:
-        raise InvalidInput(f"goal is {name!r}; choose one of {', '.join(GOALS)}")
+        raise InvalidInput(f"goal is {name!r}.", f"Choose one of {', '.join(GOALS)}.", field="goal")
     return goal

@@ -64,12 +64,12 @@ def factored(precision: ArrayLike, dim: int) -> Floats:
     """The upper factor R, R'R = precision, as the engine takes it; what lies below its diagonal means nothing."""
     factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
     if factor.shape != (dim, dim):
-        raise InvalidInput(f"precision has shape {factor.shape}; give a symmetric matrix ({dim}, {dim})")
+        raise InvalidInput(f"precision has shape {factor.shape}.", f"Give a symmetric matrix ({dim}, {dim}).")
     if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
-        raise InvalidInput("precision is not symmetric; give (P + P') / 2 if it should be")
+        raise InvalidInput("precision is not symmetric.", "Give (P + P') / 2 if it should be.", field="precision")
     upper = native.factored(factor)
     if upper is None:
-        raise InvalidInput("precision is not positive definite; add a ridge to its diagonal")
+        raise InvalidInput("precision is not positive definite.", "Add a ridge to its diagonal.", field="precision")
     return upper
 
 
@@ -82,7 +82,7 @@ def checked_theta(theta: ArrayLike, dim: int) -> Floats:
     """`theta` as `dim` finite numbers."""
     t = finite_floats("theta", theta, f"{dim} finite numbers")
     if t.shape != (dim,):
-        raise InvalidInput(f"theta has shape {t.shape}; give {dim} finite numbers")
+        raise InvalidInput(f"theta has shape {t.shape}.", f"Give {dim} finite numbers.")
     return t
 
 
@@ -90,14 +90,14 @@ def checked_radius(radius: float) -> float:
     """`radius` as a finite number of at least 0."""
     size = finite_floats("radius", radius, "a finite number of at least 0")
     if size.shape != () or size < 0.0:
-        raise InvalidInput(f"radius is {radius!r}; give a finite number of at least 0")
+        raise InvalidInput(f"radius is {radius!r}.", "Give a finite number of at least 0.", field="radius")
     return float(size)
 
 
 def _checked_arms(arms: ArrayLike) -> Arms:
     x = _finite_arms(arms)
     if x.ndim != 2 or 0 in x.shape:
-        raise InvalidInput(f"arms have shape {x.shape}; give finite features (n_arms, dim)")
+        raise InvalidInput(f"arms have shape {x.shape}.", "Give finite features (n_arms, dim).")
     return x
 
 

@@ -61,8 +61,8 @@ FreeArms(numbers, features), or start a new policy
     policy = builtin_policy(wanted.policy, horizon=horizon, random_state=random_state, **settings)
     if not featured and not policy.takes_free_arms:
         raise InvalidInput(
-            f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features; give features, or leave "
-            "out the setting that keeps it from that"
+            f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features.",
+            "Give features, or leave out the setting that keeps it from that.",
         )
     return policy if featured else policy.for_free_arms()
 
@@ -78,21 +78,29 @@ def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
     if isinstance(arms, FreeArms):
         fits = features is None or (bool(arms.dim) == features if isinstance(features, bool) else arms.dim == features)
         if not fits:
-            raise InvalidInput(f"features is {features!r}, and arms are {arms!r}; leave features out")
+            raise InvalidInput(f"features is {features!r}, and arms are {arms!r}.", "Leave features out.")
         return len(arms), False
     if features is False:
-        raise InvalidInput("features is False, but arms are given by their features; give FreeArms, or their number")
+        raise InvalidInput(
+            "features is False, but arms are given by their features.", "Give FreeArms, or their number."
+        )
     return len(check_arms(arms, None if features is None or features is True else features)), True
 
 
 def _checked_top(goal: Goal, top: Any, n_arms: int | None) -> int:
     if goal.name != "rank":
-        raise InvalidInput(f"top is {top!r}, and the goal is {goal.name!r}; only the goal 'rank' has places")
+        raise InvalidInput(
+            f"top is {top!r}, and the goal is {goal.name!r}.", "Only the goal 'rank' has places.", field="top"
+        )
     if "top" not in inspect.signature(POLICIES[goal.policy]).parameters:
         raise InvalidInput(
-            f"top is {top!r}, but {goal.policy}, the policy for the goal 'rank', is about the whole order; leave top out"
+            f"top is {top!r}, but {goal.policy}, the policy for the goal 'rank', is about the whole order.",
+            "Leave top out.",
+            field="top",
         )
     places = check_whole("top", top, 1)
     if n_arms is not None and places > n_arms:
-        raise InvalidInput(f"top is {top!r}, and there are {n_arms} arms; give at most as many places as arms")
+        raise InvalidInput(
+            f"top is {top!r}, and there are {n_arms} arms.", "Give at most as many places as arms.", field="top"
+        )
     return places

@@ -106,7 +106,9 @@ def policy_class(name: str) -> type[Policy]:
     if ":" in name:
         return _checked_class(name, _imported(name))
     known = ", ".join([*BUILT_IN, *other_policies()])
-    raise InvalidInput(f"policy is {name!r}; choose one of {known}, or name a class as module:Class")
+    raise InvalidInput(
+        f"policy is {name!r}.", f"Choose one of {known}, or name a class as module:Class.", field="policy"
+    )
 
 
 def policy_name(cls: type[Policy]) -> str:
@@ -123,7 +125,8 @@ def policy_name(cls: type[Policy]) -> str:
     if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":
         raise InvalidInput(
             f"{cls.__name__} cannot be found again by name: it is defined in "
-            f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}; put it at the top of a module of its own"
+            f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}.",
+            "Put it at the top of a module of its own.",
         )
     return f"{cls.__module__}:{cls.__qualname__}"
 
@@ -146,7 +149,7 @@ def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
     known = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(known)}")
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", f"It takes {', '.join(known)}.")
 
 
 def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:
@@ -159,10 +162,10 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
     """
     if isinstance(policy, Policy):
         if settings:
-            raise InvalidInput(f"{policy!r} has its settings already; leave out {sorted(settings)[0]!r}")
+            raise InvalidInput(f"{policy!r} has its settings already.", f"Leave out {sorted(settings)[0]!r}.")
         return policy
     if not isinstance(policy, str):
-        raise InvalidInput(f"policy is {policy!r}; give a policy, or the name of one")
+        raise InvalidInput(f"policy is {policy!r}.", "Give a policy, or the name of one.", field="policy")
     cls, own = read_policy(policy)
     settings = {**own, **settings}
     if horizon is not None and "horizon" in inspect.signature(cls).parameters:
@@ -175,7 +178,7 @@ def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) ->
     """`make_policy` of one of `POLICIES`."""
     policy = make_policy(name, horizon=horizon, **settings)
     if not isinstance(policy, NativePolicy):
-        raise InvalidInput(f"policy is {name!r}; choose one of {', '.join(POLICIES)}")
+        raise InvalidInput(f"policy is {name!r}.", f"Choose one of {', '.join(POLICIES)}.", field="policy")
     return policy
 
 
@@ -183,11 +186,11 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     """The policy of a snapshot, whichever it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
-        raise InvalidSnapshot(f"snapshot is of policy {name!r}; known are {', '.join(BUILT_IN)}")
+        raise InvalidSnapshot(f"snapshot is of policy {name!r}.", f"Known are {', '.join(BUILT_IN)}.", field="snapshot")
     try:
         cls = policy_class(name)
     except InvalidInput as error:
-        raise InvalidSnapshot(f"snapshot is of a policy that is not here: {error}") from error
+        raise InvalidSnapshot(f"snapshot is of a policy that is not here: {error}.", field="snapshot") from error
     return cls.restore(dict(snapshot))
 
 
@@ -211,10 +214,12 @@ def _imported(name: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
         raise InvalidInput(
-            f"policy is {name!r}, but there is no module {error.name!r}; install it, or put its folder on the path"
+            f"policy is {name!r}, but there is no module {error.name!r}.",
+            "Install it, or put its folder on the path.",
+            field="policy",
         ) from None
     except (AttributeError, ValueError) as error:
-        raise InvalidInput(f"policy is {name!r}, but {error}; write module:Class") from None
+        raise InvalidInput(f"policy is {name!r}, but {error}.", "Write module:Class.", field="policy") from None
     return found
 
 
@@ -223,11 +228,13 @@ def _loaded(point: EntryPoint) -> Any:
         return point.load()
     except (ImportError, AttributeError) as error:
         raise InvalidInput(
-            f"policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}"
+            f"Policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}."
         ) from error
 
 
 def _checked_class(name: str, found: Any) -> type[Policy]:
     if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise InvalidInput(f"policy is {name!r}, which is {found!r}; give a subclass of duelist.Policy")
+        raise InvalidInput(
+            f"policy is {name!r}, which is {found!r}.", "Give a subclass of duelist.Policy.", field="policy"
+        )
     return found

@@ -276,12 +276,12 @@ class FreeReference(Policy):
         """The outcome of a duel."""
         outcome, weight = check_outcome(outcome), check_weight(weight)
         if duel.id not in self._pending:
-            raise UnknownDuel(f"{duel!r} is not waiting for an outcome; tell each duel that `ask` returned once")
+            raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         self._known().learn(self._pending.pop(duel.id)[1], outcome, weight)
 
     def _known(self) -> Posterior:
         if self.known is None:
-            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
         return self.known
 
 

@@ -189,13 +189,15 @@ class Reference(Policy):
         number = duel.id if isinstance(duel, Duel) else duel
         known = self._pending.get(number)
         if known is None or (isinstance(duel, Duel) and tuple(duel) != known.pair):
-            raise UnknownDuel(f"{duel!r} is not waiting for an outcome; tell each duel that `ask` returned once")
+            raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         return self._pending.pop(number)
 
     def _checked(self, arms: Any) -> Floats:
         arms = np.asarray(arms, np.float64)
         if arms.ndim != 2 or 0 in arms.shape or arms.shape[1] != (self.dim_ or arms.shape[1]):
-            raise InvalidInput(f"arms have shape {arms.shape}; give (n_arms, dim), with the same dim in every round")
+            raise InvalidInput(
+                f"arms have shape {arms.shape}.", "Give (n_arms, dim), with the same dim in every round."
+            )
         return arms
 
     # -- what it knows -------------------------------------------------------------------
@@ -209,7 +211,7 @@ class Reference(Policy):
     def theta_(self) -> Floats:
         """The estimate; of several layers that of the one with the most votes, the deepest of equals."""
         if self.dim_ is None:
-            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
         main = max(self.layers_, key=lambda number: (self.layers_[number].count, number), default=None)
         return np.zeros(self.dim_) if main is None else self.layers_[main].theta.copy()
 

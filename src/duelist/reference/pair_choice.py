@@ -67,8 +67,8 @@ class Allowed:
     def refuse(self) -> NoReturn:
         """Say that nothing can be asked."""
         raise InvalidInput(
-            f"no pair is left to ask: {len(self.arms)} arms, {len(self._excluded)} pairs excluded; show more arms, or wait "
-            "until a duel that is out comes back"
+            f"No pair is left to ask: {len(self.arms)} arms, {len(self._excluded)} pairs excluded.",
+            "Show more arms, or wait until a duel that is out comes back.",
         )
 
 

@@ -28,5 +28,5 @@ def __getattr__(name: str) -> Any:
         if error.name is not None and error.name.partition(".")[0] == "duelist":
             raise
         raise MissingExtra(
-            f"the study server needs {error.name}; install it with `pip install 'duelist[server]'`"
+            f"The study server needs {error.name}.", "Install it with `pip install 'duelist[server]'`."
         ) from error

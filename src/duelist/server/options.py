@@ -36,10 +36,14 @@ class ServerOptions:
             parts = urlsplit(self.public_url)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
                 raise InvalidInput(
-                    f"public_url is {self.public_url!r}; give an address such as https://rate.example.org"
+                    f"public_url is {self.public_url!r}.",
+                    "Give an address such as https://rate.example.org.",
+                    field="public_url",
                 )
         if not self.rate_limit > 0:
-            raise InvalidInput(f"rate_limit is {self.rate_limit!r}; give a number of requests a second above 0")
+            raise InvalidInput(
+                f"rate_limit is {self.rate_limit!r}.", "Give a number of requests a second above 0.", field="rate_limit"
+            )
 
     @property
     def is_https(self) -> bool:

@@ -94,8 +94,9 @@ def _with_token(options: ServerOptions, host: str) -> ServerOptions:
     kept = list_tokens(open_storage(options.storage))
     if not options.temporary_token and not any(token.scope is Scope.ADMIN and token.is_valid() for token in kept):
         raise InvalidInput(
-            f"host is {host!r}, which others can reach, and this storage has no admin's token; make one with `duelist token create`, "
-            "set DUELIST_ADMIN_TOKEN, or listen on 127.0.0.1"
+            f"host is {host!r}, which others can reach, and this storage has no admin's token.",
+            "Make one with `duelist token create`, set DUELIST_ADMIN_TOKEN, or listen on 127.0.0.1.",
+            field="host",
         )
     return replace(options, hosts=options.hosts if set(options.hosts) - set(LOOPBACK) else (*options.hosts, host))
 
@@ -116,7 +117,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(found[4])
     except (OSError, OverflowError) as error:
-        raise InvalidInput(f"cannot listen on {host} port {port}: {error}; choose another with --port") from error
+        raise InvalidInput(f"Cannot listen on {host} port {port}: {error}.", "Choose another with --port.") from error
     listening.set_inheritable(True)
     return listening
 

@@ -106,7 +106,7 @@ def judge(
     """
     check_choice("goal", goal, JUDGED)
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
-        raise InvalidInput(f"confidence is {confidence!r}; give a share between 0 and 1")
+        raise InvalidInput(f"confidence is {confidence!r}.", "Give a share between 0 and 1.", field="confidence")
     check_goal(environment, goal)
     runs.check_world(environment.describe(), runs.settings["seed"], runs.runs, runs.horizon)
     found = {label: _found(runs, environment, label, goal, top) for label in runs.labels}
@@ -127,17 +127,19 @@ def check_goal(environment: Environment, goal: str) -> None:
     rng = np.random.default_rng(0)
     if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
         raise InvalidInput(
-            f"the goal is {goal!r}, and in {environment!r} votes or arms come late, so that nobody knows what was to be found by when; "
-            "choose the goal 'serve', or the environment inside"
+            f"The goal is {goal!r}, and in {environment!r} votes or arms come late, so that nobody knows "
+            "what was to be found by when.",
+            "Choose the goal 'serve', or the environment inside.",
         )
     world = environment.draw_world(rng)
     most = len(world.arms) if world.arms is not None else int(environment.draw_arms(world, rng, _NEW_ROUNDS)[1].max())
     if most < 2:
-        raise InvalidInput(f"{type(environment).__name__} has one arm: there is nothing to compare; give it more")
+        raise InvalidInput(f"{type(environment).__name__} has one arm: there is nothing to compare.", "Give it more.")
     if goal != "learn" and world.arms is None:
         raise InvalidInput(
-            f"the goal is {goal!r}, and the arms of {type(environment).__name__} change in every round: there is no "
-            f"{'best arm' if goal == 'best' else 'order'} to be found; choose an environment with fixed arms, or the goal 'learn'"
+            f"The goal is {goal!r}, and the arms of {type(environment).__name__} change in every round: "
+            f"there is no {'best arm' if goal == 'best' else 'order'} to be found.",
+            "Choose an environment with fixed arms, or the goal 'learn'.",
         )
 
 

@@ -33,5 +33,5 @@ def regret(first_gap: Floats, second_gap: Floats, kind: str = "average") -> Floa
 def check_kind(kind: str) -> str:
     """`kind` if it is a kind of regret."""
     if kind not in KINDS:
-        raise InvalidInput(f"kind of regret is {kind!r}; choose one of {', '.join(KINDS)}")
+        raise InvalidInput(f"Kind of regret is {kind!r}.", f"Choose one of {', '.join(KINDS)}.")
     return kind

@@ -77,8 +77,8 @@ def check_duels_fit(runs: int, horizon: int) -> None:
     """InvalidInput where every duel is needed and they are too many to keep."""
     if what_to_keep(None, runs, horizon) != "duels":
         raise InvalidInput(
-            f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them; "
-            f"give at most {MOST_BYTES // (horizon * BYTES_A_DUEL)} runs, or fewer rounds"
+            f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them.",
+            f"Give at most {MOST_BYTES // (horizon * BYTES_A_DUEL)} runs, or fewer rounds.",
         )
 
 

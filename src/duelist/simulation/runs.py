@@ -120,7 +120,7 @@ class Runs:
     ) -> None:
         self._kept = {str(label): mine for label, mine in kept.items()}
         if not self._kept:
-            raise InvalidInput("no policies in these runs; name at least one")
+            raise InvalidInput("No policies in these runs.", "Name at least one.")
         self.first_run = first_run
         self.settings: dict[str, Any] = {
             # As JSON would give it back, so that saved and new runs compare equal.
@@ -163,7 +163,7 @@ class Runs:
     def kept(self, label: str) -> Kept:
         """Everything that is kept of one policy."""
         if label not in self._kept:
-            raise InvalidInput(f"no policy {label!r} in these runs; there are {', '.join(self.labels)}")
+            raise InvalidInput(f"No policy {label!r} in these runs.", f"There are {', '.join(self.labels)}.")
         return self._kept[label]
 
     def log(self, label: str) -> Log:
@@ -171,7 +171,7 @@ class Runs:
         kept = self.kept(label)
         if not isinstance(kept, Log):
             raise InvalidInput(
-                f"of {label!r} only regret curves are kept; simulate with keep='duels' to keep every duel"
+                f"Of {label!r} only regret curves are kept.", "Simulate with keep='duels' to keep every duel."
             )
         return kept
 
@@ -209,7 +209,8 @@ class Runs:
         for name, value in asked.items():
             if mine[name] != value:
                 raise InvalidInput(
-                    f"these runs have {name} {mine[name]}, not {value}; keep different simulations in different files"
+                    f"These runs have {name} {mine[name]}, not {value}.",
+                    "Keep different simulations in different files.",
                 )
 
     # -- cut and joined ------------------------------------------------------------------
@@ -222,7 +223,7 @@ class Runs:
     def part(self, runs: range) -> Runs:
         """Some of the runs, by their numbers: range(64, 128) is what `simulate(..., runs=range(64, 128))` plays."""
         if runs.step != 1 or not self.first_run <= runs.start < runs.stop <= self.first_run + self.runs:
-            raise InvalidInput(f"runs is {runs!r}; these are runs {self._span()}")
+            raise InvalidInput(f"runs is {runs!r}.", f"These are runs {self._span()}.", field="runs")
         chosen = slice(runs.start - self.first_run, runs.stop - self.first_run)
         kept = {label: _each(mine, lambda array: array[chosen]) for label, mine in self._kept.items()}
         return self._like(kept, self.settings["policies"], runs.start)
@@ -236,7 +237,7 @@ class Runs:
         """One simulation from its parts, cut by policies, by runs, or both; what comes later wins where parts are the same."""
         listed = list(parts)
         if not listed:
-            raise InvalidInput("no parts given; give at least one")
+            raise InvalidInput("No parts given.", "Give at least one.")
         for part in listed[1:]:
             listed[0]._check_joins(part)
         pieces: dict[str, dict[range, Kept]] = {}
@@ -251,7 +252,8 @@ class Runs:
         for label, span in spans.items():
             if span != spans[first]:
                 raise InvalidInput(
-                    f"there are runs {_told(spans[first])} of {first!r} and runs {_told(span)} of {label!r}; join all parts of both"
+                    f"There are runs {_told(spans[first])} of {first!r} and runs {_told(span)} of {label!r}.",
+                    "Join all parts of both.",
                 )
         kept = {
             label: _concatenated([mine[s] for s in sorted(mine, key=lambda s: s.start)])
@@ -267,15 +269,16 @@ class Runs:
         self.check_world(other.settings["environment"], other.settings["seed"], self.runs, other.horizon)
         if self.keeps != other.keeps or len(self.rounds) != len(other.rounds):
             raise InvalidInput(
-                f"one part keeps {self.keeps} at {len(self.rounds)} rounds, another {other.keeps} at {len(other.rounds)}; "
-                "simulate all parts with the same keep and points"
+                f"One part keeps {self.keeps} at {len(self.rounds)} rounds, another {other.keeps} at "
+                f"{len(other.rounds)}.",
+                "Simulate all parts with the same keep and points.",
             )
         for label in set(self.labels) & set(other.labels):
             mine, theirs = (part.settings["policies"].get(label) for part in (self, other))
             span = range(self.first_run, self.first_run + self.runs)
             if mine != theirs and span != range(other.first_run, other.first_run + other.runs):
                 raise InvalidInput(
-                    f"{label!r} is {mine} in one part and {theirs} in another; give them different labels"
+                    f"{label!r} is {mine} in one part and {theirs} in another.", "Give them different labels."
                 )
 
     def _span(self) -> str:
@@ -288,7 +291,7 @@ class Runs:
         played the same worlds.
         """
         if not 0.0 < confidence < 1.0:
-            raise InvalidInput(f"confidence is {confidence!r}; give a share between 0 and 1")
+            raise InvalidInput(f"confidence is {confidence!r}.", "Give a share between 0 and 1.", field="confidence")
         reference = reference or self.labels[0]
         base = self.final(reference, kind)
         rows = []
@@ -313,7 +316,7 @@ class Runs:
         from matplotlib import pyplot as plt  # heavy, and not needed to simulate
 
         if band not in BANDS:
-            raise InvalidInput(f"band is {band!r}; choose one of {', '.join(BANDS)}")
+            raise InvalidInput(f"band is {band!r}.", f"Choose one of {', '.join(BANDS)}.", field="band")
         check_kind(kind)
 
         ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
@@ -369,8 +372,8 @@ class Runs:
                 meta = json.loads(str(data["meta"]))
                 if meta.get("format") != FORMAT or meta.get("version") != VERSION:
                     raise InvalidInput(
-                        f"{path} holds {meta.get('format')} version {meta.get('version')}; "
-                        f"this duelist reads {FORMAT} version {VERSION}"
+                        f"{path} holds {meta.get('format')} version {meta.get('version')}.",
+                        f"This release reads {FORMAT} version {VERSION}.",
                     )
                 kind: type[Log] | type[Curves] = Curves if meta["keeps"] == "curves" else Log
                 kept: dict[str, Kept] = {
@@ -382,7 +385,7 @@ class Runs:
         except (FileNotFoundError, InvalidInput):
             raise
         except UNREADABLE as error:
-            raise InvalidInput(f"{path} cannot be read as saved runs ({error}); simulate again") from error
+            raise InvalidInput(f"{path} cannot be read as saved runs ({error}).", "Simulate again.") from error
 
     def _any(self) -> Kept:
         return next(iter(self._kept.values()))
@@ -411,7 +414,9 @@ def _whole(label: str, spans: list[range]) -> range:
     for before, after in itertools.pairwise(spans):
         if after.start != before.stop:
             problem = "overlap" if after.start < before.stop else "have a gap"
-            raise InvalidInput(f"the runs of {label!r}, {_told(before)} and {_told(after)}, {problem}; join each once")
+            raise InvalidInput(
+                f"The runs of {label!r}, {_told(before)} and {_told(after)}, {problem}.", "Join each once."
+            )
     return range(spans[0].start, spans[-1].stop)
 
 

@@ -107,9 +107,7 @@ def simulate(
     check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
     if not isinstance(environment, Environment):
-        raise InvalidInput(
-            f"{environment!r} is not an environment; give an object of `duelist.simulation.environments`"
-        )
+        raise InvalidInput(f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`.")
     templates = label_policies(policies)
     game = _Game(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
     kept = {}
@@ -130,11 +128,11 @@ def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -
     """Policies by label: their class name, with their settings where names repeat."""
     listed = list(policies.values() if isinstance(policies, Mapping) else _listed(policies))
     if not listed:
-        raise InvalidInput("no policies given; give at least one")
+        raise InvalidInput("No policies given.", "Give at least one.")
     for policy in listed:
         if not isinstance(policy, Policy):
             raise InvalidInput(
-                f"{policy!r} is not a policy; give an object of a subclass of Policy, or `make_policy` one"
+                f"{policy!r} is not a policy.", "Give an object of a subclass of Policy, or `make_policy` one."
             )
     if isinstance(policies, Mapping):
         return dict(policies)
@@ -142,7 +140,7 @@ def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -
     labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
     repeated = {label for label in labels if labels.count(label) > 1}
     if repeated:
-        raise InvalidInput(f"{sorted(repeated)[0]} is given twice; give a mapping with a label for each")
+        raise InvalidInput(f"{sorted(repeated)[0]} is given twice.", "Give a mapping with a label for each.")
     return dict(zip(labels, listed, strict=True))
 
 
@@ -160,8 +158,8 @@ def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinc
     if isinstance(template, NativePolicy):
         if template.wants_free_arms:
             raise InvalidInput(
-                f"{template!r} was made for arms without features, and environments show features; make it with `policy_for(goal)` "
-                "alone, or play it yourself with `FreeArms`"
+                f"{template!r} was made for arms without features, and environments show features.",
+                "Make it with `policy_for(goal)` alone, or play it yourself with `FreeArms`.",
             )
         return _Featured(template, seeds, threads, distinct)
     return _Plain(template, seeds, distinct)
@@ -182,7 +180,7 @@ def _run_numbers(runs: int | range) -> range:
     if not isinstance(runs, range):
         return range(check_whole("runs", runs))
     if not len(runs) or runs.step != 1 or runs.start < 0:
-        raise InvalidInput(f"runs is {runs!r}; give how many, or which, as in range(64, 128)")
+        raise InvalidInput(f"runs is {runs!r}.", "Give how many, or which, as in range(64, 128).", field="runs")
     return runs
 
 
@@ -354,11 +352,11 @@ def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:
         first, second = (operator.index(k) for k in duel)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"{type(policy).__name__}.ask returned {duel!r}; return a Duel or a pair of positions"
+            f"{type(policy).__name__}.ask returned {duel!r}.", "Return a Duel or a pair of positions."
         ) from None
     if not (0 <= first < n_arms and 0 <= second < n_arms):
         raise InvalidInput(
-            f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table; "
-            f"return positions from 0 to {n_arms - 1}"
+            f"{type(policy).__name__}.ask returned {(first, second)} with {n_arms} arms on the table.",
+            f"Return positions from 0 to {n_arms - 1}.",
         )
     return first, second

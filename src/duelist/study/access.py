@@ -95,14 +95,16 @@ def create_token(
     scope = one_of(Scope, "scope", scope)
     if (scope is Scope.RATER) != (rater is not None) or (scope is Scope.RATER and study is None):
         raise InvalidInput(
-            f"scope is {scope.value!r} and rater {rater!r}; a rater's token names the rater and the study, and no other names a rater"
+            f"scope is {scope.value!r} and rater {rater!r}.",
+            "A rater's token names the rater and the study, and no other names a rater.",
+            field="scope",
         )
     if rater is not None:
         checked_rater(rater)
     if label is not None:
         checked_text("label", label)
     if days is not None and (isinstance(days, bool) or not 0 < days <= _MOST_DAYS):
-        raise InvalidInput(f"days is {days!r}; give a number of days up to {_MOST_DAYS}, or None")
+        raise InvalidInput(f"days is {days!r}.", f"Give a number of days up to {_MOST_DAYS}, or None.", field="days")
     secret = PREFIX + secrets.token_urlsafe(32)
     now = round(time.time() * 1e6)
     expires = None if days is None else now + round(days * _DAY)
@@ -126,7 +128,7 @@ def list_tokens(storage: Storage, study: int | None = None) -> list[Token]:
 def revoke_token(storage: Storage, token_id: str) -> None:
     """Refuse a token from now on."""
     if not storage.revoke_token(token_id, round(time.time() * 1e6)):
-        raise UnknownToken(f"there is no token of the id {token_id!r}; `list_tokens` names those there are")
+        raise UnknownToken(f"There is no token of the id {token_id!r}.", "`list_tokens` names those there are.")
 
 
 def token_hash(secret: str) -> str:

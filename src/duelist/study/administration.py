@@ -210,7 +210,7 @@ class Owning(ABC):
                 return Erased(name, _votes_of(tx, name))
             if tx.staged():
                 raise InvalidInput(
-                    f"an import is being taken in, which may name {name!r}; erase them when it is in the log"
+                    f"An import is being taken in, which may name {name!r}.", "Erase them when it is in the log."
                 )
             _give_back(tx, name)
             made_up = self._made_up_name(tx)
@@ -260,9 +260,11 @@ class Owning(ABC):
         """
         answer = checked_outcome(outcome)
         if answer not in _ANSWERS:
-            raise InvalidInput(f"outcome is {answer.value!r}; a gold pair has an answer: {', '.join(_ANSWERS)}")
+            raise InvalidInput(
+                f"outcome is {answer.value!r}.", f"A gold pair has an answer: {', '.join(_ANSWERS)}.", field="outcome"
+            )
         if first == second:
-            raise InvalidInput(f"a gold pair compares {first!r} with itself; give two arms")
+            raise InvalidInput(f"A gold pair compares {first!r} with itself.", "Give two arms.")
         pair = GoldPair(first, second, answer)
         with self._reading():
             self._reader.known.arms.numbers([first, second])  # says which is not there
@@ -332,5 +334,5 @@ def _check_json(attributes: dict[str, Any]) -> None:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"attribute {name} is {value!r}, which is not JSON ({error}); give text, numbers or lists"
+                f"Attribute {name} is {value!r}, which is not JSON ({error}).", "Give text, numbers or lists."
             ) from None

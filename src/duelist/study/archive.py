@@ -286,7 +286,7 @@ def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> No
     for table in TABLES:
         said = manifest.parts.get(table.name)
         if said is None:
-            raise InvalidArchive(f"archive {str(path)!r} has no {table.name}; it is not whole, take another copy")
+            raise InvalidArchive(f"Archive {str(path)!r} has no {table.name}.", "It is not whole, take another copy.")
         count, digest = 0, hashlib.sha256()
         with _understood(path), archive.open(f"{table.name}.jsonl") as part:
             for line in part:
@@ -294,7 +294,8 @@ def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> No
                 count += 1
         if {"lines": count, "sha256": digest.hexdigest()} != said:
             raise InvalidArchive(
-                f"archive {str(path)!r} is damaged: its {table.name} are not those that were written; take another copy"
+                f"Archive {str(path)!r} is damaged: its {table.name} are not those that were written.",
+                "Take another copy.",
             )
 
 
@@ -302,15 +303,15 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     with _understood(path):
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
-            raise InvalidArchive(f"{str(path)!r} is no archive of a study; give a file that `archive` wrote")
+            raise InvalidArchive(f"{str(path)!r} is no archive of a study.", "Give a file that `archive` wrote.")
         if body["version"] != VERSION:
             raise InvalidArchive(
-                f"archive {str(path)!r} has version {body['version']}, this duelist reads version {VERSION}; "
-                "restore it with the duelist that made it"
+                f"Archive {str(path)!r} has version {body['version']}; this release reads version {VERSION}.",
+                "Restore it with the release that made it.",
             )
         if body.pop("sha256") != _digest(body):
             raise InvalidArchive(
-                f"archive {str(path)!r} is damaged: its manifest is not the one that was written; take another copy"
+                f"Archive {str(path)!r} is damaged: its manifest is not the one that was written.", "Take another copy."
             )
         return Manifest(
             body["name"],
@@ -325,7 +326,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     if not path.is_file():
-        raise InvalidArchive(f"there is no file {str(path)!r}; give one that `archive` wrote")
+        raise InvalidArchive(f"There is no file {str(path)!r}.", "Give one that `archive` wrote.")
     with _understood(path):
         archive = zipfile.ZipFile(path)
     with archive:
@@ -353,5 +354,5 @@ def _understood(path: Path) -> Iterator[None]:
         if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         raise InvalidArchive(
-            f"{str(path)!r} is damaged or no archive of a study ({error}); give a file that `archive` wrote, whole"
+            f"{str(path)!r} is damaged or no archive of a study ({error}).", "Give a file that `archive` wrote, whole."
         ) from error

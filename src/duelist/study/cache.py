@@ -45,29 +45,31 @@ class Side:
     def permit_asking(self, rater: str) -> None:
         """Refuse to ask in a study that is not open, and to ask somebody who is blocked."""
         if self.state is not StudyState.OPEN:
-            raise StudyNotOpen(f"study {self.name!r} is {self.state.value} and asks nothing; `open` opens it again")
+            raise StudyNotOpen(f"Study {self.name!r} is {self.state.value} and asks nothing.", "`open` opens it again.")
         said = self.raters.get(rater)
         if said is not None and said.erased:
             raise RaterBlocked(
-                f"rater {rater!r} is the made-up name of somebody who was erased; ask under another name"
+                f"Rater {rater!r} is the made-up name of somebody who was erased.", "Ask under another name."
             )
         if said is not None and said.blocked:
-            raise RaterBlocked(f"rater {rater!r} is blocked in study {self.name!r}; `unblock` takes that back")
+            raise RaterBlocked(f"Rater {rater!r} is blocked in study {self.name!r}.", "`unblock` takes that back.")
 
     def refused_vote(self, rater: str) -> VoteRefused | None:
         """Why no new vote of this rater is taken, if none is."""
         if self.state in (StudyState.CLOSED, StudyState.ARCHIVED):
-            return VoteRefused(f"study {self.name!r} is {self.state.value} and takes no votes; `open` opens it again")
+            return VoteRefused(
+                f"Study {self.name!r} is {self.state.value} and takes no votes.", "`open` opens it again."
+            )
         said = self.raters.get(rater)
         if said is not None and said.erased:
             return VoteRefused(
-                f"rater {rater!r} is the made-up name of somebody who was erased; their votes stay as they are"
+                f"Rater {rater!r} is the made-up name of somebody who was erased.", "Their votes stay as they are."
             )
         if said is not None and said.blocked:
-            return VoteRefused(f"rater {rater!r} is blocked in study {self.name!r}; `unblock` takes that back")
+            return VoteRefused(f"Rater {rater!r} is blocked in study {self.name!r}.", "`unblock` takes that back.")
         return None
 
     def permit_changes(self) -> None:
         """Refuse to change a study that was put away."""
         if self.state is StudyState.ARCHIVED:
-            raise StudyNotOpen(f"study {self.name!r} is archived and stays as it is; `open` opens it again")
+            raise StudyNotOpen(f"Study {self.name!r} is archived and stays as it is.", "`open` opens it again.")

@@ -44,7 +44,7 @@ def copy_study(
     Raters may go on with the first while it is copied. From then on the two know nothing of each other.
     """
     if to_storage is None and to_name is None:
-        raise InvalidInput("a copy needs another storage or another name; give `to_storage` or `to_name`")
+        raise InvalidInput("A copy needs another storage or another name.", "Give `to_storage` or `to_name`.")
     source = open_storage(storage, create=False)
     study = load_study(name, source)
     with tempfile.TemporaryDirectory(prefix="duelist-copy-") as folder:
@@ -59,7 +59,7 @@ def backup_storage(storage: str | Storage, path: str | Path) -> Path:
     """
     target = Path(path)
     if target.exists():
-        raise StudyExists(f"there is a file {str(target)!r} already; give another name, or remove it first")
+        raise StudyExists(f"There is a file {str(target)!r} already.", "Give another name, or remove it first.")
     opened = open_storage(storage, create=False)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:

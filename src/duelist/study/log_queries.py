@@ -106,9 +106,11 @@ class Serving(ABC):
         with self._writing() as tx:
             row, lease = find_duel(tx, number), tx.lease(number, rater)
             if lease is None:
-                raise VoteRefused(f"duel {number} was not asked of {rater!r}; a rater gives back what `ask` returned")
+                raise VoteRefused(
+                    f"Duel {number} was not asked of {rater!r}.", "A rater gives back what `ask` returned."
+                )
             if lease.state == LeaseState.TOLD:
-                raise VoteRefused(f"{rater!r} has answered duel {number}; `undo` takes the answer back")
+                raise VoteRefused(f"{rater!r} has answered duel {number}.", "`undo` takes the answer back.")
             if lease.state == LeaseState.OPEN:
                 tx.put_lease(lease._replace(state=LeaseState.RETURNED))
                 tx.set_free(number, row.free + 1)
@@ -144,7 +146,7 @@ class Serving(ABC):
     ) -> Page:
         """A page of the log, newest first: rows before that one that are as wanted."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _PART:
-            raise InvalidInput(f"limit is {limit!r}; give a whole number from 1 to {_PART}")
+            raise InvalidInput(f"limit is {limit!r}.", f"Give a whole number from 1 to {_PART}.", field="limit")
         wanted = {"rater": rater, "outcome": outcome, "context": context, "criterion": criterion, "kind": kind}
         wanted = {name: value for name, value in wanted.items() if value is not None}
         found: list[Vote] = []
@@ -184,7 +186,7 @@ class Serving(ABC):
         rows = [MediaRow(_key(name, body), checked_text("name", name), kind, body) for name, kind, body in files]
         large = next((row for row in rows if len(row.body) > LARGEST_FILE), None)
         if large is not None:
-            raise InvalidInput(f"{large.name!r} has {len(large.body)} bytes; give files of at most {LARGEST_FILE}")
+            raise InvalidInput(f"{large.name!r} has {len(large.body)} bytes.", f"Give files of at most {LARGEST_FILE}.")
         for row in rows:  # one at a time: raters wait for no more than one file
             with self._changing() as tx:
                 tx.put_media([row])
@@ -195,7 +197,7 @@ class Serving(ABC):
         with self._storage.viewing(self._id) as tx:
             found = tx.media(checked_text("key", key))
         if found is None:
-            raise UnknownArm(f"there is no file {key!r} in this study; `put_media` keeps one")
+            raise UnknownArm(f"There is no file {key!r} in this study.", "`put_media` keeps one.")
         return found
 
 

@@ -102,7 +102,9 @@ def create_study(
     row = _found(opened, name)
     if not created:
         if not load_if_exists:
-            raise StudyExists(f"there is a study {name!r} already; `load_study`, load_if_exists=True, or another name")
+            raise StudyExists(
+                f"There is a study {name!r} already.", "`load_study`, load_if_exists=True, or another name."
+            )
         _check_same(row, checked, chosen)
     return Study(opened, row)
 
@@ -133,7 +135,7 @@ def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
     row = next((row for row in opened.list_studies() if row.id == study_id), None)
     if row is None:
         raise UnknownStudy(
-            f"there is no study with the id {study_id} in this storage; `list_studies` names those there are"
+            f"There is no study with the id {study_id} in this storage.", "`list_studies` names those there are."
         )
     return Study(opened, row)
 
@@ -154,7 +156,7 @@ def _found(storage: Storage, name: str) -> StudyRow:
     row = storage.find_study(name)
     if row is None:
         there = ", ".join(repr(study.name) for study in storage.list_studies()[:10]) or "none"
-        raise UnknownStudy(f"there is no study {name!r} in this storage; there are: {there}")
+        raise UnknownStudy(f"There is no study {name!r} in this storage.", f"There are: {there}.")
     return row
 
 
@@ -193,6 +195,6 @@ def _check_same(row: StudyRow, wanted: StudySettings, given: list[str]) -> None:
     for name in given:
         if has[name] != wants[name]:
             raise StudyExists(
-                f"study {row.name!r} has {name}={has[name]!r}, not {wants[name]!r}; leave it out, change it with "
-                "`load_study(...).change(...)` where it can be, or choose another name"
+                f"Study {row.name!r} has {name}={has[name]!r}, not {wants[name]!r}.",
+                "Leave it out, change it with `load_study(...).change(...)` where it can be, or choose another name.",
             )

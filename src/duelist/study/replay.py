@@ -35,15 +35,16 @@ def new_policy(settings: StudySettings) -> Policy:
     check_settings(cls, settings.policy_settings)
     if getattr(cls, "needs_horizon", False) and settings.policy_settings.get("horizon") is None:
         raise InvalidInput(
-            f'{cls.__name__} has to know for how many rounds it will be asked; give policy_settings={{"horizon": T}}, or '
-            f"policy='{cls.__name__}:horizon=1000', or take RUCB or DTS"
+            f"{cls.__name__} has to know for how many rounds it will be asked.",
+            f"Give policy_settings={{\"horizon\": T}}, or policy='{cls.__name__}:horizon=1000', or take RUCB or DTS.",
         )
     taken = inspect.signature(cls).parameters
     usual = {"estimator": "online", "random_state": settings.seed}
     policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
     if type(policy).begin is not Policy.begin and not policy.keeps_snapshots:
         raise InvalidInput(
-            f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was; add them"
+            f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was.",
+            "Add them.",
         )
     return policy
 
@@ -57,9 +58,9 @@ def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
     """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
     if not policy.takes_free_arms:
         raise InvalidInput(
-            f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone; {way_out}create the "
-            "study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, RewardDesign or UniformPair, "
-            'and not with estimator="exact" or radius="theory"'
+            f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone.",
+            f"{way_out}create the study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, "
+            'RewardDesign or UniformPair, and not with estimator="exact" or radius="theory".',
         )
 
 
@@ -84,7 +85,7 @@ class Fold:
             return
         groups = [numbers for numbers in arms.groups().values() if len(numbers)]
         if not groups:
-            raise NothingToAsk("this study has no arms in the game; add some with `add_arms`, or `restore` some")
+            raise NothingToAsk("This study has no arms in the game.", "Add some with `add_arms`, or `restore` some.")
         policy = new_policy(self._settings)
         policy.begin(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
@@ -173,8 +174,9 @@ class Fold:
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
-                        f"the snapshot that this study began with cannot be read ({error}); its votes can: export them, and import "
-                        "them into a new study, or go on with a copy from a backup"
+                        f"The snapshot that this study began with cannot be read ({error}).",
+                        "Its votes can: export them, and import them into a new study, or go on with a copy from a "
+                        "backup.",
                     ) from error
                 warnings.warn(
                     f"the snapshot after row {before} of the log cannot be read ({error}) and is made again from the log",
@@ -186,7 +188,7 @@ class Fold:
 
     def _loaded(self) -> Policy:
         if self._policy is None:
-            raise NothingToAsk("this study has never asked: there is no policy yet; `ask` first, or import votes")
+            raise NothingToAsk("This study has never asked: there is no policy yet.", "`ask` first, or import votes.")
         return self._policy
 
 

@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(part) for part in value]
-    raise InvalidInput(f"{value!r} has no plain form; give records, readings, texts and numbers")
+    raise InvalidInput(f"{value!r} has no plain form.", "Give records, readings, texts and numbers.")
 
 
 def from_plain(kind: type[T], value: Any) -> T:

@@ -39,15 +39,19 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     """
     given = {} if policy_settings is None else policy_settings
     if not isinstance(given, dict):
-        raise InvalidInput(f"policy_settings is {given!r}; give a dict")
+        raise InvalidInput(f"policy_settings is {given!r}.", "Give a dict.", field="policy_settings")
     if isinstance(policy, str):
         cls, written = read_policy(policy)
         return policy_name(cls), {**written, **given}
     if not isinstance(policy, Policy):
-        raise InvalidInput(f"policy is {policy!r}; give the name of a policy, or a policy such as LocalPairUCB()")
+        raise InvalidInput(
+            f"policy is {policy!r}.", "Give the name of a policy, or a policy such as LocalPairUCB().", field="policy"
+        )
     if given:
         raise InvalidInput(
-            f"policy_settings are {given!r}, and {policy!r} has settings of its own; give only one of the two"
+            f"policy_settings are {given!r}, and {policy!r} has settings of its own.",
+            "Give only one of the two.",
+            field="policy_settings",
         )
     default = {name: each.default for name, each in signature(type(policy)).parameters.items()}
     changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
@@ -60,11 +64,13 @@ def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
     cls, _ = read_policy(given["policy"])
     if "top" not in signature(cls).parameters:
         raise InvalidInput(
-            f"top is {top!r}, and {policy_name(cls)} has no places; choose the goal 'rank', or a policy with places, RankingPair"
+            f"top is {top!r}, and {policy_name(cls)} has no places.",
+            "Choose the goal 'rank', or a policy with places, RankingPair.",
+            field="top",
         )
     said = dict(given.get("policy_settings") or {})
     if said.get("top", top) != top:
-        raise InvalidInput(f"top is {top!r}, and the policy has top={said['top']!r}; give one of them")
+        raise InvalidInput(f"top is {top!r}, and the policy has top={said['top']!r}.", "Give one of them.", field="top")
     return {**given, "policy_settings": {**said, "top": top}}
 
 
@@ -73,15 +79,16 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     unknown = sorted(set(given) - {"policy", "gold", *NAMES})
     if unknown:
         raise InvalidInput(
-            f"a study has no setting {unknown[0]!r}; it takes {', '.join((*NAMES, 'top'))} (those of the policy go into policy_settings)"
+            f"A study has no setting {unknown[0]!r}.",
+            f"It takes {', '.join((*NAMES, 'top'))} (those of the policy go into policy_settings).",
         )
     for name in ("criteria", "gold", "answers"):
         if isinstance(given.get(name), str):
-            raise InvalidInput(f"{name} is the text {given[name]!r}; give a list")
+            raise InvalidInput(f"{name} is the text {given[name]!r}.", "Give a list.", field=name)
     _check_answers(given.get("answers", ()))
     settings = StudySettings(**given)
     if not isinstance(settings.policy_settings, dict):
-        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}; give a dict")
+        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}.", "Give a dict.", field="policy_settings")
     _check_number("seed", settings.seed, 0, 2**63 - 1, whole=True)
     _check_number("lease_seconds", settings.lease_seconds, 1e-3, 1e9)
     _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
@@ -98,10 +105,12 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     try:
         json.dumps(settings.policy_settings, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"policy_settings are not JSON ({error}); give numbers, texts and lists") from None
+        raise InvalidInput(
+            f"policy_settings are not JSON ({error}).", "Give numbers, texts and lists.", field="policy_settings"
+        ) from None
     policy = new_policy(settings)  # refuses what the policy does not take
     if not isinstance(settings.own_terms, bool):
-        raise InvalidInput(f"own_terms is {settings.own_terms!r}; give True or False")
+        raise InvalidInput(f"own_terms is {settings.own_terms!r}.", "Give True or False.", field="own_terms")
     if settings.own_terms:
         check_takes_free_arms(policy, "own_terms is True")
     return replace(settings, policy=policy_name(type(policy)))
@@ -112,13 +121,16 @@ def changed_settings(settings: StudySettings, changes: dict[str, Any], has_votes
     for name in FIXED:
         if name in changes:
             raise InvalidInput(
-                f"{name} is fixed when a study is created; copy its votes into a new study with another {name}"
+                f"{name} is fixed when a study is created.",
+                f"Copy its votes into a new study with another {name}.",
+                field=name,
             )
     changed = checked_settings({**asdict(settings), **changes})
     if has_votes and settings.criteria and changed.main_criterion != settings.main_criterion:
         raise InvalidInput(
-            f"the policy of this study learns from {settings.main_criterion!r}, its first criterion, and there are votes on it; "
-            "keep it first"
+            f"The policy of this study learns from {settings.main_criterion!r}, its first criterion, and "
+            "there are votes on it.",
+            "Keep it first.",
         )
     return changed
 
@@ -127,16 +139,18 @@ def _check_criteria(criteria: tuple[Any, ...]) -> None:
     for criterion in criteria:
         checked_text("criterion", criterion)
     if len(set(criteria)) != len(criteria):
-        raise InvalidInput(f"criteria are {list(criteria)!r}; name each once")
+        raise InvalidInput(f"criteria are {list(criteria)!r}.", "Name each once.", field="criteria")
 
 
 def _check_answers(answers: Any) -> None:
     """What raters may answer besides the two sides."""
     if not isinstance(answers, (list, tuple)):
-        raise InvalidInput(f"answers is {answers!r}; give a list of {', '.join(OFFERED)}")
+        raise InvalidInput(f"answers is {answers!r}.", f"Give a list of {', '.join(OFFERED)}.", field="answers")
     wrong = next((answer for answer in answers if answer not in OFFERED), None)
     if wrong is not None or len(set(answers)) != len(answers):
-        raise InvalidInput(f"answers are {list(answers)!r}; choose among {', '.join(OFFERED)}, each once")
+        raise InvalidInput(
+            f"answers are {list(answers)!r}.", f"Choose among {', '.join(OFFERED)}, each once.", field="answers"
+        )
 
 
 def _check_page(settings: StudySettings) -> None:
@@ -146,11 +160,17 @@ def _check_page(settings: StudySettings) -> None:
             checked_text(name, getattr(settings, name))
     for name in ("ask_reason", "open_registration"):
         if not isinstance(getattr(settings, name), bool):
-            raise InvalidInput(f"{name} is {getattr(settings, name)!r}; give True or False")
+            raise InvalidInput(f"{name} is {getattr(settings, name)!r}.", "Give True or False.", field=name)
     if settings.show_as not in SHOWN_AS:
-        raise InvalidInput(f"show_as is {settings.show_as!r}; choose one of {', '.join(SHOWN_AS)}")
+        raise InvalidInput(
+            f"show_as is {settings.show_as!r}.", f"Choose one of {', '.join(SHOWN_AS)}.", field="show_as"
+        )
     if settings.made_features is not None and not isinstance(settings.made_features, dict):
-        raise InvalidInput(f"made_features is {settings.made_features!r}; it is what `make_features` returned, or None")
+        raise InvalidInput(
+            f"made_features is {settings.made_features!r}.",
+            "It is what `make_features` returned, or None.",
+            field="made_features",
+        )
 
 
 def _check_repeats(value: Any) -> None:
@@ -160,8 +180,10 @@ def _check_repeats(value: Any) -> None:
     share = isinstance(value, float) and 0.0 < value < 1.0
     if not whole and not share:
         raise InvalidInput(
-            f'repeat_pairs is {value!r}; give "never", a whole number of duels after which a rater may see a pair again, '
-            "or a share between 0 and 1 of duels that are repeated at random"
+            f"repeat_pairs is {value!r}.",
+            'Give "never", a whole number of duels after which a rater may see a pair again, or a share '
+            "between 0 and 1 of duels that are repeated at random.",
+            field="repeat_pairs",
         )
 
 
@@ -169,4 +191,4 @@ def _check_number(name: str, value: Any, least: float, most: float, whole: bool 
     kinds = (int,) if whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or math.isnan(value) or not least <= value <= most:
         what = "a whole number" if whole else "a number"
-        raise InvalidInput(f"{name} is {value!r}; give {what} from {least:g} to {most:g}")
+        raise InvalidInput(f"{name} is {value!r}.", f"Give {what} from {least:g} to {most:g}.", field=name)

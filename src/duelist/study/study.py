@@ -122,7 +122,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         arms = self._writer.known.arms
         if context is not None and not arms.knows_context(context):
             raise UnknownArm(
-                f"context {context!r} is not in this study; add its arms with `add_arms(..., contexts=...)`"
+                f"Context {context!r} is not in this study.", "Add its arms with `add_arms(..., contexts=...)`."
             )
         if candidates is None:
             return Wanted(context)
@@ -131,7 +131,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         stray = next((arm for arm in chosen if context is not None and arm.context != context), None)
         if stray is not None:
             raise InvalidInput(
-                f"candidate {stray.id!r} is in context {stray.context!r}, not in {context!r}; leave one out"
+                f"Candidate {stray.id!r} is in context {stray.context!r}, not in {context!r}.", "Leave one out."
             )
         return Wanted(context, np.array([arm.number for arm in chosen if not arm.retired], np.int64))
 
@@ -188,7 +188,9 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         of the study's criteria are answered.
         """
         if not isinstance(outcomes, Mapping) or not outcomes:
-            raise InvalidInput(f"outcomes are {outcomes!r}; give a dict with an outcome for each criterion")
+            raise InvalidInput(
+                f"outcomes are {outcomes!r}.", "Give a dict with an outcome for each criterion.", field="outcomes"
+            )
         return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)
 
     def _tell(
@@ -310,7 +312,8 @@ def _log(tx: Transaction, side: Side) -> list[Vote]:
     lost = next((row for row in rows if row.duel not in duels), None)
     if lost is not None:
         raise StorageCorrupted(
-            f"the storage is damaged: vote {lost.sequence} is on duel {lost.duel}, which is gone; go on with a copy from a backup"
+            f"The storage is damaged: vote {lost.sequence} is on duel {lost.duel}, which is gone.",
+            "Go on with a copy from a backup.",
         )
     return [_vote(row, duels[row.duel], side) for row in rows]
 

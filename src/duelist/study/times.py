@@ -13,7 +13,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def microseconds(time: datetime) -> int:
     """A time as the storage keeps it."""
     if time.tzinfo is None:
-        raise InvalidInput(f"told_at is {time}, without a time zone; give an aware time, e.g. with tzinfo=UTC")
+        raise InvalidInput(
+            f"told_at is {time}, without a time zone.", "Give an aware time, e.g. with tzinfo=UTC.", field="told_at"
+        )
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 

@@ -20,7 +20,9 @@ Choice = TypeVar("Choice", bound=StrEnum)
 def checked_text(what: str, text: str) -> str:
     """A text that every database can hold."""
     if not isinstance(text, str) or not text or "\x00" in text or not _is_whole(text):
-        raise InvalidInput(f"{what} is {text!r}; give a text that is not empty, without zero bytes and half characters")
+        raise InvalidInput(
+            f"{what} is {text!r}.", "Give a text that is not empty, without zero bytes and half characters."
+        )
     return text
 
 
@@ -35,14 +37,14 @@ def _is_whole(text: str) -> bool:
 def checked_ids(ids: Sequence[str]) -> list[str]:
     """Ids of arms: texts, each once."""
     if isinstance(ids, str):
-        raise InvalidInput(f"ids is the text {ids!r}; give a list of ids, [{ids!r}] for one")
+        raise InvalidInput(f"ids is the text {ids!r}.", f"Give a list of ids, [{ids!r}] for one.", field="ids")
     listed = list(ids)
     if not listed:
-        raise InvalidInput("ids are empty; give at least one")
+        raise InvalidInput("ids are empty.", "Give at least one.", field="ids")
     seen: set[str] = set()
     for arm in listed:
         if checked_text("id of an arm", arm) in seen:
-            raise InvalidInput(f"arm {arm!r} is named twice; name each arm once")
+            raise InvalidInput(f"Arm {arm!r} is named twice.", "Name each arm once.")
         seen.add(arm)
     return listed
 
@@ -62,27 +64,30 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
     """Finite feature vectors (count, dim), in single precision where that changes none of them; empty ones where arms have no features."""
     if features is None or _is_empty(features, count):
         if dim:
-            raise InvalidInput(f"the arms of this study have {dim} features each, and these have none; give them")
+            raise InvalidInput(f"The arms of this study have {dim} features each, and these have none.", "Give them.")
         return np.empty((count, 0), np.float32)
     try:
         vectors: Vectors = np.ascontiguousarray(features, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"features are not numbers ({error}); give an array of shape (n_arms, dim)") from None
+        raise InvalidInput(f"features are not numbers ({error}).", "Give an array of shape (n_arms, dim).") from None
     if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
         raise InvalidInput(
-            f"features have shape {np.shape(features)}; give one vector for each of the {count} arms: ({count}, dim)"
+            f"features have shape {np.shape(features)}.",
+            f"Give one vector for each of the {count} arms: ({count}, dim).",
         )
     if dim == 0:
         raise InvalidInput(
-            f"features have {vectors.shape[1]} entries, the arms of this study have none; leave them out"
+            f"features have {vectors.shape[1]} entries, the arms of this study have none.", "Leave them out."
         )
     if dim is not None and vectors.shape[1] != dim:
-        raise InvalidInput(f"features have {vectors.shape[1]} entries, the arms of this study have {dim}; give as many")
+        raise InvalidInput(
+            f"features have {vectors.shape[1]} entries, the arms of this study have {dim}.", "Give as many."
+        )
     fits = np.abs(vectors) <= LARGEST  # not a number is not
     if not fits.all():
         arm, feature = (int(k) for k in np.argwhere(~fits)[0])
         raise InvalidInput(
-            f"features[{arm}, {feature}] is {vectors[arm, feature]}; replace missing and very large features"
+            f"features[{arm}, {feature}] is {vectors[arm, feature]}.", "Replace missing and very large features."
         )
     short = vectors.astype(np.float32)
     return short if np.array_equal(short, vectors) else vectors  # half the room
@@ -92,13 +97,13 @@ def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
     """One payload for each arm, which JSON can hold."""
     listed = [None] * count if payloads is None else list(payloads)
     if len(listed) != count:
-        raise InvalidInput(f"there are {len(listed)} payloads for {count} arms; give one for each")
+        raise InvalidInput(f"There are {len(listed)} payloads for {count} arms.", "Give one for each.")
     for payload in listed:
         try:
             json.dumps(payload, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"payload {payload!r} is not JSON ({error}); give text, numbers, lists or dicts"
+                f"Payload {payload!r} is not JSON ({error}).", "Give text, numbers, lists or dicts."
             ) from None
     return listed
 
@@ -107,7 +112,9 @@ def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) ->
     """The context of each arm."""
     listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
     if len(listed) != count:
-        raise InvalidInput(f"there are {len(listed)} contexts for {count} arms; give one for each, or one text for all")
+        raise InvalidInput(
+            f"There are {len(listed)} contexts for {count} arms.", "Give one for each, or one text for all."
+        )
     for context in listed:
         if context is not None:
             checked_text("context", context)
@@ -123,7 +130,7 @@ def checked_number(duel: int | StudyDuel) -> int:
     """The id of a duel, given as the duel or as its id."""
     number = duel.id if isinstance(duel, StudyDuel) else duel
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-        raise InvalidInput(f"duel is {duel!r}; give a duel that `ask` returned, or its `id`")
+        raise InvalidInput(f"duel is {duel!r}.", "Give a duel that `ask` returned, or its `id`.", field="duel")
     return int(number)
 
 
@@ -137,7 +144,11 @@ def checked_seconds(seconds: float | None) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
-        raise InvalidInput(f"response_seconds is {seconds!r}; give a number of seconds of at least 0, or None")
+        raise InvalidInput(
+            f"response_seconds is {seconds!r}.",
+            "Give a number of seconds of at least 0, or None.",
+            field="response_seconds",
+        )
     return float(seconds)
 
 
@@ -155,7 +166,9 @@ def checked_outcome(outcome: str | float) -> Outcome:
     try:
         return Outcome(words)
     except ValueError:
-        raise InvalidInput(f"outcome is {outcome!r}; choose one of {', '.join(Outcome)}") from None
+        raise InvalidInput(
+            f"outcome is {outcome!r}.", f"Choose one of {', '.join(Outcome)}.", field="outcome"
+        ) from None
 
 
 def one_of(kind: type[Choice], name: str, value: str) -> Choice:
@@ -163,4 +176,4 @@ def one_of(kind: type[Choice], name: str, value: str) -> Choice:
     try:
         return kind(value)
     except ValueError:
-        raise InvalidInput(f"{name} is {value!r}; choose one of {', '.join(kind)}") from None
+        raise InvalidInput(f"{name} is {value!r}.", f"Choose one of {', '.join(kind)}.", field=name) from None

@@ -50,7 +50,9 @@ class BeatTheMean(CountingPolicy):
     def check_settings(self) -> None:
         """gamma >= 1, scale > 0."""
         if not is_number(self.gamma) or not 1.0 <= self.gamma < float("inf"):
-            raise InvalidInput(f"gamma is {self.gamma!r}; give at least 1, which is for arms with utilities")
+            raise InvalidInput(
+                f"gamma is {self.gamma!r}.", "Give at least 1, which is for arms with utilities.", field="gamma"
+            )
         check_positive("scale", self.scale)
 
     def rule_settings(self) -> dict[str, float]:

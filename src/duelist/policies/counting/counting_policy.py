@@ -66,7 +66,8 @@ class CountingPolicy(Policy):
         check_horizon(self.horizon)
         if self.needs_horizon and self.horizon is None:
             raise InvalidInput(
-                f"{type(self).__name__} has to know for how many rounds it will be asked; give horizon=T, or take RUCB or DTS"
+                f"{type(self).__name__} has to know for how many rounds it will be asked.",
+                "Give horizon=T, or take RUCB or DTS.",
             )
         self.check_settings()
         words = seed_words(check_random_state(self.random_state))
@@ -164,7 +165,7 @@ class CountingPolicy(Policy):
         """One outcome of a duel, asked by whomever; `seen` says who the two arms are, as `FreeArms` or two numbers."""
         value, times = check_outcome(outcome), check_weight(weight)
         if not is_number(share) or not 0.0 <= share < np.inf:
-            raise InvalidInput(f"share is {share!r}; give that of the `Choice`, or none")
+            raise InvalidInput(f"share is {share!r}.", "Give that of the `Choice`, or none.", field="share")
         where = self.layer_of_others if layer is None else self._checked_layer(layer)
         self._player.learn(self._two(seen), value, times, where)
 
@@ -175,16 +176,17 @@ class CountingPolicy(Policy):
     def _two(self, seen: Arms) -> Ints:
         if not isinstance(seen, FreeArms) and _axes(seen) != 1:
             raise InvalidInput(
-                f"{type(self).__name__} knows arms by who they are, and features do not say it; give FreeArms([i, j])"
+                f"{type(self).__name__} knows arms by who they are, and features do not say it.",
+                "Give FreeArms([i, j]).",
             )
         numbers = self._numbers(seen)
         if len(numbers) != 2:
-            raise InvalidInput(f"{len(numbers)} arms were given; a duel is of two")
+            raise InvalidInput(f"{len(numbers)} arms were given.", "A duel is of two.")
         return numbers
 
     def _checked_layer(self, layer: Any) -> int:
         if not (is_whole(layer) and 0 <= layer < LAYERS):
-            raise InvalidInput(f"layer is {layer!r}; give that of the `Choice`, or none")
+            raise InvalidInput(f"layer is {layer!r}.", "Give that of the `Choice`, or none.", field="layer")
         return int(layer)
 
     def _numbers(self, arms: Arms) -> Ints:
@@ -198,8 +200,9 @@ class CountingPolicy(Policy):
         new = self._player.unseen(numbers)
         if new and len(self._player.names) + new > native.MOST_COUNTED:
             raise InvalidInput(
-                f"there would be {len(self._player.names) + new} arms, and {type(self).__name__} keeps a count for every pair, of "
-                f"{native.MOST_COUNTED} arms at most; take LocalPairUCB or BestArmPair with FreeArms"
+                f"There would be {len(self._player.names) + new} arms, and {type(self).__name__} keeps a "
+                f"count for every pair, of {native.MOST_COUNTED} arms at most.",
+                "Take LocalPairUCB or BestArmPair with FreeArms.",
             )
         return np.ascontiguousarray(numbers, np.int64)
 
@@ -240,7 +243,7 @@ class CountingPolicy(Policy):
         """The number of the arm that has won more often than lost against most others; of equals the one that won the largest share."""
         wins = self.wins_
         if len(wins) == 0:
-            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
         met = wins + wins.T
         shares = np.divide(wins, met, out=np.full_like(wins, 0.5), where=met > 0.0)
         ahead = np.sign(wins - wins.T).sum(axis=1)

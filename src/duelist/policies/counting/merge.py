@@ -47,7 +47,9 @@ class MergeRUCB(CountingPolicy):
     def check_settings(self) -> None:
         """alpha > 1/2, without which there is no C; batches of at least 2."""
         if not is_number(self.alpha) or not 0.5 < self.alpha < 1e6:
-            raise InvalidInput(f"alpha is {self.alpha!r}; give a number above 1/2, below which nothing is proved")
+            raise InvalidInput(
+                f"alpha is {self.alpha!r}.", "Give a number above 1/2, below which nothing is proved.", field="alpha"
+            )
         check_probability("delta", self.delta)
         check_whole("batch_size", self.batch_size, 2)
 

@@ -51,7 +51,7 @@ class RMED1(CountingPolicy):
         check_positive("weight", self.weight)
         check_positive("power", self.power)
         if self.power > 4.0:
-            raise InvalidInput(f"power is {self.power!r}; give at most 4, the authors give 1.01")
+            raise InvalidInput(f"power is {self.power!r}.", "Give at most 4, the authors give 1.01.", field="power")
 
     def rule_settings(self) -> dict[str, float]:
         """f, and how the opponent is chosen."""

@@ -55,5 +55,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         for duel in snapshot["pending"]:
             player.put_pending(*(check_whole("a pending duel", number, 0) for number in duel))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
-        raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
+        raise InvalidSnapshot(
+            f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"
+        ) from error
     return policy

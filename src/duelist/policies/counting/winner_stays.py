@@ -66,7 +66,9 @@ class WSS(CountingPolicy):
         """beta > 1, so that exploitation grows."""
         if not is_number(self.beta) or not 1.0 < self.beta < float("inf"):
             raise InvalidInput(
-                f"beta is {self.beta!r}; give a number above 1, by which each exploitation is longer than the last"
+                f"beta is {self.beta!r}.",
+                "Give a number above 1, by which each exploitation is longer than the last.",
+                field="beta",
             )
 
     def rule_settings(self) -> dict[str, float]:

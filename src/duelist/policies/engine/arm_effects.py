@@ -79,7 +79,7 @@ class OwnTerms:
         check_support(policy)
         if arms.dim > MOST_FEATURES:
             raise InvalidInput(
-                f"arms have {arms.dim} features; beside terms of their own they may have at most {MOST_FEATURES}"
+                f"arms have {arms.dim} features.", f"Beside terms of their own they may have at most {MOST_FEATURES}."
             )
         own_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
         return cls(policy, native.new_own_terms(policy.link, arms.features, own_variance, BLOCK, words))
@@ -118,10 +118,11 @@ class OwnTerms:
                 if is_whole(key) and 0 <= key < self.next_id
                 else "was never asked of this policy"
             )
-            raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
+            raise UnknownDuel(f"Duel {key!r} {why}.", "Tell each duel that `ask` returned once.")
         if isinstance(duel, Duel) and (duel.first, duel.second) != known[:2]:
             raise UnknownDuel(
-                f"duel {key} was asked as {known[:2]}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
+                f"Duel {key} was asked as {known[:2]}, not ({duel.first}, {duel.second}).",
+                "Tell the outcome in the order asked.",
             )
         return int(key)
 
@@ -148,7 +149,7 @@ class OwnTerms:
         mass = times * _checked_share(layer, share)
         pair = self._fitting(seen)
         if len(pair) != 2:
-            raise InvalidInput(f"seen has {len(pair)} arms; give the two that were compared")
+            raise InvalidInput(f"seen has {len(pair)} arms.", "Give the two that were compared.")
         arms, difference = _compared(pair, 0, 1)
         self.known.learn(*arms, difference, value, mass)
         self.next_id += 1
@@ -158,7 +159,11 @@ class OwnTerms:
         """What is known of arms."""
         table, places = self._fitting(arms), np.asarray(chosen, np.int64)
         if places.size and not (places.min() >= 0 and places.max() < len(table)):
-            raise InvalidInput(f"chosen is {places.tolist()}; give positions on the table, from 0 to {len(table) - 1}")
+            raise InvalidInput(
+                f"chosen is {places.tolist()}.",
+                f"Give positions on the table, from 0 to {len(table) - 1}.",
+                field="chosen",
+            )
         return Look(*self.known.look(table.numbers, table.features, places))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
@@ -198,7 +203,7 @@ class OwnTerms:
         first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MOST_ROUNDS))
         if first < 0:
             raise InvalidInput(
-                f"no pair is left to ask among the {len(table)} arms; exclude fewer, or wait for an outcome"
+                f"No pair is left to ask among the {len(table)} arms.", "Exclude fewer, or wait for an outcome."
             )
         return first, second, after
 
@@ -217,7 +222,7 @@ class OwnTerms:
         pairs = [self._fitting(seen) for seen, _, _ in pending]
         stray = next((pair for pair in pairs if len(pair) != 2), None)
         if stray is not None:
-            raise InvalidInput(f"a pending duel is of {len(stray)} arms; give the two that meet")
+            raise InvalidInput(f"A pending duel is of {len(stray)} arms.", "Give the two that meet.")
         masses = [_checked_share(layer, share) for _, layer, share in pending]
         features = np.array([pair.features for pair in pairs], np.float64)
         return (
@@ -231,8 +236,8 @@ class OwnTerms:
             raise InvalidInput(KNOWN_BY_NAME)
         if arms.dim != self.known.dim:
             raise InvalidInput(
-                f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}; "
-                "give the same features every round, or start a new policy"
+                f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}.",
+                "Give the same features every round, or start a new policy.",
             )
         return arms
 
@@ -249,12 +254,15 @@ def check_support(policy: NativePolicy) -> None:
         name = type(policy).__name__
         if policy.make_rule().takes_own_terms:
             raise InvalidInput(
-                f"estimator is {policy.estimator!r}, and arms with terms of their own are learned in one pass; "
-                f'take {name}(estimator="online")'
+                f"estimator is {policy.estimator!r}, and arms with terms of their own are learned in one pass.",
+                f'Take {name}(estimator="online").',
+                field="estimator",
             )
         raise InvalidInput(
-            f"{name} is for arms with features alone; with FreeArms, or arms without features, take BestArmPair, DesignPair, "
-            'LocalPairUCB (radius "practical" or a number), RankingPair, RewardDesign or UniformPair'
+            f"{name} is for arms with features alone.",
+            "With FreeArms, or arms without features, take BestArmPair, DesignPair, LocalPairUCB (radius "
+            '"practical" or a number), RankingPair, RewardDesign or UniformPair.',
+            field=name,
         )
 
 
@@ -265,5 +273,7 @@ def _checked_share(layer: Any, share: Any) -> float:
         or not is_number(share)
         or not 0.0 <= share < np.inf
     ):
-        raise InvalidInput(f"layer is {layer!r}, share {share!r}; give those of the `Choice`, or no layer")
+        raise InvalidInput(
+            f"layer is {layer!r}, share {share!r}.", "Give those of the `Choice`, or no layer.", field="layer"
+        )
     return 0.0 if layer == -1 else float(share)

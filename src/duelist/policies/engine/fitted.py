@@ -148,7 +148,9 @@ class Knowledge(Policy):
 
             if effects is False:
                 raise InvalidInput(
-                    "effects is False, but FreeArms have terms of their own; leave effects out, or give (n_arms, dim)"
+                    "effects is False, but FreeArms have terms of their own.",
+                    "Leave effects out, or give (n_arms, dim).",
+                    field="effects",
                 )
             known = self._own_terms(arms, keep=False)
             found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
@@ -198,7 +200,7 @@ class Knowledge(Policy):
     def _checked_layer(self, layer: int) -> int:
         layers = len(self._fitted().learned)
         if not is_whole(layer) or not -layers <= layer < layers:
-            raise InvalidInput(f"layer is {layer}; this policy has layers 0 to {layers - 1}")
+            raise InvalidInput(f"layer is {layer}.", f"This policy has layers 0 to {layers - 1}.", field="layer")
         return int(layer) % layers
 
     @abstractmethod
@@ -212,8 +214,9 @@ class Knowledge(Policy):
     def _fitted(self) -> Any:
         if self._own is not None:
             raise InvalidInput(
-                f"this {type(self).__name__} knows arms by terms of their own, not by theta alone; `look(arms)` says what it knows"
+                f"This {type(self).__name__} knows arms by terms of their own, not by theta alone.",
+                "`look(arms)` says what it knows.",
             )
         if self._player.dim == 0:
-            raise InvalidInput(f"this {type(self).__name__} has seen no arms yet; `ask` first")
+            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
         return self._player

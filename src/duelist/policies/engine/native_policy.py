@@ -210,7 +210,7 @@ class NativePolicy(Knowledge):
         ...     policy.tell(duel, 1)
         """
         if self._by_who_they_are(arms):
-            raise InvalidInput("a batch is of arms with features alone; ask for the contexts one after the other")
+            raise InvalidInput("A batch is of arms with features alone.", "Ask for the contexts one after the other.")
         contexts = as_contexts(arms, self.dim_)
         contexts.check_k(k, self.make_rule().designs)
         many = check_threads(threads) or os.cpu_count() or 1
@@ -317,7 +317,7 @@ class NativePolicy(Knowledge):
             rows = check_arms(seen, self._fitted().dim)
             if len(rows) != 2:
                 raise InvalidInput(
-                    f"seen has shape {rows.shape}; give the features of the two arms, or their difference"
+                    f"seen has shape {rows.shape}.", "Give the features of the two arms, or their difference."
                 )
             seen, who = rows[0] - rows[1], native.arm_fingerprints(rows)
         z = check_difference(seen, self._fitted().dim)
@@ -335,7 +335,9 @@ class NativePolicy(Knowledge):
         """A layer that the policy can have (-1: none) and the share of an outcome in it."""
         known = is_whole(layer) and -1 <= layer < self._fitted().most_layers
         if not known or not is_number(share) or not 0.0 <= share < np.inf:
-            raise InvalidInput(f"layer is {layer!r}, share {share!r}; give those of the `Choice`, or no layer")
+            raise InvalidInput(
+                f"layer is {layer!r}, share {share!r}.", "Give those of the `Choice`, or no layer.", field="layer"
+            )
         return int(layer), float(share)
 
     def _checked_pending(self, pending: Sequence[tuple[ArrayLike, int, float]]) -> tuple[Floats, Ints, Floats]:
@@ -418,7 +420,8 @@ class NativePolicy(Knowledge):
         if self._own is None:
             if self._player.dim:
                 raise InvalidInput(
-                    f"this {type(self).__name__} has learned of arms by their features; give (n_arms, dim), or start a new policy"
+                    f"This {type(self).__name__} has learned of arms by their features.",
+                    "Give (n_arms, dim), or start a new policy.",
                 )
             if not isinstance(arms, FreeArms):
                 raise InvalidInput(KNOWN_BY_NAME)

@@ -30,14 +30,15 @@ def asked_number(player: Asks, duel: Any) -> int:
     if asked is None:
         known = 0 <= number < player.next_id
         why = "was told or forgotten already" if known else "was never asked of this policy"
-        raise UnknownDuel(f"duel {key!r} {why}; tell each duel that `ask` returned once")
+        raise UnknownDuel(f"Duel {key!r} {why}.", "Tell each duel that `ask` returned once.")
     if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
         raise UnknownDuel(
-            f"duel {key} was asked as {asked}, not ({duel.first}, {duel.second}); tell the outcome in the order asked"
+            f"Duel {key} was asked as {asked}, not ({duel.first}, {duel.second}).",
+            "Tell the outcome in the order asked.",
         )
     return number
 
 
 def nothing_left(n_arms: int) -> InvalidInput:
     """No pair may be asked."""
-    return InvalidInput(f"no pair is left to ask among the {n_arms} arms; exclude fewer, or wait for an outcome")
+    return InvalidInput(f"No pair is left to ask among the {n_arms} arms.", "Exclude fewer, or wait for an outcome.")

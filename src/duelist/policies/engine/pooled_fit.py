@@ -45,7 +45,9 @@ def fitted(z: Floats, mass: Floats, wins: Floats, policy: Knowledge, ridge: Floa
 def reward_theta(policy: Knowledge) -> Floats:
     """theta with the ridge that makes all votes most likely."""
     if policy.online_:
-        raise InvalidInput("reward_theta_ needs the votes, which estimator='online' forgets; take estimator='exact'")
+        raise InvalidInput(
+            "reward_theta_ needs the votes, which estimator='online' forgets.", "Take estimator='exact'."
+        )
     z, mass, wins = told_rows(policy._fitted().state.arrays())
     if not len(z):
         return np.zeros(z.shape[1])

@@ -51,7 +51,9 @@ class Contexts:
             return
         if together:
             raise InvalidInput(
-                f"k is {k!r}; give a number of duels from 1 to {most}, as many as there are pairs, or None"
+                f"k is {k!r}.",
+                f"Give a number of duels from 1 to {most}, as many as there are pairs, or None.",
+                field="k",
             )
         more = ""
         if is_whole(k) and k > n:
@@ -60,7 +62,9 @@ class Contexts:
                 if designs
                 else "; RewardDesign asks about several pairs of a context"
             )
-        raise InvalidInput(f"k is {k!r}; give a number of contexts from 1 to {n}, or None for all of them{more}")
+        raise InvalidInput(
+            f"k is {k!r}.", f"Give a number of contexts from 1 to {n}, or None for all of them{more}.", field="k"
+        )
 
 
 def as_contexts(arms: Any, dim: int | None) -> Contexts:

@@ -68,15 +68,20 @@ class RadiusPolicy(NativePolicy):
         check_probability("delta", self.delta)
         if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa < float("inf")):
             raise InvalidInput(
-                f"kappa is {self.kappa!r}; give the smallest slope of the link, a positive finite number, "
-                "or None to derive it"
+                f"kappa is {self.kappa!r}.",
+                "Give the smallest slope of the link, a positive finite number, or None to derive it.",
+                field="kappa",
             )
         if not isinstance(self.radius, str):
             check_positive("radius", self.radius)
         elif self.radius not in RADIUS_NAMES:
-            raise InvalidInput(f"radius is {self.radius!r}; give a number or one of {', '.join(RADIUS_NAMES)}")
+            raise InvalidInput(
+                f"radius is {self.radius!r}.", f"Give a number or one of {', '.join(RADIUS_NAMES)}.", field="radius"
+            )
         elif self.radius == "experiment" and self.takes_experiment:
-            raise InvalidInput(f"radius 'experiment' {self.takes_experiment}; take 'practical', 'theory', or a number")
+            raise InvalidInput(
+                f"Radius 'experiment' {self.takes_experiment}.", "Take 'practical', 'theory', or a number."
+            )
 
     def rule_settings(self) -> dict[str, float]:
         """The settings that every rule with one radius reads."""
@@ -112,7 +117,8 @@ class RadiusPolicy(NativePolicy):
         if kappa < _SMALLEST_KAPPA:
             raise InvalidInput(
                 f"kappa is {kappa:.6g}: the {self.link} link is flat at utility differences of {largest:.6g} "
-                f"(arms reach {reach:.6g} from their centre, theta_bound is {self.theta_bound}); "
-                "rescale the features, lower theta_bound, or give kappa"
+                f"(arms reach {reach:.6g} from their centre, theta_bound is {self.theta_bound}).",
+                "Rescale the features, lower theta_bound, or give kappa.",
+                field="kappa",
             )
         return kappa

@@ -72,7 +72,9 @@ def announced_arm(
 def check_effects(effects: object) -> None:
     """InvalidInput unless it is one of the three answers."""
     if effects is not None and not isinstance(effects, bool):
-        raise InvalidInput(f"effects is {effects!r}; give True, False, or None, which lets the votes say")
+        raise InvalidInput(
+            f"effects is {effects!r}.", "Give True, False, or None, which lets the votes say.", field="effects"
+        )
 
 
 def _weighed(policy: Knowledge, arms: Floats, effects: bool | None) -> Weighed:
@@ -83,7 +85,9 @@ def _weighed(policy: Knowledge, arms: Floats, effects: bool | None) -> Weighed:
     if isinstance(votes, Missing):
         if effects:
             raise InvalidInput(
-                f"effects is True, but {votes.why}; leave effects out, or ask with FreeArms(n, features), which have them"
+                f"effects is True, but {votes.why}.",
+                "Leave effects out, or ask with FreeArms(n, features), which have them.",
+                field="effects",
             )
         return _without_votes(policy, arms, usual, votes.why)
     shown, ridge = with_terms_for_those_far_off(arms, usual)
@@ -150,7 +154,7 @@ def counted_votes(policy: Knowledge, arms: Floats) -> PairVotes:
     votes = _kept_votes(policy, arms, most=len(arms))
     if isinstance(votes, Missing):
         raise InvalidInput(
-            f"{votes.why}; start a new policy with FreeArms(n, features), and tell it the votes that you have kept"
+            f"{votes.why}.", "Start a new policy with FreeArms(n, features), and tell it the votes that you have kept."
         )
     return votes
 

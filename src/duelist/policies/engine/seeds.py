@@ -22,7 +22,8 @@ def check_random_state(random_state: Any) -> int | None:
         return None
     if not is_whole(random_state) or random_state < 0:
         raise InvalidInput(
-            f"random_state is {random_state!r}; give a whole number of at least 0, "
-            "or None for one from the operating system"
+            f"random_state is {random_state!r}.",
+            "Give a whole number of at least 0, or None for one from the operating system.",
+            field="random_state",
         )
     return int(random_state)

@@ -114,7 +114,9 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
                 _checked_pair(decode(who)),
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
-        raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
+        raise InvalidSnapshot(
+            f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"
+        ) from error
     return policy
 
 
@@ -176,25 +178,30 @@ def _checked_floats(numbers: NDArray[Any]) -> Floats:
 def check_header(policy_class: type, snapshot: Any) -> None:
     """InvalidSnapshot, unless this is a whole snapshot of that policy."""
     if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
-        raise InvalidSnapshot(f"not a policy snapshot: {str(snapshot)[:60]!r}; give what `snapshot()` returned")
+        raise InvalidSnapshot(f"Not a policy snapshot: {str(snapshot)[:60]!r}.", "Give what `snapshot()` returned.")
     if snapshot.get("version") != VERSION:
         raise InvalidSnapshot(
-            f"snapshot has version {snapshot.get('version')!r}, this duelist reads version {VERSION}; "
-            "restore it with the duelist that made it"
+            f"snapshot has version {snapshot.get('version')!r}, this duelist reads version {VERSION}.",
+            "Restore it with the duelist that made it.",
         )
     if snapshot.get("policy") != policy_class.__name__:
         raise InvalidSnapshot(
-            f"snapshot is of {snapshot.get('policy')!r}, not {policy_class.__name__}; "
-            "restore it with its own class, or with `duelist.restore_policy`"
+            f"snapshot is of {snapshot.get('policy')!r}, not {policy_class.__name__}.",
+            "Restore it with its own class, or with `duelist.restore_policy`.",
+            field="snapshot",
         )
     body = {key: value for key, value in snapshot.items() if key != "checksum"}
     try:
         expected = checksum(body)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidSnapshot(f"snapshot holds what JSON cannot ({error}); give what `snapshot()` returned") from None
+        raise InvalidSnapshot(
+            f"snapshot holds what JSON cannot ({error}).", "Give what `snapshot()` returned."
+        ) from None
     if snapshot.get("checksum") != expected:
         raise InvalidSnapshot(
-            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match); use another copy"
+            f"snapshot is damaged (checksum {snapshot.get('checksum')!r} does not match).",
+            "Use another copy.",
+            field="snapshot",
         )
 
 

@@ -112,7 +112,11 @@ class FGTS(Policy):
         check_horizon(self.horizon)
         check_positive("eta", self.eta)
         if self.feel_good is not None and not (is_number(self.feel_good) and 0.0 <= self.feel_good < np.inf):
-            raise InvalidInput(f"feel_good is {self.feel_good!r}; give a number of at least 0, or None for 1 / sqrt(T)")
+            raise InvalidInput(
+                f"feel_good is {self.feel_good!r}.",
+                "Give a number of at least 0, or None for 1 / sqrt(T).",
+                field="feel_good",
+            )
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
         check_whole("steps", self.steps, 1)
@@ -138,10 +142,12 @@ class FGTS(Policy):
         number = duel.id if isinstance(duel, Duel) else duel
         asked = self._waiting.get(number)
         if asked is None or self._past is None:
-            raise UnknownDuel(f"duel {number!r} is not waiting for an outcome; tell each duel that `ask` returned once")
+            raise UnknownDuel(
+                f"Duel {number!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once."
+            )
         if isinstance(duel, Duel) and tuple(duel) != (asked.first, asked.second):
             raise UnknownDuel(
-                f"duel {number} was asked as {(asked.first, asked.second)}, not {tuple(duel)}; tell it as asked"
+                f"Duel {number} was asked as {(asked.first, asked.second)}, not {tuple(duel)}.", "Tell it as asked."
             )
         del self._waiting[number]
         self._past.add(asked.arms, asked.first, asked.second, value, times)
@@ -150,7 +156,7 @@ class FGTS(Policy):
         """Give up on a duel that will never be told."""
         number = duel.id if isinstance(duel, Duel) else duel
         if self._waiting.pop(number, None) is None:
-            raise UnknownDuel(f"duel {number!r} is not waiting for an outcome")
+            raise UnknownDuel(f"Duel {number!r} is not waiting for an outcome.")
 
     def begin(self, arms: Arms) -> None:
         """Learn the number of features and their sizes from these arms, without asking."""
@@ -183,7 +189,9 @@ class FGTS(Policy):
         table = rows if rows.ndim == 2 else np.stack([rows, np.zeros_like(rows)])
         shown = self._shown(table)
         if len(shown) != 2 or self._past is None:
-            raise InvalidInput(f"seen has shape {rows.shape}; give the features of the two arms, or their difference")
+            raise InvalidInput(
+                f"seen has shape {rows.shape}.", "Give the features of the two arms, or their difference."
+            )
         self._past.add(shown, 0, 1, check_outcome(outcome), check_weight(weight))
         self._asked += 1
 
@@ -209,7 +217,7 @@ class FGTS(Policy):
         partners = _partners(len(arms), distinct, check_pairs("exclude", exclude, len(arms)).tolist())
         if not any(partners):
             raise InvalidInput(
-                f"no pair is left to ask among the {len(arms)} arms; exclude fewer, or wait for an outcome"
+                f"No pair is left to ask among the {len(arms)} arms.", "Exclude fewer, or wait for an outcome."
             )
         table = in_sizes(arms - arms[0], self._sizes(arms))
         one, other = (table @ theta for theta in self._draws(arms))
@@ -273,7 +281,7 @@ class FGTS(Policy):
 
     def _fitted(self) -> Past:
         if self._past is None:
-            raise InvalidInput("this FGTS has seen no arms yet; `ask` first")
+            raise InvalidInput("This FGTS has seen no arms yet.", "`ask` first.")
         return self._past
 
     # -- snapshots -----------------------------------------------------------------------
@@ -295,7 +303,7 @@ class FGTS(Policy):
         """The policy of a snapshot; it goes on with the same duels, bit for bit."""
         if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
             raise InvalidSnapshot(
-                f"not a snapshot of {cls.__name__}: {str(snapshot)[:60]!r}; give what `snapshot()` returned"
+                f"Not a snapshot of {cls.__name__}: {str(snapshot)[:60]!r}.", "Give what `snapshot()` returned."
             )
         try:
             policy = cls(**snapshot["params"])
@@ -310,7 +318,9 @@ class FGTS(Policy):
             for number, arms, first, second in snapshot["waiting"]:
                 policy._waiting[check_whole("a duel", number, 0)] = policy._checked_waiting(decode(arms), first, second)
         except (KeyError, TypeError, ValueError, AttributeError, InvalidInput) as error:
-            raise InvalidSnapshot(f"snapshot is incomplete ({error}); take a new one with `snapshot()`") from error
+            raise InvalidSnapshot(
+                f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"
+            ) from error
         return policy
 
     def _checked_waiting(self, arms: Floats, first: Any, second: Any) -> _Waiting:

@@ -80,7 +80,7 @@ class RewardDesign(LocalCurvature):
         """A share is a share."""
         super().check_settings()
         if not is_number(self.coverage) or not 0.0 <= self.coverage <= 1.0:
-            raise InvalidInput(f"coverage is {self.coverage!r}; give a share from 0 to 1")
+            raise InvalidInput(f"coverage is {self.coverage!r}.", "Give a share from 0 to 1.", field="coverage")
 
     def rule_settings(self) -> dict[str, float]:
         """The settings of the rule as numbers."""

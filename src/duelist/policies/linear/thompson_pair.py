@@ -58,7 +58,9 @@ class ThompsonPair(LocalCurvature):
         super().check_settings()
         check_positive("scale", self.scale)
         if not is_number(self.feel_good) or not 0.0 <= self.feel_good < np.inf:
-            raise InvalidInput(f"feel_good is {self.feel_good!r}; give a finite number of at least 0")
+            raise InvalidInput(
+                f"feel_good is {self.feel_good!r}.", "Give a finite number of at least 0.", field="feel_good"
+            )
         check_flag("allow_self_duel", self.allow_self_duel)
 
     def rule_settings(self) -> dict[str, float]:

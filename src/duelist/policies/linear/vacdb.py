@@ -102,7 +102,11 @@ class VACDB(LayeredPolicy):
         if self.alpha is not None:
             check_probability("alpha", self.alpha, "a width between 0 and 1, or None")
         if not is_whole(self.first_layer) or not _COARSEST <= self.first_layer <= 1:
-            raise InvalidInput(f"first_layer is {self.first_layer!r}; give a whole number from {_COARSEST} to 1")
+            raise InvalidInput(
+                f"first_layer is {self.first_layer!r}.",
+                f"Give a whole number from {_COARSEST} to 1.",
+                field="first_layer",
+            )
 
     def rule_settings(self) -> dict[str, float]:
         """An alpha of 0 stands for T^(-3/2); a constant above 0 replaces the variance-aware radius."""

@@ -138,7 +138,7 @@ class CountingReference(Policy):
         table = Table(inside, distinct, [[inside[k] for k in pair] for pair in exclude])
         if not table.able():
             raise InvalidInput(
-                f"no pair is left to ask among the {len(inside)} arms; exclude fewer, or wait for an outcome"
+                f"No pair is left to ask among the {len(inside)} arms.", "Exclude fewer, or wait for an outcome."
             )
         named = self._expecting().choose(table)
         duel = Duel(inside.index(named.first), inside.index(named.second), self.rounds_)
@@ -152,7 +152,7 @@ class CountingReference(Policy):
         number = duel.id if isinstance(duel, Duel) else duel
         known = self._pending.get(number)
         if known is None or (isinstance(duel, Duel) and tuple(duel) != known[0]):
-            raise UnknownDuel(f"{duel!r} is not waiting for an outcome; tell each duel that `ask` returned once")
+            raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         del self._pending[number]
         self._learn(known[1], outcome, weight)
 

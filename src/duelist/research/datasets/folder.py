@@ -24,6 +24,6 @@ def data_folder(path: str | Path | None = None) -> Path:
         else f"{VARIABLE} is not set and {folder.resolve()} is not there"
     )
     raise InvalidInput(
-        f"no preference data: {looked}; get the files named in docs/data.md, put them in one folder, and name it in "
-        f"{VARIABLE} or as an argument"
+        f"No preference data: {looked}.",
+        f"Get the files named in docs/data.md, put them in one folder, and name it in {VARIABLE} or as an argument.",
     )

@@ -63,7 +63,7 @@ def load_photos(folder: str | Path | None = None) -> Photos:
     for criterion, i, j, vote in votes:
         if criterion not in range(len(CRITERIA)) or vote not in (-1, 0, 1):
             raise InvalidInput(
-                f"{path} has criterion {criterion} with vote {vote}; criteria are 0, 1, 2 and votes -1, 0, 1"
+                f"{path} has criterion {criterion} with vote {vote}.", "Criteria are 0, 1, 2 and votes -1, 0, 1."
             )
         a, b = (position[j], position[i]) if vote < 0 else (position[i], position[j])
         if vote == 0:
@@ -86,10 +86,12 @@ def _features(path: Path) -> tuple[list[int], tuple[str, ...], Floats]:
             values.append([float(row[name]) for name in names])
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"{path}, line {line} cannot be read ({error}); give a number in every column"
+                f"{path}, line {line} cannot be read ({error}).", "Give a number in every column."
             ) from error
         if not np.isfinite(values[-1]).all():
-            raise InvalidInput(f"{path}, line {line} has a feature that is not finite; give a number in every column")
+            raise InvalidInput(
+                f"{path}, line {line} has a feature that is not finite.", "Give a number in every column."
+            )
     if not names:
-        raise InvalidInput(f"{path} has no features; give a column `photo` and a column for each feature, and rows")
+        raise InvalidInput(f"{path} has no features.", "Give a column `photo` and a column for each feature, and rows.")
     return ids, names, np.array(values)

@@ -152,8 +152,9 @@ def play_packed(packed: Packed) -> Played | Failure:
     where = f"{platform.node()}:{os.getpid()}"
     if packed.stamp != mine:
         raise EngineLost(
-            f"the worker {where} has another duelist (code {mine}) than this one (code {packed.stamp}), and would compute other "
-            "cells; install the same release on all workers"
+            f"The worker {where} has another duelist (code {mine}) than this one (code {packed.stamp}), "
+            "and would compute other cells.",
+            "Install the same release on all workers.",
         )
     try:
         policy = policy_class(packed.policy)(**packed.params)

@@ -71,10 +71,10 @@ def sweep(name: str, /, *, over: Mapping[str, Iterable[Any]], **settings: Any) -
 
 def _values(name: str, key: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} sweeps {key} over {values!r}; give a list of values")
+        raise InvalidInput(f"{name} sweeps {key} over {values!r}.", "Give a list of values.")
     listed = list(values)
     if not listed:
-        raise InvalidInput(f"{name} sweeps {key} over nothing; give at least one value")
+        raise InvalidInput(f"{name} sweeps {key} over nothing.", "Give at least one value.")
     return listed
 
 
@@ -129,11 +129,11 @@ class Experiment:
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{path} is not TOML: {error}") from error
+            raise InvalidInput(f"{path} is not TOML: {error}.") from error
         try:
             return _from_tables(told, path.stem)
         except InvalidInput as error:
-            raise InvalidInput(f"{path}: {error}") from error
+            raise InvalidInput(f"{path}: {error}.") from error
 
     def cells(self) -> list[tuple[str, str, Cell]]:
         """All cells with the labels of their policy and environment; every policy's first runs come first, so that a partial
@@ -232,10 +232,10 @@ def _labelled(what: str, given: Iterable[tuple[str | None, Any]], label: Any, *m
     for own, one in given:
         name = own or label(one, *more)
         if name in found:
-            raise InvalidInput(f"the {what} {name} is given twice; leave one out, or give each a label of its own")
+            raise InvalidInput(f"The {what} {name} is given twice.", "Leave one out, or give each a label of its own.")
         found[name] = one
     if not found:
-        raise InvalidInput(f"no {what} is given; give at least one")
+        raise InvalidInput(f"No {what} is given.", "Give at least one.")
     return found
 
 
@@ -247,13 +247,13 @@ def _told(what: str, given: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str 
     elif isinstance(given, Iterable):
         yield from ((None, one) for one in given)
     else:
-        raise InvalidInput(f"{what} is {given!r}; give a list of them, or of their names")
+        raise InvalidInput(f"{what} is {given!r}.", "Give a list of them, or of their names.")
 
 
 def _seeds(seeds: Any) -> tuple[int, ...]:
     listed = (seeds,) if isinstance(seeds, (int, np.integer)) else tuple(seeds)
     if not listed or len(set(listed)) < len(listed):
-        raise InvalidInput(f"seeds is {seeds!r}; give at least one, and each once")
+        raise InvalidInput(f"seeds is {seeds!r}.", "Give at least one, and each once.", field="seeds")
     return tuple(check_whole("seed", seed, 0) for seed in listed)
 
 
@@ -265,10 +265,12 @@ _KEYS: Final = ("name", "horizon", "runs", "seeds", "runs_per_cell", "points", "
 def _from_tables(told: Mapping[str, Any], name: str) -> Experiment:
     unknown = [key for key in told if key not in _KEYS]
     if unknown:
-        raise InvalidInput(f"there is no setting {unknown[0]!r}; an experiment has {', '.join(_KEYS)}")
+        raise InvalidInput(f"There is no setting {unknown[0]!r}.", f"An experiment has {', '.join(_KEYS)}.")
     missing = [key for key in ("horizon", "policies", "environments") if key not in told]
     if missing:
-        raise InvalidInput(f"{missing[0]} is missing; an experiment has horizon, policies and environments at least")
+        raise InvalidInput(
+            f"{missing[0]} is missing.", "An experiment has horizon, policies and environments at least."
+        )
     parts = {
         "policies": _listed("policy", told["policies"]),
         "environments": _listed("environment", told["environments"]),
@@ -281,15 +283,15 @@ def _listed(what: str, given: Any) -> Any:
     if isinstance(given, str):
         return [given]
     if not isinstance(given, list):
-        raise InvalidInput(f"{what} is {given!r}; give a list of names, or tables")
+        raise InvalidInput(f"{what} is {given!r}.", "Give a list of names, or tables.")
     return [one if isinstance(one, str) else _table_sweep(what, one) for one in given]
 
 
 def _table_sweep(what: str, table: Any) -> Sweep:
     if not isinstance(table, dict) or not isinstance(table.get(what), str):
-        raise InvalidInput(f"{table!r} does not say which {what}; write {what} = NAME")
+        raise InvalidInput(f"{table!r} does not say which {what}.", f"Write {what} = NAME.")
     settings = {key: value for key, value in table.items() if key not in (what, "sweep")}
     over = table.get("sweep", {})
     if not isinstance(over, dict):
-        raise InvalidInput(f"sweep is {over!r}; write sweep.SETTING = [values]")
+        raise InvalidInput(f"sweep is {over!r}.", "Write sweep.SETTING = [values].", field="sweep")
     return sweep(table[what], over=over, **settings)

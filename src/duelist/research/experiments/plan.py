@@ -92,11 +92,11 @@ class Plan:
             return cls(**{**told, "seeds": tuple(told["seeds"]), "cells": tuple(cells)})
         except FileNotFoundError:
             raise InvalidResults(
-                f"{folder} holds no results of an experiment: it has no {FILE}; make some with `duelist run`"
+                f"{folder} holds no results of an experiment: it has no {FILE}.", "Make some with `duelist run`."
             ) from None
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise InvalidResults(
-                f"{path} is damaged ({error}); run the experiment again, finished cells are kept"
+                f"{path} is damaged ({error}).", "Run the experiment again, finished cells are kept."
             ) from error
 
     def write(self, folder: Path) -> None:
@@ -115,6 +115,7 @@ class Plan:
         before = Plan.read(folder)
         if before.code != self.code:
             raise InvalidResults(
-                f"the results in {folder} were made by other code: duelist {before.duelist} ({before.code}), this is {self.duelist} "
-                f"({self.code}), and numbers of both must not be mixed; give another folder, or `recompute` everything"
+                f"The results in {folder} were made by other code: duelist {before.duelist} ({before.code}), "
+                f"this is {self.duelist} ({self.code}), and numbers of both must not be mixed.",
+                "Give another folder, or `recompute` everything.",
             )

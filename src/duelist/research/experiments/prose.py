@@ -74,5 +74,5 @@ class Prose:
 
     def _found(self, section: str) -> list[str]:
         if section not in self._lines:
-            raise InvalidInput(f"there is no section {section!r}; there are: {', '.join(self._lines)}")
+            raise InvalidInput(f"There is no section {section!r}.", f"There are: {', '.join(self._lines)}.")
         return self._lines[section]

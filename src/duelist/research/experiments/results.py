@@ -126,7 +126,9 @@ class Results:
     def compare(self, environment: str, reference: str | None = None, kind: str = "average") -> list[Standing]:
         """Every policy in an environment, the best first, with its paired difference from `reference` (default: the first)."""
         if reference is not None and reference not in self.plan.policies:
-            raise InvalidInput(f"reference is {reference!r}; choose one of {', '.join(self.policies)}")
+            raise InvalidInput(
+                f"reference is {reference!r}.", f"Choose one of {', '.join(self.policies)}.", field="reference"
+            )
         return standings(self.final(environment, kind), reference or self.policies[0])
 
     def best(self, kind: str = "average", *, across: bool = False) -> list[Best]:
@@ -183,7 +185,11 @@ class Results:
 
     def _check_environment(self, environment: str) -> None:
         if environment not in self.plan.environments:
-            raise InvalidInput(f"environment is {environment!r}; choose one of {', '.join(self.environments)}")
+            raise InvalidInput(
+                f"environment is {environment!r}.",
+                f"Choose one of {', '.join(self.environments)}.",
+                field="environment",
+            )
 
     # -- data frames ---------------------------------------------------------------------
 
@@ -200,7 +206,7 @@ class Results:
         check_choice("what", what, WHAT)
         tables = [self._rows(pair, group, what) for pair, group in self.groups.items()]
         if not tables:
-            raise InvalidInput(f"no cell in {self.folder} is finished yet; wait, or run the experiment")
+            raise InvalidInput(f"No cell in {self.folder} is finished yet.", "Wait, or run the experiment.")
         return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
     def _rows(self, pair: tuple[str, str], group: Group, what: str) -> dict[str, Any]:

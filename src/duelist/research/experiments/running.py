@@ -100,7 +100,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InvalidResults(
-                    f"another run is writing to {folder}; wait for it, or give another folder"
+                    f"Another run is writing to {folder}.", "Wait for it, or give another folder."
                 ) from None
         yield
     finally:

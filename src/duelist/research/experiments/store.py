@@ -86,7 +86,7 @@ class Store:
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise StorageFull(
-                    f"no room is left in {self.folder}; finished cells are kept: make room, and run the same again"
+                    f"No room is left in {self.folder}.", "Finished cells are kept: make room, and run the same again."
                 ) from error
             raise
         self._failed(key).unlink(missing_ok=True)
@@ -141,8 +141,9 @@ def check_format(folder: Path) -> None:
         told = "something else"
     if told != f"{FORMAT} version {VERSION}":
         raise InvalidResults(
-            f"{folder} holds {told}; this release reads and writes {FORMAT} version {VERSION}: give another folder, or use the "
-            "release that made it"
+            f"{folder} holds {told}.",
+            f"This release reads and writes {FORMAT} version {VERSION}: give another folder, or use the "
+            "release that made it.",
         )
 
 
@@ -157,7 +158,8 @@ def _arrow_parquet() -> Any:
         from pyarrow import parquet  # heavy, and wanted only by who runs experiments
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "results of experiments are kept in Parquet files, which need pyarrow; install it with `pip install 'duelist[experiments]'`"
+            "Results of experiments are kept in Parquet files, which need pyarrow.",
+            "Install it with `pip install 'duelist[experiments]'`.",
         ) from error
     return parquet
 

@@ -72,7 +72,7 @@ class Tuned:
             trials = tuple(Trial(**t) for t in data.pop("trials"))
             return cls(trials=trials, **data)
         except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path} is not a tuning result ({error}); tune again") from error
+            raise InvalidInput(f"{path} is not a tuning result ({error}).", "Tune again.") from error
 
 
 def tune(

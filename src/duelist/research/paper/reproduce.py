@@ -24,7 +24,11 @@ def reproduce(
     asked = [*PAPER, *(n for n in names if n != "all")] if "all" in names else names
     unknown = [name for name in asked if name not in CATALOG]
     if unknown:
-        raise InvalidInput(f"experiment is {unknown[0]!r}; choose one of {', '.join(CATALOG)}, or all for the paper's")
+        raise InvalidInput(
+            f"experiment is {unknown[0]!r}.",
+            f"Choose one of {', '.join(CATALOG)}, or all for the paper's.",
+            field="experiment",
+        )
     outcomes = run_experiments({name: CATALOG[name] for name in asked}, folder, progress, engine)
     write_text(folder / "report.html", html_report(outcomes))
     return outcomes

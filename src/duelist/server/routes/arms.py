@@ -108,7 +108,7 @@ async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
     none = all(each is None for each in features)
     if not none and any(each is None for each in features):
         missing = next(arm.id for arm in given.arms if arm.features is None)
-        raise InvalidInput(f"features of arm {missing!r} are missing; give all arms features, or none")
+        raise InvalidInput(f"Features of arm {missing!r} are missing.", "Give all arms features, or none.")
     added = await opened.write(
         Study.add_arms,
         [arm.id for arm in given.arms],
@@ -129,7 +129,7 @@ async def _add_table(opened: AsyncStudy, table: _Table) -> shapes.Added:
             if not start:
                 raise
             raise InvalidInput(
-                f"{error}; the first {start} arms of the table are added: correct it, and send all of it again"
+                f"{error}.", f"The first {start} arms of the table are added: correct it, and send all of it again."
             ) from error
     await opened.write(_keep_columns, table)
     far_off = await opened.read(far_off_in, table.there)

@@ -116,7 +116,7 @@ async def _listed(desk: Desk, study: int | None) -> shapes.Tokens:
 async def _revoke(desk: Desk, token_id: str, study: int | None) -> None:
     known = await asyncio.to_thread(list_tokens, desk.storage, study)
     if all(token.id != token_id for token in known):
-        raise UnknownToken(f"there is no token of the id {token_id!r}; `list_tokens` names those there are")
+        raise UnknownToken(f"There is no token of the id {token_id!r}.", "`list_tokens` names those there are.")
     await asyncio.to_thread(revoke_token, desk.storage, token_id)
     desk.forget_tokens()
 

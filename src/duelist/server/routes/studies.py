@@ -35,7 +35,7 @@ _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "descript
 def check_policy(policy: str | None) -> None:
     """Refuse policies that are not installed: to name a module is to run it."""
     if policy is not None and policy.partition(":")[0] not in policy_names():
-        raise InvalidInput(f"policy is {policy!r}; choose one of {', '.join(policy_names())}")
+        raise InvalidInput(f"policy is {policy!r}.", f"Choose one of {', '.join(policy_names())}.", field="policy")
 
 
 async def summary(desk: Desk, study_id: int, request: Request) -> shapes.Study:

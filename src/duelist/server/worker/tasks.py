@@ -21,7 +21,7 @@ Task = Callable[[Storage, Study | None, Given], Any]
 
 def _of(study: Study | None) -> Study:
     if study is None:
-        raise InvalidInput("the study is missing; name one")
+        raise InvalidInput("The study is missing.", "Name one.")
     return study
 
 

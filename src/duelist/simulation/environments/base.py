@@ -69,7 +69,7 @@ class Environment(ABC):
 
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
         """New arms for the next rounds, (rounds, n_arms, dim), and how many count in each."""
-        raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms; give it one of them")
+        raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms.", "Give it one of them.")
 
     def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
         """How many of the fixed arms are there in each round from `start` on, the first so many; None: always all."""
@@ -170,7 +170,7 @@ def check_theta(theta: Any, dim: int) -> Floats | None:
         return None
     array = finite_floats("theta", theta, f"{dim} finite numbers")
     if array.shape != (dim,):
-        raise InvalidInput(f"theta has shape {array.shape}; give {dim} finite numbers")
+        raise InvalidInput(f"theta has shape {array.shape}.", f"Give {dim} finite numbers.")
     return array
 
 
@@ -194,5 +194,5 @@ def check_scale(scale: float) -> float:
     """A finite scale of theta*; 0 makes every comparison a coin flip."""
     value = finite_floats("scale", scale, "a finite number of at least 0")
     if value.shape != () or value < 0.0:
-        raise InvalidInput(f"scale is {scale!r}; give a finite number of at least 0")
+        raise InvalidInput(f"scale is {scale!r}.", "Give a finite number of at least 0.", field="scale")
     return float(value)

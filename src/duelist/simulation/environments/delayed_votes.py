@@ -31,10 +31,12 @@ class DelayedVotes(Changed):
     def __init__(self, environment: Environment, delay: int = 50) -> None:
         super().__init__(environment)
         if environment.truth().delay:
-            raise InvalidInput("these votes come late already; give one DelayedVotes the whole delay")
+            raise InvalidInput("These votes come late already.", "Give one DelayedVotes the whole delay.")
         self.delay = check_whole("delay", delay, least=0)
         if self.delay > _MOST:
-            raise InvalidInput(f"delay is {delay}; give at most {_MOST:,}, or a policy that is told nothing")
+            raise InvalidInput(
+                f"delay is {delay}.", f"Give at most {_MOST:,}, or a policy that is told nothing.", field="delay"
+            )
 
     def truth(self) -> Truth:
         """Votes as inside, told later."""

@@ -29,7 +29,7 @@ class FixedArms(Environment):
     def __init__(self, arms: Any, theta: Any = None, scale: float = 1.0, link: str | Link = "logistic") -> None:
         self.arms = finite_floats("arms", arms, "finite features (n_arms, dim)")
         if self.arms.ndim != 2 or 0 in self.arms.shape:
-            raise InvalidInput(f"arms have shape {self.arms.shape}; give finite features (n_arms, dim)")
+            raise InvalidInput(f"arms have shape {self.arms.shape}.", "Give finite features (n_arms, dim).")
         self.dim = self.arms.shape[1]
         self.theta = check_theta(theta, self.dim)
         self.scale = check_scale(scale)

@@ -33,11 +33,11 @@ class FlippedVotes(Changed):
         inside = environment.truth()
         if inside.flipped_first or inside.flip_chance:
             raise InvalidInput(
-                "votes that are flipped twice are honest; give one FlippedVotes both `first` and `share`"
+                "Votes that are flipped twice are honest.", "Give one FlippedVotes both `first` and `share`."
             )
         chance = finite_floats("share", share, "a chance from 0 to 1")
         if chance.shape != () or not 0.0 <= chance <= 1.0:
-            raise InvalidInput(f"share is {share!r}; give a chance from 0 to 1")
+            raise InvalidInput(f"share is {share!r}.", "Give a chance from 0 to 1.", field="share")
         self.first = check_whole("first", first, least=0)
         self.share = float(chance)
 

@@ -48,7 +48,9 @@ class Hypercube(Environment):
     ) -> None:
         self.dim = check_whole("dim", dim)
         if self.dim > _LARGEST_DIM:
-            raise InvalidInput(f"dim is {dim}, so there would be 2^{dim} arms; give at most {_LARGEST_DIM}")
+            raise InvalidInput(
+                f"dim is {dim}, so there would be 2^{dim} arms.", f"Give at most {_LARGEST_DIM}.", field="dim"
+            )
         self.theta = check_theta(theta, self.dim)
         self.scale = check_scale(scale)
         self.link = get_link(link)

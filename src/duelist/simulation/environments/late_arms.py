@@ -30,10 +30,10 @@ class LateArms(Changed):
     def __init__(self, environment: Environment, every: int = 100) -> None:
         super().__init__(environment)
         if environment.on_the_table(1, 0, 1) is not None:
-            raise InvalidInput("arms come late there already; give one LateArms")
+            raise InvalidInput("Arms come late there already.", "Give one LateArms.")
         if environment.draw_world(np.random.default_rng(0)).arms is None:
             raise InvalidInput(
-                f"{environment!r} has new arms in every round, which cannot join late; give one with fixed arms"
+                f"{environment!r} has new arms in every round, which cannot join late.", "Give one with fixed arms."
             )
         self.every = check_whole("every", every)
 

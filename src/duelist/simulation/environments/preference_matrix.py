@@ -47,7 +47,7 @@ class PreferenceMatrix(Environment):
     def __init__(self, matrix: Any, winner: str = "condorcet", arms: Any = None) -> None:
         self.matrix = _check_matrix(matrix)
         if winner not in WINNERS:
-            raise InvalidInput(f"winner is {winner!r}; choose one of {', '.join(WINNERS)}")
+            raise InvalidInput(f"winner is {winner!r}.", f"Choose one of {', '.join(WINNERS)}.", field="winner")
         self.winner = winner
         self.arms = None if arms is None else _check_arms(arms, len(self.matrix))
         self._features = np.eye(len(self.matrix)) if self.arms is None else self.arms
@@ -79,8 +79,9 @@ class PreferenceMatrix(Environment):
         winner = winners.condorcet_winner(self.matrix)
         if winner is None:
             raise InvalidInput(
-                "no arm beats every other one with chance over 1/2, so there is no Condorcet winner; "
-                "measure regret against the best mean instead with winner='borda', or against the most arms beaten with winner='copeland'"
+                "No arm beats every other one with chance over 1/2, so there is no Condorcet winner.",
+                "Measure regret against the best mean instead with winner='borda', or against the most arms "
+                "beaten with winner='copeland'.",
             )
         return np.asarray(self.matrix[:, winner] - 0.5)
 
@@ -96,21 +97,22 @@ def _check_matrix(table: Any) -> Floats:
         matrix = np.array(table, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"matrix cannot be read ({error}); give a square table of chances in rows of one length"
+            f"matrix cannot be read ({error}).", "Give a square table of chances in rows of one length."
         ) from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise InvalidInput(f"matrix has shape {matrix.shape}; give a square table of chances")
+        raise InvalidInput(f"matrix has shape {matrix.shape}.", "Give a square table of chances.")
     outside = ~((matrix >= 0.0) & (matrix <= 1.0))
     if outside.any():
         i, j = (int(k) for k in np.unravel_index(outside.argmax(), outside.shape))
         raise InvalidInput(
-            f"matrix[{i}, {j}] is {matrix[i, j]:.6g}; entry (i, j) is the chance, in [0, 1], that i beats j"
+            f"matrix[{i}, {j}] is {matrix[i, j]:.6g}.", "Entry (i, j) is the chance, in [0, 1], that i beats j."
         )
     off = np.abs(matrix + matrix.T - 1.0)
     if off.max() > _SYMMETRY_TOLERANCE:
         i, j = (int(k) for k in np.unravel_index(off.argmax(), off.shape))
         raise InvalidInput(
-            f"matrix[{i}, {j}] + matrix[{j}, {i}] is {matrix[i, j] + matrix[j, i]:.6g}; the two chances must add to 1"
+            f"matrix[{i}, {j}] + matrix[{j}, {i}] is {matrix[i, j] + matrix[j, i]:.6g}.",
+            "The two chances must add to 1.",
         )
     return matrix
 
@@ -119,10 +121,10 @@ def _check_arms(arms: Any, n_arms: int) -> Floats:
     try:
         features = np.array(arms, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"arms cannot be read ({error}); give finite features ({n_arms}, dim)") from error
+        raise InvalidInput(f"arms cannot be read ({error}).", f"Give finite features ({n_arms}, dim).") from error
     if features.ndim != 2 or len(features) != n_arms or features.size == 0 or not np.isfinite(features).all():
         raise InvalidInput(
-            f"arms have shape {features.shape} or non-finite entries; give finite features ({n_arms}, dim), "
-            "a row for each row of the matrix"
+            f"arms have shape {features.shape} or non-finite entries.",
+            f"Give finite features ({n_arms}, dim), a row for each row of the matrix.",
         )
     return features

@@ -54,11 +54,11 @@ class RandomArms(Environment):
         self.n_arms = n_arms
         bounds = tuple(n_arms) if isinstance(n_arms, (tuple, list)) else (n_arms, n_arms)
         if len(bounds) != 2:
-            raise InvalidInput(f"n_arms is {n_arms!r}; give a number, or the least and the most")
+            raise InvalidInput(f"n_arms is {n_arms!r}.", "Give a number, or the least and the most.", field="n_arms")
         self._least = check_whole("n_arms", bounds[0])
         self._most = check_whole("n_arms", bounds[1], self._least)
         if kind not in KINDS:
-            raise InvalidInput(f"kind is {kind!r}; choose one of {', '.join(KINDS)}")
+            raise InvalidInput(f"kind is {kind!r}.", f"Choose one of {', '.join(KINDS)}.", field="kind")
         self.kind = kind
         self.theta = check_theta(theta, self.dim)
         self.scale = check_scale(scale)
@@ -81,7 +81,7 @@ class RandomArms(Environment):
             features = np.sqrt(self.dim) * features / np.linalg.norm(features, axis=2, keepdims=True)
         elif self.kind == "clustered":
             if not isinstance(world, _RandomWorld):
-                raise InvalidInput("this world has no cluster centres; make it with draw_world")
+                raise InvalidInput("This world has no cluster centres.", "Make it with draw_world.")
             cluster = np.minimum((chosen[:, :-1] * _CLUSTERS).astype(np.int64), _CLUSTERS - 1)
             features = world.centres[cluster] + _CLUSTER_SPREAD * features
         return np.ascontiguousarray(features), count

@@ -37,7 +37,9 @@ def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> En
     name, _, rest = spec.partition(":")
     known = {squeezed(n): cls for n, cls in ENVIRONMENTS.items()}
     if squeezed(name) not in known:
-        raise InvalidInput(f"environment is {name!r}; choose one of {', '.join(ENVIRONMENTS)}")
+        raise InvalidInput(
+            f"environment is {name!r}.", f"Choose one of {', '.join(ENVIRONMENTS)}.", field="environment"
+        )
     cls = known[squeezed(name)]
     given = {**_own_settings(cls, spec, rest), **(settings or {})}
     if cls is PreferenceMatrix and "path" in given:
@@ -57,8 +59,8 @@ def _made(cls: type[Environment], spec: str, settings: dict[str, Any]) -> Enviro
     taken = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(taken))
     if unknown:
-        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}; it takes {', '.join(taken)}")
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", f"It takes {', '.join(taken)}.")
     try:
         return cls(**settings)
     except TypeError as error:
-        raise InvalidInput(f"{spec!r}: {error}; write settings as NAME:key=value,key=value") from error
+        raise InvalidInput(f"{spec!r}: {error}.", "Write settings as NAME:key=value,key=value.") from error

@@ -68,7 +68,7 @@ def least_regret(table: Floats) -> float:
     winner = condorcet_winner(table)
     if winner is None:
         raise InvalidInput(
-            "no arm beats every other one with chance over 1/2; the bound is for tables with a Condorcet winner"
+            "No arm beats every other one with chance over 1/2.", "The bound is for tables with a Condorcet winner."
         )
     gaps = table[winner] - 0.5
     return sum(_cheapest(table[i], gaps[i] + gaps) for i in range(len(table)) if i != winner)

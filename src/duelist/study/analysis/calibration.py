@@ -88,7 +88,7 @@ def calibration(
     """
     for name, value, least in (("bins", bins, 1), ("folds", folds, 2)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InvalidInput(f"{name} is {value!r}; give a whole number of at least {least}")
+            raise InvalidInput(f"{name} is {value!r}.", f"Give a whole number of at least {least}.", field=name)
     check_level(level)
     log = as_log(votes, arms).on_arms
     log = log.of(log.teaching)

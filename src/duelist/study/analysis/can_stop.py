@@ -52,15 +52,19 @@ class Deciding(Readings):
             Those of all readings, see `Readings`.
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-            raise InvalidInput(f"top is {top!r}; give a whole number of at least 1")
+            raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1.", field="top")
         stray = options.keys() - _OPTIONS
         if stray:
-            raise InvalidInput(f"can_stop has no option {min(stray)!r}; it has {', '.join(sorted(_OPTIONS))}")
+            raise InvalidInput(f"can_stop has no option {min(stray)!r}.", f"It has {', '.join(sorted(_OPTIONS))}.")
         check_delta(delta)
         utility_tolerance(tolerance, unit)
         wanted = find_goal(goal or self.settings.goal or "best").name
         if wanted == "learn" and tolerance:
-            raise InvalidInput(f"tolerance is {tolerance!r}, but the goal 'learn' compares no arms; leave it out")
+            raise InvalidInput(
+                f"tolerance is {tolerance!r}, but the goal 'learn' compares no arms.",
+                "Leave it out.",
+                field="tolerance",
+            )
         if wanted == "learn":
             seen = self._seen(split(context, options)[0])
             return learned_enough(seen.log.on_arms, seen.features)

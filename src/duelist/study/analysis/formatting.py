@@ -31,7 +31,7 @@ def percent(value: float | None) -> str:
 def check_level(level: float) -> float:
     """A confidence level, as a float strictly between 0 and 1."""
     if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise InvalidInput(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
+        raise InvalidInput(f"level is {level!r}.", "Give a number between 0 and 1, such as 0.95.", field="level")
     return float(level)
 
 

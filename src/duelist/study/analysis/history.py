@@ -84,7 +84,7 @@ def history(
     when votes are added, so with what was `remembered` of the last history only the newest are computed.
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise InvalidInput(f"points is {points!r}; give a whole number of at least 1")
+        raise InvalidInput(f"points is {points!r}.", "Give a whole number of at least 1.", field="points")
     log = as_log(votes, arms).on_arms
     log = log.of(log.teaching)
     moments = _moments(len(log), points)

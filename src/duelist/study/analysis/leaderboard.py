@@ -216,5 +216,5 @@ def _rank_ranges(posterior: Posterior, chosen: Ints, spread: float) -> tuple[Int
 
 def _check_top(top: int | None) -> int | None:
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise InvalidInput(f"top is {top!r}; give a whole number of at least 1, or None for all")
+        raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1, or None for all.", field="top")
     return top

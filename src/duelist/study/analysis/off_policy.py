@@ -156,7 +156,8 @@ def off_policy(
     matched = int(((forth != 0.0) | (back != 0.0)).sum())
     if not matched:
         raise InvalidInput(
-            f"none of {len(given.y)} random votes is on a pair that the policy would ask; collect more, or use measure='strength'"
+            f"None of {len(given.y)} random votes is on a pair that the policy would ask.",
+            "Collect more, or use measure='strength'.",
         )
     plain = (forth * given.y + back * (1.0 - given.y)) / given.q
     robust = _doubly_robust(given, features, weights, (forth - back) / given.q, folds, by_rater, seed)
@@ -196,8 +197,8 @@ def replay(
     given = _random_votes(votes, arms, 1.0)
     if given.q.max() > 1.000001 * given.q.min():
         raise InvalidInput(
-            f"random pairs were drawn with chances from {given.q.min():.3g} to {given.q.max():.3g}; a replay needs equal ones, "
-            "which pairs that raters may not be asked twice do not have: use `off_policy`"
+            f"Random pairs were drawn with chances from {given.q.min():.3g} to {given.q.max():.3g}.",
+            "A replay needs equal ones, which pairs that raters may not be asked twice do not have: use `off_policy`.",
         )
     tables = _tables(groups, len(arms))
     shown, home = _features(features, len(arms)), _homes(tables, len(arms))
@@ -210,8 +211,8 @@ def replay(
             game = _Rounds(policy.fresh(seed + len(means)))
     if len(means) < 2:
         raise InvalidInput(
-            f"{len(given.y)} random votes are enough for {len(means)} times {rounds} rounds, and two are needed; ask for fewer rounds, "
-            "or collect more votes"
+            f"{len(given.y)} random votes are enough for {len(means)} times {rounds} rounds, and two are needed.",
+            "Ask for fewer rounds, or collect more votes.",
         )
     value = _interval(np.array(means), np.arange(len(means)), level)
     return Replay(value, rounds, len(means), len(given.y), level)
@@ -253,7 +254,9 @@ class _Given(NamedTuple):
 
 def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share: float) -> _Given:
     if not (is_number(random_share) and 0.0 < random_share <= 1.0):
-        raise InvalidInput(f"random_share is {random_share!r}; give a share above 0 and at most 1")
+        raise InvalidInput(
+            f"random_share is {random_share!r}.", "Give a share above 0 and at most 1.", field="random_share"
+        )
     if not isinstance(votes, Log):
         votes = votes_that_count(standing(list(votes)))
     log = as_log(votes, arms).on_arms
@@ -261,13 +264,14 @@ def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share
     log = log.of(answered & (log.chosen_by == CHOSEN_CODES["random"]) & ~np.isnan(log.chance))
     if not len(log):
         raise InvalidInput(
-            "no vote is on a duel that was drawn with a known chance; set random_share above 0 and collect votes"
+            "No vote is on a duel that was drawn with a known chance.", "Set random_share above 0 and collect votes."
         )
     q = np.asarray(log.chance / random_share, np.float64)
     if not ((q > 0.0) & (q <= 1.0 + 1e-9)).all():
         raise InvalidInput(
-            f"a random pair has the chance {log.chance[np.argmax(q)]}, which is not below random_share {random_share:g}; give the share "
-            "that the study had when these votes were taken"
+            f"A random pair has the chance {log.chance[np.argmax(q)]}, which is not below random_share "
+            f"{random_share:g}.",
+            "Give the share that the study had when these votes were taken.",
         )
     y = np.where(log.outcome == FIRST, 1.0, np.where(log.outcome == SECOND, 0.0, 0.5))
     return _Given(log, log.first.astype(np.int64), log.second.astype(np.int64), y, q)
@@ -276,7 +280,7 @@ def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share
 def _tables(groups: Sequence[str | None] | None, n_arms: int) -> list[Ints]:
     """The arms of each context, by position; contexts with a single arm have nothing to ask."""
     if groups is not None and len(groups) != n_arms:
-        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms; give one each")
+        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms.", "Give one each.")
     names = [None] * n_arms if groups is None else list(groups)
     members: dict[str | None, list[int]] = {}
     for arm, name in enumerate(names):
@@ -326,7 +330,7 @@ def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tabl
     index = {arm: k for k, arm in enumerate(arms)}
     unknown = [arm for pair in target for arm in pair if arm not in index]
     if unknown:
-        raise InvalidInput(f"a pair names the arm {unknown[0]!r}, which is not among the {len(arms)} arms given")
+        raise InvalidInput(f"A pair names the arm {unknown[0]!r}, which is not among the {len(arms)} arms given.")
     first, second = (np.array([index[pair[side]] for pair in target]) for side in (0, 1))
     chance = np.array(list(target.values()), np.float64)
     home = _homes(tables, len(arms))
@@ -338,7 +342,7 @@ def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tabl
         or (abs(sums - 1.0) > 1e-9).any()
     ):
         raise InvalidInput(
-            "chances of pairs must be of two different arms of one context, and add up to 1 in each context"
+            "Chances of pairs must be of two different arms of one context, and add up to 1 in each context."
         )
     return _Asked(first, second, chance / len(tables))
 

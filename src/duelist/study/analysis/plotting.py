@@ -54,7 +54,9 @@ def saved(figure: Figure, path: str | Path | None) -> Figure:
     path = Path(path)
     kinds = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in kinds:
-        raise InvalidInput(f"path is {str(path)!r}; give a name that ends in one of .{', .'.join(kinds)}")
+        raise InvalidInput(
+            f"path is {str(path)!r}.", f"Give a name that ends in one of .{', .'.join(kinds)}.", field="path"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     return figure

@@ -134,7 +134,7 @@ def verdict_of(
     """The best arm, how sure that is, and the arms that are not ruled out; `tolerance` and `unit` as for a policy's `recommend`."""
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
-        raise InvalidInput("there are no arms; add some first")
+        raise InvalidInput("There are no arms.", "Add some first.")
     warn_if_apart(fit)
     posterior, names = fit.posterior, fit.ids
     leader = int(np.argmax(posterior.mean))

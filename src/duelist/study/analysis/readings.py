@@ -297,13 +297,13 @@ def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any]
     stray = min(options.keys() - own - set(more), default=None)
     if stray is not None:
         known = ", ".join(sorted({*own, *more, *_Scope._fields} - {"context"}))
-        raise InvalidInput(f"{name} has no option {stray!r}; it has {known}")
+        raise InvalidInput(f"{name} has no option {stray!r}.", f"It has {known}.", field=name)
 
 
 def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
-        raise InvalidInput(f"without has {unknown!r}, who has not voted here; leave the name out")
+        raise InvalidInput(f"without has {unknown!r}, who has not voted here.", "Leave the name out.")
     return scope.without | (frozenset() if scope.everyone else seen.left_out)
 
 
@@ -312,7 +312,9 @@ def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
     if scope.context is not None and not chosen:
-        raise InvalidInput(f"context is {scope.context!r}, which has no arms; {_which_contexts(every)}")
+        raise InvalidInput(
+            f"context is {scope.context!r}, which has no arms.", f"{_which_contexts(every)}.", field="context"
+        )
     log, criterion = known.standing()
     seen = _Seen(
         log=log,
@@ -324,7 +326,9 @@ def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
         stamp=known.stamp,
     )
     if seen.among == []:
-        raise InvalidInput(f"context is {scope.context!r}, which has no arms in the game; add or restore some")
+        raise InvalidInput(
+            f"context is {scope.context!r}, which has no arms in the game.", "Add or restore some.", field="context"
+        )
     wanted = _on(known, scope.criterion, criterion)
     left_out = _left_out(scope, seen)
     if left_out:
@@ -348,7 +352,9 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
     number = known.criterion_number(criterion)
     if number is None and len(of_votes):
         there = ", ".join(map(repr, known.criteria())) or "none"
-        raise InvalidInput(f"criterion is {criterion!r}, which no vote is on; there are: {there}")
+        raise InvalidInput(
+            f"criterion is {criterion!r}, which no vote is on.", f"There are: {there}.", field="criterion"
+        )
     return (of_votes == 0) | (of_votes == number)
 
 

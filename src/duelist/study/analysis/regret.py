@@ -91,7 +91,9 @@ def estimated_regret(
     by_policy, by_chance = (log.of(log.chosen_by == CHOSEN_CODES[name]) for name in ("policy", "random"))
     if not len(by_policy) or not len(by_chance):
         missing = "by the policy" if not len(by_policy) else "at random"
-        raise InvalidInput(f"no vote is on a duel chosen {missing}; set random_share above 0 and collect votes first")
+        raise InvalidInput(
+            f"No vote is on a duel chosen {missing}.", "Set random_share above 0 and collect votes first."
+        )
     posterior = fit_utilities(counted(by_chance, _weights(by_chance.chance)), features, ridge, seed)
     policy, random = _duels(by_policy), _duels(by_chance)
     group = _group_numbers(groups, len(arms))
@@ -118,7 +120,7 @@ def _weights(chance: Floats) -> Floats:
     wrong = chance[known & ~((chance > 0.0) & (chance <= 1.0))]
     if len(wrong):
         raise InvalidInput(
-            f"a random duel has the chance {wrong[0]}; give a probability above 0 and at most 1, or None"
+            f"A random duel has the chance {wrong[0]}.", "Give a probability above 0 and at most 1, or None."
         )
     inverse = np.where(known, 1.0 / np.where(known, chance, 1.0), 0.0)
     mean = inverse[known].mean() if known.any() else 1.0
@@ -135,7 +137,7 @@ def _group_numbers(groups: Sequence[str | None] | None, n_arms: int) -> Ints:
     if groups is None:
         return np.zeros(n_arms, dtype=np.int64)
     if len(groups) != n_arms:
-        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms; give one each")
+        raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms.", "Give one each.")
     number = {group: k for k, group in enumerate(dict.fromkeys(groups))}
     return np.array([number[group] for group in groups], dtype=np.int64)
 

@@ -123,7 +123,7 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     mean = fit.posterior.mean
     order = np.argsort(-mean, kind="stable")
     if not len(order):
-        raise InvalidInput("there are no arms; add some first")
+        raise InvalidInput("There are no arms.", "Add some first.")
     top = len(order) - 1 if top is None else min(top, len(order) - 1)
     if top < 1:
         return CanStop(True, "there is one arm", "rank")

@@ -57,7 +57,7 @@ class Shown(ABC):
         try:
             from pandas import DataFrame  # heavy, and wanted by few
         except ModuleNotFoundError as error:
-            raise MissingExtra("data frames need pandas; install it with `pip install pandas`") from error
+            raise MissingExtra("Data frames need pandas.", "Install it with `pip install pandas`.") from error
         return DataFrame(self._columns())
 
 

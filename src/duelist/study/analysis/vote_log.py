@@ -145,7 +145,7 @@ class VoteLog:
         if new is not None and max(new.duel, default=0) <= self._duels.n:
             self._take_votes(new)
         elif new is not None and behind[0] <= 0:
-            raise StorageCorrupted(f"the storage is damaged: a vote is on duel {max(new.duel)}, after the last of all")
+            raise StorageCorrupted(f"The storage is damaged: a vote is on duel {max(new.duel)}, after the last of all.")
         return behind[0] <= 0 and self._votes.n >= votes + behind[1]
 
     def _take_raters(self, tx: Transaction) -> None:
@@ -171,7 +171,7 @@ class VoteLog:
         rows = values["first_row"], values["second_row"]
         if len(new.number) and not 0 <= min(map(np.min, rows)) <= max(map(np.max, rows)) < self.arms.n_rows:
             raise StorageCorrupted(
-                f"the storage is damaged: a duel is of a row beyond the {self.arms.n_rows} of features"
+                f"The storage is damaged: a duel is of a row beyond the {self.arms.n_rows} of features."
             )
         self._duels.append(len(new.number), values)
 
@@ -230,7 +230,7 @@ class VoteLog:
 
 def _check_dense(what: str, numbers: Sequence[int], before: int) -> None:
     if not np.array_equal(numbers, np.arange(before + 1, before + 1 + len(numbers))):
-        raise StorageCorrupted(f"the storage is damaged: after {what} {before} some are missing or out of order")
+        raise StorageCorrupted(f"The storage is damaged: after {what} {before} some are missing or out of order.")
 
 
 def _coded(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
@@ -239,5 +239,5 @@ def _coded(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
     except KeyError as error:
         known = ", ".join(str(code) for code in codes)
         raise StorageCorrupted(
-            f"the storage is damaged: it holds {error.args[0]!r} where one of {known} should be"
+            f"The storage is damaged: it holds {error.args[0]!r} where one of {known} should be."
         ) from None

@@ -105,7 +105,7 @@ def matrix_of(log: Log, arms: Sequence[str], among: Ints | None = None) -> WinMa
     """The matrix of columns that are there already."""
     n = len(arms)
     if n > MOST_ARMS:
-        raise InvalidInput(f"a matrix of {n} arms would have {n * n:,} cells; read one context, or retire arms")
+        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")
     log = log.of(log.first != log.second)
 
     def count(outcome: int) -> Ints:
@@ -135,7 +135,7 @@ def chances_of(fit: Fitted) -> WinChances:
     """The chances of a fit that is there already."""
     n = len(fit.among)
     if n > MOST_ARMS:
-        raise InvalidInput(f"a matrix of {n} arms would have {n * n:,} cells; read one context, or retire arms")
+        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")
     one, other = np.triu_indices(n, 1)
     first, tied = fit.posterior.chances(one, other)
     win, tie = np.zeros((n, n)), np.zeros((n, n))

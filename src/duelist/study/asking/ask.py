@@ -261,7 +261,7 @@ def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[I
     """The numbers of the candidates, and what a policy is shown of them: at least two, all in the game."""
     numbers = arms.groups()[context] if wanted.candidates is None else wanted.candidates
     if len(numbers) < 2:
-        raise NothingToAsk(f"there is {len(numbers)} candidate in the game; give at least two")
+        raise NothingToAsk(f"There is {len(numbers)} candidate in the game.", "Give at least two.")
     # Of very many only some are looked at: to convert all of them would take longer than to choose.
     many = len(numbers) > most_considered(max(arms.dim, 1))
     return numbers, arms.group_table(context, many) if wanted.candidates is None else arms.table(numbers, many)
@@ -275,12 +275,13 @@ def _context(asking: _Asking, out: Ints, answered: Ints, rng: np.random.Generato
     if wanted.context is not None:
         if wanted.context not in askable:
             raise NothingToAsk(
-                f"context {wanted.context!r} does not have two arms in the game; add some with `add_arms`, or `restore` retired ones"
+                f"Context {wanted.context!r} does not have two arms in the game.",
+                "Add some with `add_arms`, or `restore` retired ones.",
             )
         return wanted.context, 1
     if not askable:
         raise NothingToAsk(
-            "no group of arms has two arms in the game; add some with `add_arms`, or `restore` retired ones"
+            "No group of arms has two arms in the game.", "Add some with `add_arms`, or `restore` retired ones."
         )
     pairs = np.array(list(askable.values()))
     if len(askable) == 1:
@@ -305,16 +306,17 @@ def _nothing_left(asking: _Asking, n: int, total: int, answered: int) -> Nothing
     again = f"let a rater see a pair again with `repeat_pairs` (it is {settings.repeat_pairs!r})"
     if answered == total:
         return NothingLeft(
-            f"{rater!r} has answered all {total} pairs of the {n} candidates; add arms, ask somebody else, or {again}"
+            f"{rater!r} has answered all {total} pairs of the {n} candidates.",
+            f"Add arms, ask somebody else, or {again}.",
         )
     if not answered:
         enough = " or have votes enough" if asking.wanted.closed else ""
         more = ", or raise `limit(per_pair=...)`" if asking.wanted.closed else ""
         return NothingToAsk(
-            f"all {total} pairs of the {n} candidates are out{enough}; wait for a vote, add arms, "
-            f"or let several raters have a duel with `raters_per_duel`{more}"
+            f"All {total} pairs of the {n} candidates are out{enough}.",
+            f"Wait for a vote, add arms, or let several raters have a duel with `raters_per_duel`{more}.",
         )
     return NothingToAsk(
-        f"of the {total} pairs of the {n} candidates, {rater!r} has answered {answered}, and the others are out; "
-        f"wait for a vote, add arms, or {again}"
+        f"Of the {total} pairs of the {n} candidates, {rater!r} has answered {answered}, and the others are out.",
+        f"Wait for a vote, add arms, or {again}.",
     )

@@ -105,8 +105,9 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     silent = [name for name in wanted if not hasattr(policy, name)]
     if silent:
         raise InvalidInput(
-            f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can tell why it asked; "
-            "`why` needs theta_, precision_ and link of a policy"
+            f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can "
+            "tell why it asked.",
+            "`why` needs theta_, precision_ and link of a policy.",
         )
     pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
     group = arms.groups().get(duel.context, np.empty(0, np.int64))

@@ -64,7 +64,7 @@ FORMATS: Final = {
 def get_format(name: str) -> Format:
     """The format of that name."""
     if name not in FORMATS:
-        raise InvalidInput(f"format is {name!r}; choose one of {', '.join(FORMATS)}")
+        raise InvalidInput(f"format is {name!r}.", f"Choose one of {', '.join(FORMATS)}.", field="format")
     return FORMATS[name]
 
 
@@ -88,7 +88,7 @@ def format_of(path: str | Path) -> str:
     if found is None:
         fields = "nothing" if first is None else ", ".join(first.fields)
         raise InvalidInput(
-            f"{file} is of no format that is known: it begins with {fields}; name one of {', '.join(FORMATS)}"
+            f"{file} is of no format that is known: it begins with {fields}.", f"Name one of {', '.join(FORMATS)}."
         )
     return found
 
@@ -99,7 +99,7 @@ def format_by_name(path: str | Path) -> str:
     if is_table(Path(path)):
         return "csv"
     if suffix not in ("", ".jsonl"):
-        raise InvalidInput(f"{path} does not say which format is meant; name one of {', '.join(FORMATS)}")
+        raise InvalidInput(f"{path} does not say which format is meant.", f"Name one of {', '.join(FORMATS)}.")
     return "jsonl"
 
 
@@ -109,7 +109,7 @@ def read(name: str, path: str | Path, **options: Any) -> Iterator[Comparison]:
     if chosen.read is None:
         readable = ", ".join(each.name for each in FORMATS.values() if each.read is not None)
         raise InvalidInput(
-            f"{name} does not say what was compared with what and cannot be read; choose one of {readable}"
+            f"{name} does not say what was compared with what and cannot be read.", f"Choose one of {readable}."
         )
     return chosen.read(Path(path), **_checked_options(chosen.read, name, options))
 
@@ -125,5 +125,7 @@ def _checked_options(function: Callable[..., Any], name: str, options: dict[str,
     taken = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     unknown = next((option for option in options if option not in taken), None)
     if unknown is not None:
-        raise InvalidInput(f"{name} has no option {unknown!r} here; it takes {', '.join(taken) or 'none'}")
+        raise InvalidInput(
+            f"{name} has no option {unknown!r} here.", f"It takes {', '.join(taken) or 'none'}.", field=name
+        )
     return options

@@ -86,7 +86,9 @@ def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH
     `both_bad` is the word for it: "tie (bothbad)", which is the one that FastChat knows, or "both_bad".
     """
     if both_bad not in BOTH_BAD_WORDS:
-        raise InvalidInput(f"both_bad is {both_bad!r}; choose one of {', '.join(BOTH_BAD_WORDS)}")
+        raise InvalidInput(
+            f"both_bad is {both_bad!r}.", f"Choose one of {', '.join(BOTH_BAD_WORDS)}.", field="both_bad"
+        )
     words = {Outcome.FIRST: "model_a", Outcome.SECOND: "model_b", Outcome.TIE: "tie", Outcome.BOTH_BAD: both_bad}
     tabular = is_table(path)
     with surveyed(comparisons, words) as (survey, everything):

@@ -165,5 +165,5 @@ def shared_start(a: list[Any], b: list[Any]) -> int:
 def different(where: str, first: str, second: str) -> tuple[str, str]:
     """The two ids, which must not be the same."""
     if first == second:
-        raise InvalidInput(f"{where} compares {first!r} with itself; remove that row")
+        raise InvalidInput(f"{where} compares {first!r} with itself.", "Remove that row.")
     return first, second

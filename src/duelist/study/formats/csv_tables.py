@@ -50,7 +50,9 @@ def read_rows(
     if is_table(path):
         return read_table(path, needed, columns, encoding)
     if encoding is not None:
-        raise InvalidInput(f"encoding is {encoding!r}, but {path} is no table, and JSON is UTF-8; leave it out")
+        raise InvalidInput(
+            f"encoding is {encoding!r}, but {path} is no table, and JSON is UTF-8.", "Leave it out.", field="encoding"
+        )
     return _renamed(path, read_json(path), columns)
 
 
@@ -112,18 +114,18 @@ def _records(
 ) -> Iterator[Row]:
     _, names = next(lines, (0, None))
     if names is None:
-        raise InvalidInput(f"{path} is empty; give a header and a row for each {each}")
+        raise InvalidInput(f"{path} is empty.", f"Give a header and a row for each {each}.")
     names = _header(path, names, needed, columns or {})
     for line, cells in lines:
         if len(cells) != len(names):
             raise InvalidInput(
-                f"{path}, line {line} has {len(cells)} cells, but the header has {len(names)}; "
-                "quote cells that hold a separator, a quote or a line end"
+                f"{path}, line {line} has {len(cells)} cells, but the header has {len(names)}.",
+                "Quote cells that hold a separator, a quote or a line end.",
             )
         nameless = next((cell for name, cell in zip(names, cells, strict=True) if cell and not name), None)
         if nameless is not None:
             raise InvalidInput(
-                f"{path}, line {line} has {shown(nameless)} in a column without a name; name that column"
+                f"{path}, line {line} has {shown(nameless)} in a column without a name.", "Name that column."
             )
         fields = {name: cell for name, cell in zip(names, cells, strict=True) if name}
         yield _unpacked(Row(f"{path}, line {line}", fields, comma))
@@ -133,19 +135,20 @@ def _header(path: Path, found: list[str], needed: Sequence[str], columns: Column
     """The names of the columns, those that were mapped under the format's name."""
     for ours, theirs in columns.items():
         if theirs not in found:
-            raise InvalidInput(f"columns has {ours!r}: {theirs!r}, but the columns of {path} are {', '.join(found)}")
+            raise InvalidInput(f"columns has {ours!r}: {theirs!r}, but the columns of {path} are {', '.join(found)}.")
     ours_of = {theirs: ours for ours, theirs in columns.items()}
     # A column that bears the name that another one was given keeps its content under a name of its own.
     names = [ours_of.get(name, f"{name} (column)" if name in columns else name) for name in found]
     missing = [name for name in needed if name not in names]
     if missing:
         raise InvalidInput(
-            f"{path} has no column {missing[0]!r}; its columns are {', '.join(found)}. If one of them is meant, say so: "
-            f"columns={{{missing[0]!r}: ...}} (`--column {missing[0]}=...`)"
+            f"{path} has no column {missing[0]!r}.",
+            f"Its columns are {', '.join(found)}. If one of them is meant, say so: columns={{{missing[0]!r}: "
+            f"...}} (`--column {missing[0]}=...`).",
         )
     repeated = [name for k, name in enumerate(names) if name and name in names[:k]]
     if repeated:
-        raise InvalidInput(f"{path} has the column {repeated[0]!r} twice; rename one of them")
+        raise InvalidInput(f"{path} has the column {repeated[0]!r} twice.", "Rename one of them.")
     return names
 
 
@@ -167,7 +170,9 @@ def _renamed(path: Path, rows: Iterator[Row], columns: Columns | None) -> Iterat
         yield row._replace(fields=kept | moved)
     if unseen and known:
         ours, theirs = next(iter(unseen.items()))
-        raise InvalidInput(f"columns has {ours!r}: {theirs!r}, but the fields of {path} are {', '.join(sorted(known))}")
+        raise InvalidInput(
+            f"columns has {ours!r}: {theirs!r}, but the fields of {path} are {', '.join(sorted(known))}."
+        )
 
 
 def _delimiter(file: IO[str]) -> tuple[str, int]:
@@ -198,7 +203,7 @@ def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Itera
                 yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InvalidInput(f"{path} cannot be read as CSV ({error}); save it as RFC 4180 has it") from error
+        raise InvalidInput(f"{path} cannot be read as CSV ({error}).", "Save it as RFC 4180 has it.") from error
 
 
 def _unpacked(row: Row) -> Row:
@@ -222,7 +227,7 @@ def _unpacked(row: Row) -> Row:
 def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
     """A writer of CSV (RFC 4180, UTF-8) with these columns, and of tabs between them by the file's name; None is an empty cell."""
     if suffix_of(path) == _SHEET:
-        raise InvalidInput(f"{path} would be an Excel file, which is not written; give a name that ends in .csv")
+        raise InvalidInput(f"{path} would be an Excel file, which is not written.", "Give a name that ends in .csv.")
     with packed(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         table = csv.writer(text, lineterminator="\r\n", delimiter="\t" if suffix_of(path) in _TABBED else ",")
@@ -233,7 +238,7 @@ def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
                 table.writerow([_cell(fields.get(name)) for name in columns])
             except UnicodeEncodeError as error:
                 raise InvalidInput(
-                    f"{shown(error.object)} has half a character (a lone surrogate); remove it"
+                    f"{shown(error.object)} has half a character (a lone surrogate).", "Remove it."
                 ) from error
 
         yield write
@@ -265,4 +270,6 @@ def as_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{shown(value)} cannot be written into a cell ({error}); give a text or JSON") from error
+        raise InvalidInput(
+            f"{shown(value)} cannot be written into a cell ({error}).", "Give a text or JSON."
+        ) from error

@@ -29,7 +29,8 @@ def sheet_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield line, cells + [""] * (width - len(cells))
         if not width and (others := _with_content(book.worksheets[1:])):
             raise InvalidInput(
-                f"{path} has nothing in its first sheet, and only that one is read; move {others[0]!r} to the front"
+                f"{path} has nothing in its first sheet, and only that one is read.",
+                f"Move {others[0]!r} to the front.",
             )
 
 
@@ -86,10 +87,11 @@ def _opened(path: Path, values: bool = True) -> Iterator[Any]:
         from openpyxl.utils.exceptions import InvalidFileException
     except ImportError as error:
         raise InvalidInput(
-            f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or save it as CSV UTF-8"
+            f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or "
+            "save it as CSV UTF-8."
         ) from error
     if not path.is_file():
-        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
+        raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     try:
         with closing(load_workbook(path, read_only=True, data_only=values)) as book:
             yield book
@@ -97,7 +99,7 @@ def _opened(path: Path, values: bool = True) -> Iterator[Any]:
         raise
     except (*UNREADABLE, IndexError, SyntaxError, InvalidFileException) as error:
         raise InvalidInput(
-            f"{path} cannot be read as an Excel file ({error}); save it again, or as CSV UTF-8"
+            f"{path} cannot be read as an Excel file ({error}).", "Save it again, or as CSV UTF-8."
         ) from error
 
 
@@ -109,7 +111,9 @@ def _without_end(cells: list[str]) -> list[str]:
 
 def _check_width(path: Path, line: int, cells: Sequence[str], width: int) -> None:
     if len(cells) > width:
-        raise InvalidInput(f"{path}, line {line} has {shown(cells[-1])} in a column without a name; name that column")
+        raise InvalidInput(
+            f"{path}, line {line} has {shown(cells[-1])} in a column without a name.", "Name that column."
+        )
 
 
 def _as_csv(value: Any) -> str:

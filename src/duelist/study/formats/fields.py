@@ -21,8 +21,8 @@ _KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an
 def wrong(row: Row, name: str, wanted: str) -> InvalidInput:
     """The error for a field that is missing or not what was wanted."""
     if name not in row.fields:
-        return InvalidInput(f"{row.where} has no field {name!r}; give {wanted}")
-    return InvalidInput(f"{row.where}: {name} is {shown(row.fields[name])}; give {wanted}")
+        return InvalidInput(f"{row.where} has no field {name!r}.", f"Give {wanted}.")
+    return InvalidInput(f"{row.where}: {name} is {shown(row.fields[name])}.", f"Give {wanted}.")
 
 
 def need(row: Row, name: str, kind: type, wanted: str | None = None) -> Any:
@@ -139,7 +139,9 @@ def optional_epoch(row: Row, name: str) -> datetime | None:
 def iso(time: datetime | None) -> str | None:
     """A time as ISO 8601 in UTC."""
     if time is not None and time.tzinfo is None:
-        raise InvalidInput(f"told_at is {time.isoformat()} without an offset; give an aware time, say in UTC")
+        raise InvalidInput(
+            f"told_at is {time.isoformat()} without an offset.", "Give an aware time, say in UTC.", field="told_at"
+        )
     return None if time is None else time.astimezone(UTC).isoformat()
 
 

@@ -59,7 +59,7 @@ def opened(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
     Without an `encoding` it is what the byte-order mark says, and UTF-8 where there is none.
     """
     if not path.is_file():
-        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
+        raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     with path.open("rb") as raw:
         binary = gzip.GzipFile(fileobj=raw, mode="rb") if raw.peek(2).startswith(_GZIP) else raw
         try:
@@ -68,9 +68,11 @@ def opened(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
             with io.TextIOWrapper(binary, encoding=chosen, newline="") as text, _damage(path, chosen):
                 yield text
         except LookupError as error:
-            raise InvalidInput(f"encoding is {encoding!r}, which Python does not know; try 'cp1252'") from error
+            raise InvalidInput(
+                f"encoding is {encoding!r}, which Python does not know.", "Try 'cp1252'.", field="encoding"
+            ) from error
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise InvalidInput(f"{path} is a damaged gzip file ({error}); get it again") from error
+            raise InvalidInput(f"{path} is a damaged gzip file ({error}).", "Get it again.") from error
 
 
 def _marked(start: bytes) -> str:
@@ -84,8 +86,9 @@ def _damage(path: Path, encoding: str) -> Iterator[None]:
     except UnicodeError as error:
         where = f"{error.reason}, byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
         raise InvalidInput(
-            f"{path} is not {encoding.upper()} ({where}); save it as UTF-8 (a spreadsheet's `CSV UTF-8`), or name its "
-            "encoding where the format takes one: encoding='cp1252'"
+            f"{path} is not {encoding.upper()} ({where}).",
+            "Save it as UTF-8 (a spreadsheet's `CSV UTF-8`), or name its encoding where the format takes "
+            "one: encoding='cp1252'.",
         ) from error
 
 
@@ -103,7 +106,9 @@ def _lines(path: Path, file: IO[str]) -> Iterator[Row]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InvalidInput(f"{where} is not JSON ({error}); give one object a line, or one array") from error
+                raise InvalidInput(
+                    f"{where} is not JSON ({error}).", "Give one object a line, or one array."
+                ) from error
             yield Row(where, _object(where, value))
 
 
@@ -113,22 +118,26 @@ def _array(path: Path, file: IO[str]) -> Iterator[Row]:
     window.skip("[")
     while (character := window.next_character()) != "]":
         if not character:
-            raise InvalidInput(f"{path} ends inside its JSON array, at line {window.line}; get the whole file")
+            raise InvalidInput(f"{path} ends inside its JSON array, at line {window.line}.", "Get the whole file.")
         where = f"{path}, line {window.line}"
         try:
             value = window.decode()
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"{where}: the record that begins there is not JSON ({error}); correct it") from error
+            raise InvalidInput(
+                f"{where}: the record that begins there is not JSON ({error}).", "Correct it."
+            ) from error
         yield Row(where, _object(where, value))
         if window.next_character() == ",":
             window.skip(",")
             if window.next_character() == "]":
-                raise InvalidInput(f"{path}, line {window.line} has a comma before the end of the array; remove it")
+                raise InvalidInput(f"{path}, line {window.line} has a comma before the end of the array.", "Remove it.")
         elif window.next_character() != "]":
-            raise InvalidInput(f"{path}, line {window.line}: records of an array are separated by commas")
+            raise InvalidInput(f"{path}, line {window.line}: records of an array are separated by commas.")
     window.skip("]")
     if window.next_character():
-        raise InvalidInput(f"{path}, line {window.line} goes on after the array; give one array, or one object a line")
+        raise InvalidInput(
+            f"{path}, line {window.line} goes on after the array.", "Give one array, or one object a line."
+        )
 
 
 class _Window:
@@ -181,7 +190,7 @@ class _Window:
 
 def _object(where: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidInput(f"{where} holds {shown(value)}; each record must be an object, {{...}}")
+        raise InvalidInput(f"{where} holds {shown(value)}.", "Each record must be an object, {...}.")
     return value
 
 
@@ -237,7 +246,7 @@ def _encoded(fields: Mapping[str, Any]) -> bytes:
         return json.dumps(fields, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{shown(dict(fields))} cannot be written as JSON ({error}); give texts, numbers, lists and objects"
+            f"{shown(dict(fields))} cannot be written as JSON ({error}).", "Give texts, numbers, lists and objects."
         ) from error
 
 

@@ -52,7 +52,8 @@ def read(path: Path) -> Iterator[Comparison]:
         unknown = rest(row, COLUMNS)
         if unknown:
             raise InvalidInput(
-                f"{row.where} has the unknown field {next(iter(unknown))!r}; fields of your own go into extra: {{...}}"
+                f"{row.where} has the unknown field {next(iter(unknown))!r}.",
+                "Fields of your own go into extra: {...}.",
             )
         yield _comparison(row)
 
@@ -71,12 +72,14 @@ def write(comparisons: Iterable[Comparison], path: Path) -> Written:
 def _check_header(path: Path, row: Row | None) -> None:
     if row is None or row.fields.get("format") != FORMAT:
         raise InvalidInput(
-            f'{path} does not begin with {{"format": "{FORMAT}", "version": {VERSION}}}; '
-            "is it of another format, such as arena or trl?"
+            f'{path} does not begin with {{"format": "{FORMAT}", "version": {VERSION}}}.',
+            "Is it of another format, such as arena or trl?",
         )
     version = row.fields.get("version")
     if version != VERSION or isinstance(version, bool):
-        raise InvalidInput(f"{path} has version {shown(version)}; this release reads {VERSION}: take a newer release")
+        raise InvalidInput(
+            f"{path} has version {shown(version)}.", f"This release reads {VERSION}: take a newer release."
+        )
 
 
 def _record(comparison: Comparison) -> dict[str, Any]:

@@ -57,8 +57,8 @@ class Filing(Staging, Keeping):
         other = next((name for name, old in there.items() if old is not None and old != payloads[name]), None)
         if other is not None and not change:
             raise InvalidInput(
-                f"the prompt of context {other!r} is {shown(there[other])}, and here it is {shown(payloads[other])}; give the one that is "
-                "there, name another context, or change it with `set_context`"
+                f"The prompt of context {other!r} is {shown(there[other])}, and here it is {shown(payloads[other])}.",
+                "Give the one that is there, name another context, or change it with `set_context`.",
             )
         changed = {name: payload for name, payload in payloads.items() if name not in there or there[name] != payload}
         if changed:

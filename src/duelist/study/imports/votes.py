@@ -98,8 +98,10 @@ class FileArms:
         """
         if self._too_many:
             raise InvalidInput(
-                f"the file compares {len(self.contexts)} arms, too many for a feature each, which the policy of this study wants; "
-                "add them first, with features: `add_arms` or `duelist study add-arms`; or take a policy that does without"
+                f"The file compares {len(self.contexts)} arms, too many for a feature each, which the policy "
+                "of this study wants.",
+                "Add them first, with features: `add_arms` or `duelist study add-arms`; or take a policy "
+                "that does without.",
             )
         described = [(arm, self.payloads.get(arm), c if self.alone else None) for arm, c in self.contexts.items()]
         n = len(described)
@@ -111,7 +113,7 @@ class FileArms:
 
 
 def _changed() -> InvalidInput:
-    return InvalidInput("the file was changed while it was read; import it again when it is complete")
+    return InvalidInput("The file was changed while it was read.", "Import it again when it is complete.")
 
 
 def wanted(rows: Iterable[Comparison], scan: Scan, plan: Plan) -> Iterator[Comparison]:
@@ -140,10 +142,10 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
         if text is not None:
             checked_text(what, text)
     if vote.first == vote.second:
-        raise InvalidInput(f"a vote compares {vote.first!r} with itself; leave it out")
+        raise InvalidInput(f"A vote compares {vote.first!r} with itself.", "Leave it out.")
     for arm in (vote.first, vote.second):
         if arms is not None and arm not in arms:
-            raise UnknownArm(f"arm {arm!r} is not in this study; add it with `add_arms`")
+            raise UnknownArm(f"Arm {arm!r} is not in this study.", "Add it with `add_arms`.")
 
 
 def add_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:

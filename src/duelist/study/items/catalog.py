@@ -62,7 +62,7 @@ class KnownArms:
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
             if not 0 <= row.number <= len(self._rows):
-                raise StorageCorrupted(f"{_DAMAGED}: arm {row.number} comes after {len(self._rows)} arms")
+                raise StorageCorrupted(f"{_DAMAGED}: arm {row.number} comes after {len(self._rows)} arms.")
             if row.number == len(self._rows):
                 self._rows.append(row)
                 self._number[row.id] = row.number
@@ -73,7 +73,7 @@ class KnownArms:
         counted = tx.counters.n_arms, tx.counters.n_rows
         if (len(self._rows), self.n_rows) != counted:
             raise StorageCorrupted(
-                f"{_DAMAGED}: {len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted"
+                f"{_DAMAGED}: {len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted."
             )
         self.revision = tx.counters.arms_revision
 
@@ -82,7 +82,7 @@ class KnownArms:
         if chunk.first_row != self.n_rows or (
             count and not 0 <= chunk.arms.min() <= chunk.arms.max() < len(self._rows)
         ):
-            raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there")
+            raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there.")
         needed, wide = self.n_rows + count, max(dim, self.dim)
         precision = np.promote_types(self._features.dtype, chunk.vectors.dtype)
         if needed > len(self._features) or wide > self.dim or precision != self._features.dtype:
@@ -130,7 +130,7 @@ class KnownArms:
             if not same:
                 other = f"other {what}" if what == "features" else f"another {what}"
                 raise InvalidInput(
-                    f"arm {arm!r} is in this study already, with {other}; give this one another id{way_out}"
+                    f"Arm {arm!r} is in this study already, with {other}.", f"Give this one another id{way_out}."
                 )
         return True
 
@@ -151,7 +151,7 @@ class KnownArms:
         try:
             return np.fromiter((self._number[arm] for arm in ids), np.int64, len(ids))
         except (KeyError, TypeError) as error:
-            raise UnknownArm(f"arm {error.args[0]!r} is not in this study; add it with `add_arms`") from None
+            raise UnknownArm(f"Arm {error.args[0]!r} is not in this study.", "Add it with `add_arms`.") from None
 
     def number_of(self, arm: str) -> int:
         """The number of an arm that is there."""
@@ -198,7 +198,7 @@ class KnownArms:
     def owner(self, row: int) -> int:
         """The number of the arm that a row belongs to."""
         if not 0 <= row < self.n_rows:
-            raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}")
+            raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}.")
         return int(self._owner[row])
 
     def owners(self, rows: Ints) -> Ints:
@@ -309,14 +309,16 @@ def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
     """A feature of its own for each of these arms, there already or not; wider than the arms there are, when they no longer fit."""
     if len(arms) and not arms.have_own_features():
         raise InvalidInput(
-            f"features are missing, and the arms of this study have {arms.dim} each; give these arms features of the same kind"
+            f"features are missing, and the arms of this study have {arms.dim} each.",
+            "Give these arms features of the same kind.",
         )
     new = iter(range(len(arms), len(arms) + len(ids)))
     numbers = [arms.number_of(arm) if arm in arms else next(new) for arm in ids]
     needed = max(len(arms), 1 + max(numbers))
     if needed > MOST_OWN:
         raise InvalidInput(
-            f"{needed} arms are too many for a feature each (at most {MOST_OWN}); give features, or have them made from texts"
+            f"{needed} arms are too many for a feature each (at most {MOST_OWN}).",
+            "Give features, or have them made from texts.",
         )
     dim = arms.dim if needed <= arms.dim else max(8, needed, 3 * arms.dim // 2)
     vectors = np.zeros((len(ids), dim), np.float32)

@@ -184,5 +184,7 @@ class Keeping(ABC):
             rows = arms.rows_of_version(numbers, version)
             if (rows < 0).any():
                 short = arms.arm(int(numbers[np.argmin(rows)]))
-                raise InvalidInput(f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}")
+                raise InvalidInput(
+                    f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}.", field="version"
+                )
             return arms.vectors(rows)

@@ -86,9 +86,9 @@ def find_kind(kind: str) -> KindOfFeatures:
     found = next((each for each in KINDS_OF_FEATURES if each.kind == kind), None)
     if found is None:
         names = ", ".join(each.kind for each in KINDS_OF_FEATURES)
-        raise InvalidInput(f"features.kind is {kind!r}; choose one of {names}")
+        raise InvalidInput(f"features.kind is {kind!r}.", f"Choose one of {names}.", field="features.kind")
     if not found.available:
-        raise MissingExtra(f"features of the kind {kind!r} need {found.module}; {found.install}")
+        raise MissingExtra(f"Features of the kind {kind!r} need {found.module}.", f"{found.install}.")
     return found
 
 
@@ -109,7 +109,9 @@ def _size(wanted: dict[str, Any], default: int) -> int:
     if size is None:
         return default
     if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= LARGEST_SIZE:
-        raise InvalidInput(f"features.size is {size!r}; give a whole number from 2 to {LARGEST_SIZE}")
+        raise InvalidInput(
+            f"features.size is {size!r}.", f"Give a whole number from 2 to {LARGEST_SIZE}.", field="features.size"
+        )
     return size
 
 
@@ -131,7 +133,9 @@ def _fit_columns(texts: Sequence[str], numbers: NDArray[np.float64] | None, want
     """Each column is centred and has unit variance: policies do not know metres from kilometres."""
     if numbers is None or not numbers.shape[1]:
         raise InvalidInput(
-            "features.columns are missing; name at least one column of numbers, or choose another kind of features"
+            "features.columns are missing.",
+            "Name at least one column of numbers, or choose another kind of features.",
+            field="features.columns",
         )
     deviation = numbers.std(axis=0)
     varies = deviation > _ROUNDING * np.abs(numbers).max(axis=0)  # the deviation of ten times 0.1 is not zero
@@ -148,7 +152,7 @@ def unchanged(columns: Sequence[str]) -> Recipe:
 def _apply_columns(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.float64] | None) -> Vectors:
     if numbers is None:
         raise InvalidInput(
-            f"the columns {', '.join(recipe['columns'])} are missing; the first arms of the study had them"
+            f"The columns {', '.join(recipe['columns'])} are missing.", "The first arms of the study had them."
         )
     return np.asarray((numbers - np.array(recipe["mean"])) / np.array(recipe["scale"]), np.float64)
 
@@ -158,7 +162,7 @@ def _apply_columns(recipe: Recipe, texts: Sequence[str], numbers: NDArray[np.flo
 
 def _need_texts(texts: Sequence[str]) -> None:
     if not any(text.strip() for text in texts):
-        raise InvalidInput("there are no texts to make features of; choose the features 'own' or 'columns'")
+        raise InvalidInput("There are no texts to make features of.", "Choose the features 'own' or 'columns'.")
 
 
 def _fit_hashed(texts: Sequence[str], numbers: NDArray[np.float64] | None, wanted: dict[str, Any]) -> Recipe:
@@ -182,7 +186,7 @@ def _fit_words(texts: Sequence[str], numbers: NDArray[np.float64] | None, wanted
         made.fit(texts)
     except ValueError as error:
         raise InvalidInput(
-            f"the texts have no words to tell them apart by ({error}); choose the features 'hashed'"
+            f"The texts have no words to tell them apart by ({error}).", "Choose the features 'hashed'."
         ) from error
     words = made.get_feature_names_out().tolist()
     return {"kind": "tfidf", "words": words, "idf": np.round(made.idf_, 6).tolist()}

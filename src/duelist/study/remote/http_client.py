@@ -31,7 +31,7 @@ class Wire:
             import httpx
         except ModuleNotFoundError as error:
             raise errors.MissingExtra(
-                "studies on a server need httpx; install it with `pip install 'duelist[client]'`"
+                "Studies on a server need httpx.", "Install it with `pip install 'duelist[client]'`."
             ) from error
         self.address = address.rstrip("/")
         self._lost = httpx.TransportError
@@ -74,11 +74,14 @@ class Wire:
                 if answer.status_code not in _AGAIN or number == TRIES:
                     raise _error(answer)
             time.sleep(_WAITS * 2 ** (number - 1))
-        raise errors.ConnectionLost(f"{self.address} does not answer; repeat the call")  # never: the last try raises
+        raise errors.ConnectionLost(
+            f"{self.address} does not answer.", "Repeat the call."
+        )  # never: the last try raises
 
     def _gone(self, error: Exception) -> errors.ConnectionLost:
         return errors.ConnectionLost(
-            f"{self.address} cannot be reached ({type(error).__name__}); see whether it runs, then repeat the call: it is idempotent"
+            f"{self.address} cannot be reached ({type(error).__name__}).",
+            "See whether it runs, then repeat the call: it is idempotent.",
         )
 
     def close(self) -> None:
@@ -93,7 +96,7 @@ def _error(answer: httpx.Response) -> errors.DuelistError:
         code, message, way_out = said["code"], said["message"], said["way_out"]
     except (ValueError, KeyError, TypeError):
         return errors.StorageError(
-            f"{answer.request.url.host} answered {answer.status_code}, not as a study server would"
+            f"{answer.request.url.host} answered {answer.status_code}, not as a study server would."
         )
     text = f"{message}; {way_out}" if way_out else message
     kind = getattr(errors, re.sub(r"(?:^|_)([a-z])", lambda found: found[1].upper(), code), None)
@@ -111,4 +114,6 @@ def as_json(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise errors.InvalidInput(f"{value!r} is not JSON ({error}); give texts, numbers, lists and dicts") from error
+        raise errors.InvalidInput(
+            f"{value!r} is not JSON ({error}).", "Give texts, numbers, lists and dicts."
+        ) from error

@@ -73,14 +73,14 @@ def _found(wire: Wire, address: str, name: str | None) -> int:
         own = wire.call("GET", "/session")["study"]
         if own is None:
             raise InvalidInput(
-                f"{address!r} does not say which study; give its name, or its own address, {base}/study/ID"
+                f"{address!r} does not say which study.", f"Give its name, or its own address, {base}/study/ID."
             )
         return int(own)
     there = wire.call("GET", "/studies", params={"put_away": True})["studies"]
     found = next((study["id"] for study in there if study["name"] == name), None)
     if found is None:
         names = ", ".join(repr(study["name"]) for study in there[:10]) or "none"
-        raise UnknownStudy(f"there is no study {name!r} at {base}; there are: {names}")
+        raise UnknownStudy(f"There is no study {name!r} at {base}.", f"There are: {names}.")
     return int(found)
 
 
@@ -166,7 +166,7 @@ class RemoteStudy:
         shown = [None] * len(ids) if payloads is None else list(payloads)
         if not len(ids) == len(vectors) == len(groups) == len(shown):
             raise InvalidInput(
-                f"there are {len(ids)} ids, and not as many features, payloads or contexts; give one for each"
+                f"There are {len(ids)} ids, and not as many features, payloads or contexts.", "Give one for each."
             )
         arms = [
             {"id": arm, "features": vector, "payload": payload, "context": context}

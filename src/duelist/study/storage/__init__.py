@@ -93,7 +93,7 @@ def _url(storage: str) -> sa.URL:
     try:
         return sa.make_url(storage)
     except (sa.exc.ArgumentError, ValueError):
-        raise InvalidInput(f"storage is {storage!r}, which is no URL; give {_FORMS}") from None
+        raise InvalidInput(f"storage is {storage!r}, which is no URL.", f"Give {_FORMS}.", field="storage") from None
 
 
 def _unchecked(storage: str) -> SqlStorage:
@@ -102,4 +102,4 @@ def _unchecked(storage: str) -> SqlStorage:
         return SqliteStorage(url)
     if url.drivername in ("postgresql", "postgresql+psycopg"):
         return PostgresStorage(url.set(drivername="postgresql+psycopg"))
-    raise InvalidInput(f"storage is {url.render_as_string()!r}; give {_FORMS}")
+    raise InvalidInput(f"storage is {url.render_as_string()!r}.", f"Give {_FORMS}.", field="storage")

@@ -41,7 +41,7 @@ class PostgresStorage(SqlStorage):
             engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
         except ModuleNotFoundError as error:
             raise MissingExtra(
-                f"PostgreSQL needs {error.name}; install it with `pip install 'duelist[postgres]'`"
+                f"PostgreSQL needs {error.name}.", "Install it with `pip install 'duelist[postgres]'`."
             ) from error
         sa.event.listen(engine, "connect", _make_durable)
         return engine

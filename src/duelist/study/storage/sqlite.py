@@ -70,7 +70,7 @@ class SqliteStorage(SqlStorage):
     def _check_file(self) -> None:
         if not self._path.exists():
             raise UnknownStudy(
-                f"there is no file {str(self._path)!r}; `create_study` or `duelist study create` makes it"
+                f"There is no file {str(self._path)!r}.", "`create_study` or `duelist study create` makes it."
             )
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:

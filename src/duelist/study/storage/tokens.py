@@ -41,7 +41,7 @@ class MediaRow(NamedTuple):
 
 
 def _refuse(what: str) -> Never:
-    raise StorageError(f"this storage keeps no {what}; use SQLite or PostgreSQL")
+    raise StorageError(f"This storage keeps no {what}.", "Use SQLite or PostgreSQL.")
 
 
 class KeepsTokens:

@@ -50,7 +50,8 @@ def waiting_for(*queues: Turns, seconds: float, place: str) -> Iterator[None]:
                 held.enter_context(queue.turn(seconds))
         except NoTurn:
             raise StorageLocked(
-                f"storage {place} is being written by somebody else for over {seconds:g} s; try again, or end the other writer"
+                f"Storage {place} is being written by somebody else for over {seconds:g} s.",
+                "Try again, or end the other writer.",
             ) from None
         yield
 

@@ -42,8 +42,9 @@ def tell(
             return last, duel
         if not told.revise:
             raise VoteRefused(
-                f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says {told.outcome.value!r}; "
-                "tell it with revise=True (`--revise`) to change the vote"
+                f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says "
+                f"{told.outcome.value!r}.",
+                "Tell it with revise=True (`--revise`) to change the vote.",
             )
     if refused is not None:
         raise refused
@@ -71,12 +72,14 @@ def tell(
 def _check_criterion(criterion: str | None, settings: StudySettings) -> None:
     if criterion is None and settings.criteria:
         raise InvalidInput(
-            f"this study asks about {', '.join(settings.criteria)}; say which the answer is about with `criterion`, or "
-            "answer about all of them with `tell_all`"
+            f"This study asks about {', '.join(settings.criteria)}.",
+            "Say which the answer is about with `criterion`, or answer about all of them with `tell_all`.",
         )
     if criterion is not None and criterion not in settings.criteria:
         there = ", ".join(map(repr, settings.criteria)) or "it asks a single question"
-        raise InvalidInput(f"criterion is {criterion!r}, which this study does not ask about ({there})")
+        raise InvalidInput(
+            f"criterion is {criterion!r}, which this study does not ask about ({there}).", field="criterion"
+        )
 
 
 def _open_criteria(tx: Transaction, settings: StudySettings, duel: int, rater: str) -> list[str]:
@@ -99,7 +102,7 @@ def undo(
     duel = find_duel(tx, duel_id)
     last = tx.last_vote(duel_id, rater, criterion)
     if last is None:
-        raise VoteRefused(f"{rater!r} has not voted on duel {duel_id}; there is nothing to undo")
+        raise VoteRefused(f"{rater!r} has not voted on duel {duel_id}.", "There is nothing to undo.")
     if last.outcome is None:
         return last, duel
     if refused is not None:
@@ -132,7 +135,9 @@ def find_duel(tx: Transaction, duel_id: int) -> DuelRow:
     """The duel of that id."""
     duel = tx.duel(duel_id) if 0 < duel_id < 2**63 else None
     if duel is None:
-        raise UnknownDuel(f"duel {duel_id} was never asked in this study; tell the id of a duel that `ask` returned")
+        raise UnknownDuel(
+            f"Duel {duel_id} was never asked in this study.", "Tell the id of a duel that `ask` returned."
+        )
     return duel
 
 
@@ -140,7 +145,7 @@ def _lease_of(tx: Transaction, duel_id: int, rater: str) -> LeaseRow:
     lease = tx.lease(duel_id, rater)
     if lease is None:
         raise VoteRefused(
-            f"duel {duel_id} was not asked of {rater!r}; a rater votes on duels that `ask(rater)` returned"
+            f"Duel {duel_id} was not asked of {rater!r}.", "A rater votes on duels that `ask(rater)` returned."
         )
     return lease
 

@@ -69,8 +69,8 @@ class Cluster(Engine):
             )
         except RuntimeError as error:
             raise EngineLost(
-                f"no cluster could be started on this machine ({error}); a program that starts processes does so under "
-                "`if __name__ == '__main__':`"
+                f"No cluster could be started on this machine ({error}).",
+                "A program that starts processes does so under `if __name__ == '__main__':`.",
             ) from error
 
     def end(self) -> None:
@@ -143,7 +143,8 @@ class Cluster(Engine):
             raise error
         if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "duelist":
             raise EngineLost(
-                f"a worker of {self._client.scheduler.address} has no duelist; install the same release on all workers"
+                f"A worker of {self._client.scheduler.address} has no duelist.",
+                "Install the same release on all workers.",
             ) from error
         if type(error).__name__ == "KilledWorker":
             told = f"the workers that played it died, again and again: out of memory, or killed ({error.last_worker.address})"
@@ -153,15 +154,15 @@ class Cluster(Engine):
     def _come_back(self, unfinished: int) -> None:
         if self._own is not None:
             raise EngineLost(
-                f"the cluster on this machine is gone, {unfinished} cells are not finished; run the same again"
+                f"The cluster on this machine is gone, {unfinished} cells are not finished.", "Run the same again."
             )
         self._disconnect()
         try:
             self._connect(self._patience)
         except EngineLost as error:
             raise EngineLost(
-                f"the scheduler went away and did not come back within {self._patience:g} s; {unfinished} cells are not "
-                "finished, the others are kept: start it again, and run the same"
+                f"The scheduler went away and did not come back within {self._patience:g} s.",
+                f"{unfinished} cells are not finished, the others are kept: start it again, and run the same.",
             ) from error
 
     def _connect(self, patience: float) -> None:
@@ -175,13 +176,13 @@ class Cluster(Engine):
                 return
             except ValueError as error:
                 raise EngineLost(
-                    f"{target!r} is no address of a Dask scheduler ({error}); write tcp://HOST:PORT"
+                    f"{target!r} is no address of a Dask scheduler ({error}).", "Write tcp://HOST:PORT."
                 ) from error
             except OSError as error:
                 if time.monotonic() + 0.5 >= deadline:
                     raise EngineLost(
-                        f"no Dask scheduler answers at {target} within {patience:g} s; start one with `dask scheduler`, or give its "
-                        "address"
+                        f"No Dask scheduler answers at {target} within {patience:g} s.",
+                        "Start one with `dask scheduler`, or give its address.",
                     ) from error
                 time.sleep(0.2)
 
@@ -226,6 +227,6 @@ def _distributed() -> Any:
         import distributed  # heavy, and wanted only by who has a cluster
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "clusters need Dask's distributed; install it with `pip install 'duelist[cluster]'`"
+            "Clusters need Dask's distributed.", "Install it with `pip install 'duelist[cluster]'`."
         ) from error
     return distributed

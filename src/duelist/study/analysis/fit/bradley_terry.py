@@ -115,7 +115,7 @@ def _check_ridge(ridge: float | str) -> float | None:
         return None
     value = finite_floats("ridge", ridge, f"a positive finite number, or {AUTO!r}")
     if value.shape != () or not value > 0.0:
-        raise InvalidInput(f"ridge is {ridge!r}; give a positive finite number, or {AUTO!r}")
+        raise InvalidInput(f"ridge is {ridge!r}.", f"Give a positive finite number, or {AUTO!r}.", field="ridge")
     return float(value)
 
 
@@ -123,7 +123,7 @@ def _check_features(features: ArrayLike, n_arms: int) -> Floats:
     x = finite_floats("features", features, "finite numbers, a row for each arm: (n_arms, dim)")
     if x.ndim != 2 or len(x) != n_arms or x.shape[1] == 0:
         raise InvalidInput(
-            f"features have shape {x.shape}, but there are {n_arms} arms; give a row for each: (n_arms, dim)"
+            f"features have shape {x.shape}, but there are {n_arms} arms.", "Give a row for each: (n_arms, dim)."
         )
     return x
 
@@ -303,7 +303,7 @@ def _inverse(matrix: Floats) -> Floats:
     factor, lower = cho_factor(matrix, lower=True, overwrite_a=True)
     inverse, status = dpotri(factor, lower=lower, overwrite_c=True)
     if status != 0:
-        raise InvalidInput("the fit is not determined to the limit of floating point; raise ridge")
+        raise InvalidInput("The fit is not determined to the limit of floating point.", "Raise ridge.")
     inverse = np.tril(inverse)
     return np.asarray(inverse + np.tril(inverse, -1).T)
 

@@ -174,5 +174,5 @@ def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:
     index = {arm: k for k, arm in enumerate(arms)}
     stray = next((arm for arm in among if arm not in index), None)
     if stray is not None:
-        raise InvalidInput(f"among has {stray!r}, which is not among the {len(arms)} arms given; leave it out")
+        raise InvalidInput(f"among has {stray!r}, which is not among the {len(arms)} arms given.", "Leave it out.")
     return np.array([index[arm] for arm in among], np.int64)

@@ -19,12 +19,13 @@ def scorer_of(log: Log, features: Features, source: str = "") -> Scorer:
     given = features.features if isinstance(features, WithOwnTerms) else features
     if given is None:
         raise InvalidInput(
-            "a scorer goes by features, and these arms have none; add arms with features, or take the leaderboard's utilities"
+            "A scorer goes by features, and these arms have none.",
+            "Add arms with features, or take the leaderboard's utilities.",
         )
     pairs = counted(log)
     if not len(pairs.low):
         raise InvalidInput(
-            "a scorer is learned from votes, and there is none yet between two of these arms; ask some first"
+            "A scorer is learned from votes, and there is none yet between two of these arms.", "Ask some first."
         )
     x = np.asarray(given, np.float64)
     return fitted_scorer(

@@ -115,7 +115,7 @@ def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
     index = {arm: k for k, arm in enumerate(arms)}
     if len(index) != len(arms):
         raise InvalidInput(
-            f"arms has {next(arm for k, arm in enumerate(arms) if index[arm] != k)!r} twice; give each once"
+            f"arms has {next((arm for k, arm in enumerate(arms) if index[arm] != k))!r} twice.", "Give each once."
         )
     votes = [vote for vote in votes if vote.outcome is not None]
     raters: dict[str, int] = {}
@@ -124,7 +124,7 @@ def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
         first, second = ([index[getattr(vote, side)] for vote in votes] for side in ("first", "second"))
     except KeyError as error:
         raise InvalidInput(
-            f"a vote names the arm {error.args[0]!r}, which is not among the {len(arms)} arms given; give all arms"
+            f"A vote names the arm {error.args[0]!r}, which is not among the {len(arms)} arms given.", "Give all arms."
         ) from None
     rater = [-1 if vote.rater is None else raters.setdefault(vote.rater, len(raters)) for vote in votes]
     return Log(

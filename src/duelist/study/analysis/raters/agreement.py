@@ -23,7 +23,7 @@ def cohen_kappa(table: ArrayLike) -> float:
     """
     counts = _counts("table", table)
     if counts.shape[0] != counts.shape[1]:
-        raise InvalidInput(f"table has shape {counts.shape}; give a row and a column for each answer")
+        raise InvalidInput(f"table has shape {counts.shape}.", "Give a row and a column for each answer.")
     total = counts.sum()
     if total == 0.0:
         return float("nan")
@@ -40,7 +40,9 @@ def fleiss_kappa(counts: ArrayLike) -> float:
     answers = _counts("counts", counts)
     each = answers.sum(axis=1)
     if len(each) and ((each != each[0]).any() or each[0] < 2):
-        raise InvalidInput("counts differ in their sums; give as many answers to each unit, or use krippendorff_alpha")
+        raise InvalidInput(
+            "Counts differ in their sums.", "Give as many answers to each unit, or use krippendorff_alpha."
+        )
     if not len(each):
         return float("nan")
     n = each[0]
@@ -72,5 +74,5 @@ def _beyond_chance(observed: float, expected: float) -> float:
 def _counts(name: str, given: ArrayLike) -> Floats:
     counts = finite_floats(name, given, "counts, a row for each unit or answer")
     if counts.ndim != 2 or (counts < 0.0).any():
-        raise InvalidInput(f"{name} has shape {counts.shape}; give a table of counts, none below 0")
+        raise InvalidInput(f"{name} has shape {counts.shape}.", "Give a table of counts, none below 0.", field=name)
     return counts

@@ -157,7 +157,11 @@ def rater_statistics(
     """
     check_level(level)
     if not 0.0 < false_alarms < 1.0:
-        raise InvalidInput(f"false_alarms is {false_alarms!r}; give a probability between 0 and 1, such as 0.01")
+        raise InvalidInput(
+            f"false_alarms is {false_alarms!r}.",
+            "Give a probability between 0 and 1, such as 0.01.",
+            field="false_alarms",
+        )
     log = as_log(votes, arms)
     judged = _Judged(log, features, frozenset(left_out), level, false_alarms, ridge, seed, judges)
     rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]

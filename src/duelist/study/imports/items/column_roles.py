@@ -54,9 +54,9 @@ def columns_of(
     """
     for role, name in said.items():
         if role not in ROLES:
-            raise InvalidInput(f"columns has {role!r}; it says which column is {', '.join(ROLES)}")
+            raise InvalidInput(f"columns has {role!r}.", f"It says which column is {', '.join(ROLES)}.")
         if name is not None and name not in sheet.columns:
-            raise InvalidInput(f"columns.{role} is {name!r}; the columns are {', '.join(sheet.columns)}")
+            raise InvalidInput(f"columns.{role} is {name!r}.", f"The columns are {', '.join(sheet.columns)}.")
     roles = _roles(sheet, said, features, numbers)
     found = {name: role for role, name in reversed(roles.items())}
     columns = [
@@ -136,7 +136,8 @@ def _check_no_hole(sheet: Sheet, names: list[str]) -> None:
         if 0 < len(holes) < len(sheet.rows):
             more = f", and {len(holes) - 1} more of its cells are" if len(holes) > 1 else ""
             raise InvalidInput(
-                f"{holes[0].where}: {name!r} is empty{more}; give every arm its id, or rename the column if it does not name arms"
+                f"{holes[0].where}: {name!r} is empty{more}.",
+                "Give every arm its id, or rename the column if it does not name arms.",
             )
 
 

@@ -100,7 +100,7 @@ class Draft:
         """The study with its arms: all of it, or, after an error, nothing."""
         chosen = name or self.plan.get("name")
         if not chosen:
-            raise InvalidInput("name is missing; give the study one")
+            raise InvalidInput("name is missing.", "Give the study one.", field="name")
         recipe = self._recipe()
         settings = {**self._settings(recipe["kind"]), "made_features": recipe}
         study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
@@ -206,7 +206,7 @@ class Draft:
             return applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
         if self.given is None:
             raise InvalidInput(
-                "the arms of this study have features, and the file has none; add a list `features` to each arm"
+                "The arms of this study have features, and the file has none.", "Add a list `features` to each arm."
             )
         return self.given
 
@@ -225,8 +225,8 @@ class Draft:
         holes = "".join(f"; {numbers.describe(name)}" for name, numbers in self.with_holes.items())
         named = f" ({', '.join(wanted['columns'])})" if wanted["kind"] == "columns" else ""
         raise InvalidInput(
-            f"the arms of this study have {dim} features, and those of the file have {has}{named}{holes}; give each arm the same "
-            "features as those that are there"
+            f"The arms of this study have {dim} features, and those of the file have {has}{named}{holes}.",
+            "Give each arm the same features as those that are there.",
         )
 
     def add_rows(self, study: Study, vectors: Any, rows: slice = slice(None), taken: set[str] | None = None) -> int:
@@ -268,11 +268,13 @@ class Draft:
             if missing in self.with_holes:
                 found = self.with_holes[missing]
                 raise InvalidInput(
-                    f"{found.describe(missing)}; a feature needs a number for each arm: {found.way_out}, or choose other columns"
+                    f"{found.describe(missing)}.",
+                    f"A feature needs a number for each arm: {found.way_out}, or choose other columns.",
                 )
             there = ", ".join(self.numbers) or "none"
             raise InvalidInput(
-                f"features are made of the column {missing!r}, and the file has no numbers there; its columns of numbers are: {there}"
+                f"features are made of the column {missing!r}, and the file has no numbers there.",
+                f"Its columns of numbers are: {there}.",
             )
         return np.column_stack([self.numbers[name] for name in columns])
 
@@ -289,7 +291,9 @@ def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = Non
     files = [Path(path) for path in paths]
     media, tables, notes = _sorted_out(files)
     if len(tables) > 1:
-        raise InvalidInput(f"there are {len(tables)} tables, {tables[0].name} and {tables[1].name}; give one at a time")
+        raise InvalidInput(
+            f"There are {len(tables)} tables, {tables[0].name} and {tables[1].name}.", "Give one at a time."
+        )
     try:
         draft = _of_table(tables[0], media, given) if tables else _of_media(media, given)
         return replace(draft, notes=[*notes, *draft.notes])
@@ -321,7 +325,7 @@ def _is_of_the_system(name: str) -> bool:
 
 def _of_media(media: Media, plan: dict[str, Any]) -> Draft:
     if not media.paths:
-        raise InvalidInput("there are no files; give a table of arms, or images")
+        raise InvalidInput("There are no files.", "Give a table of arms, or images.")
     arms = [DraftArm(name, {}, None, "", path) for name, path in sorted(media.named().items())]
     shown = [DraftArm(arm.id, {media_kind(arm.id) or "image": arm.id}, None, "", arm.media) for arm in arms]
     chosen = {**plan, "features": {"kind": "own", **(plan.get("features") or {})}}
@@ -331,7 +335,7 @@ def _of_media(media: Media, plan: dict[str, Any]) -> Draft:
 def _of_table(path: Path, media: Media, plan: dict[str, Any]) -> Draft:
     sheet = read_sheet(path, plan.get("encoding"))
     if not sheet.rows:
-        raise InvalidInput(f"{path} has no arms; give one a line")
+        raise InvalidInput(f"{path} has no arms.", "Give one a line.")
     rows = [row._replace(where=row.where.replace(str(path), path.name)) for row in sheet.rows]
     sheet = sheet._replace(rows=rows)
     wanted = dict(plan.get("features") or {})

@@ -103,8 +103,8 @@ def _refuse_other_features(known: _Known, new: Sequence[Shown], taken: AbstractS
         name = None if says_nothing(arm[0]) else _first_free(known, _key(arm, np.zeros(0)), taken)
         if name is not None:
             raise InvalidInput(
-                f"arm {name!r} is in this study already, with the same content and other features; name the arms in a column `id` "
-                "if this is another one, or change its features with `update_features`"
+                f"Arm {name!r} is in this study already, with the same content and other features.",
+                "Name the arms in a column `id` if this is another one, or change its features with `update_features`.",
             )
 
 

@@ -195,7 +195,8 @@ def given_features(rows: Sequence[Row]) -> NDArray[np.float64] | None:
     if len(sizes) > 1:
         least = next(row for row, each in zip(rows, lists, strict=True) if len(each or ()) == min(sizes))
         raise InvalidInput(
-            f"there are arms of {min(sizes)} and of {max(sizes)} features ({least.where} has {min(sizes)}); give all the same"
+            f"There are arms of {min(sizes)} and of {max(sizes)} features ({least.where} has {min(sizes)}).",
+            "Give all the same.",
         )
     return np.array([_checked(row, each or []) for row, each in zip(rows, lists, strict=True)], np.float64)
 
@@ -207,19 +208,19 @@ def _listed(row: Row) -> list[Any] | None:
         try:
             found = json.loads(found)
         except ValueError as error:
-            raise InvalidInput(f"{row.where}: features are {shown(found)}; give a list, as [0.5, 2]") from error
+            raise InvalidInput(f"{row.where}: features are {shown(found)}.", "Give a list, as [0.5, 2].") from error
     if isinstance(found, list):
         return found or None
     if is_nothing(found):
         return None
     if as_number(row, found) is not None:
         return None  # a column of numbers that happens to have this name
-    raise InvalidInput(f"{row.where} has features that are no list, {shown(found)}; give a list, as [0.5, 2]")
+    raise InvalidInput(f"{row.where} has features that are no list, {shown(found)}.", "Give a list, as [0.5, 2].")
 
 
 def _checked(row: Row, values: list[Any]) -> list[float]:
     found = [as_number(row, value) for value in values]
     wrong = next((value for value, number in zip(values, found, strict=True) if number is None), None)
     if None in found:
-        raise InvalidInput(f"{row.where}: a feature is {shown(wrong)}; give a number")
+        raise InvalidInput(f"{row.where}: a feature is {shown(wrong)}.", "Give a number.")
     return [number for number in found if number is not None]

@@ -19,17 +19,17 @@ _NOT_SAID: Final = ("storage", "load_if_exists", "made_features")
 def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:
     """A plan whose parts are what they must be; what they say is checked where it is used."""
     if plan is not None and not isinstance(plan, Mapping):
-        raise InvalidInput(f"the plan is {shown(plan)}; give an object with {', '.join(PARTS)}")
+        raise InvalidInput(f"The plan is {shown(plan)}.", f"Give an object with {', '.join(PARTS)}.")
     given = dict(plan or {})
     unknown = next((name for name in given if name not in PARTS), None)
     if unknown is not None:
-        raise InvalidInput(f"a plan has no {unknown!r}; it has {', '.join(PARTS)}")
+        raise InvalidInput(f"A plan has no {unknown!r}.", f"It has {', '.join(PARTS)}.")
     for part in _OBJECTS:
         if given.get(part) is not None and not isinstance(given[part], Mapping):
-            raise InvalidInput(f"{part} is {shown(given[part])}; give an object, {{...}}")
+            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give an object, {...}.")
     for part in ("name", "goal", "encoding"):
         if given.get(part) is not None and not isinstance(given[part], str):
-            raise InvalidInput(f"{part} is {shown(given[part])}; give a text, or leave it out")
+            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give a text, or leave it out.")
     _check_settings(given.get("settings") or {})
     _check_columns((given.get("features") or {}).get("columns"))
     for part, value in given.items():
@@ -40,17 +40,19 @@ def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:
 def _check_settings(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name in _ELSEWHERE:
-            raise InvalidInput(f"settings has {name!r}, which has a place of its own; put it beside `settings`")
+            raise InvalidInput(f"settings has {name!r}, which has a place of its own.", "Put it beside `settings`.")
         if name in _NOT_SAID or not isinstance(name, str):
-            raise InvalidInput(f"settings has {name!r}, which a plan does not say; leave it out")
+            raise InvalidInput(f"settings has {name!r}, which a plan does not say.", "Leave it out.")
         if name in _LISTS and not isinstance(settings[name], (list, tuple)):
-            raise InvalidInput(f"settings.{name} is {shown(settings[name])}; give a list")
+            raise InvalidInput(f"settings.{name} is {shown(settings[name])}.", "Give a list.")
 
 
 def _check_columns(columns: Any) -> None:
     listed = isinstance(columns, (list, tuple)) and all(isinstance(name, str) for name in columns)
     if columns is not None and not listed:
-        raise InvalidInput(f"features.columns is {shown(columns)}; give a list of names of columns")
+        raise InvalidInput(
+            f"features.columns is {shown(columns)}.", "Give a list of names of columns.", field="features.columns"
+        )
 
 
 def _check_finite(part: str, value: Any) -> None:
@@ -58,5 +60,5 @@ def _check_finite(part: str, value: Any) -> None:
         json.dumps(value, allow_nan=False, default=repr)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{part} is {shown(value)}, which JSON cannot hold ({error}); give texts and finite numbers"
+            f"{part} is {shown(value)}, which JSON cannot hold ({error}).", "Give texts and finite numbers."
         ) from error

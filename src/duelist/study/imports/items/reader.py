@@ -48,7 +48,8 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
     if suffix == ".txt":
         return _lines(path, chosen)
     raise InvalidInput(
-        f"{path.name} is of no kind that is known; give a file that ends in .csv, .tsv, .xlsx, .json, .jsonl or .txt, or images"
+        f"{path.name} is of no kind that is known.",
+        "Give a file that ends in .csv, .tsv, .xlsx, .json, .jsonl or .txt, or images.",
     )
 
 
@@ -99,7 +100,7 @@ def _json(path: Path) -> list[Row]:
             else [json.loads(x) for x in whole.replace("\r", "\n").split("\n") if x.strip()]
         )
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not JSON ({error}); correct it, or save it again") from error
+        raise InvalidInput(f"{path} is not JSON ({error}).", "Correct it, or save it again.") from error
     texts = [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in listed]
     return [Row(f"{path}, text {k}", {TEXT: text}) for k, text in enumerate(texts, start=1)]
 
@@ -112,7 +113,7 @@ def _sheet(rows: list[Row], encoding: str | None) -> Sheet:
 def guessed_encoding(path: Path) -> str:
     """The encoding of a text: what its mark says, UTF-8 where it is that, or what it looks like."""
     if not path.is_file():
-        raise InvalidInput(f"{path} is not a file; give the path of the file to read")
+        raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
     if head.startswith(_MARKS):
@@ -149,12 +150,12 @@ def _looks_like(path: Path, head: bytes) -> str:
         from charset_normalizer import from_bytes
     except ImportError as error:
         raise InvalidInput(
-            f"{path.name} is not UTF-8, and nothing is installed that could say what it is; name its encoding (--encoding cp1252), "
-            "save it as UTF-8, or pip install 'duelist[server]'"
+            f"{path.name} is not UTF-8, and nothing is installed that could say what it is.",
+            "Name its encoding (--encoding cp1252), save it as UTF-8, or pip install 'duelist[server]'.",
         ) from error
     best = from_bytes(head).best()
     if best is None:
-        raise InvalidInput(f"{path.name} is no text in any encoding that is known; save it as UTF-8")
+        raise InvalidInput(f"{path.name} is no text in any encoding that is known.", "Save it as UTF-8.")
     return str(best.encoding)
 
 

@@ -75,7 +75,8 @@ class Media:
         best = [path for path, length in zip(called, common, strict=True) if length == max(common)]
         if len(best) > 1:
             raise InvalidInput(
-                f"{row.where}: {said!r} may be any of {len(best)} files of that name; name its folder too, or give files names of their own"
+                f"{row.where}: {said!r} may be any of {len(best)} files of that name.",
+                "Name its folder too, or give files names of their own.",
             )
         return best[0]
 
@@ -106,7 +107,7 @@ def contexts_of(rows: Sequence[Row], roles: Mapping[str, str]) -> tuple[list[str
         _as_json(row, roles["prompt"], prompt)
         if texts.setdefault(context, prompt) != prompt:
             raise InvalidInput(
-                f"{row.where}: context {context!r} has another prompt further up; give a context one prompt"
+                f"{row.where}: context {context!r} has another prompt further up.", "Give a context one prompt."
             )
     return named, texts
 
@@ -171,5 +172,6 @@ def _as_json(row: Row, name: str, value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise InvalidInput(
-            f"{row.where}: {name!r} is {shown(value)}, which JSON cannot hold ({error}); give a finite number, or null"
+            f"{row.where}: {name!r} is {shown(value)}, which JSON cannot hold ({error}).",
+            "Give a finite number, or null.",
         ) from error

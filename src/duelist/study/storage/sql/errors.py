@@ -122,6 +122,6 @@ def explaining(place: str) -> Iterator[None]:
     try:
         yield
     except (Unreadable, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes what is damaged
-        raise StorageCorrupted(f"storage {place} {_CORRUPTED[1]} ({error})") from error
+        raise StorageCorrupted(f"Storage {place} {_CORRUPTED[1]} ({error}).") from error
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         raise explained(error, place) from error

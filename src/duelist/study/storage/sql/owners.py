@@ -181,7 +181,7 @@ class OwningTransaction(Transaction):
         """Another name, other settings, another state; StudyExists if another study has that name."""
         other = self._line.first(say.STUDY_BY_NAME, {"name": name})
         if other is not None and other[0] != self._study_id:
-            raise StudyExists(f"there is a study {name!r} already; give another name")
+            raise StudyExists(f"There is a study {name!r} already.", "Give another name.")
         self._do(PUT_STUDY, new_name=name, new_settings=settings_text(settings), new_state=state.value)
 
     def raters(self) -> list[RaterRow]:

@@ -198,7 +198,7 @@ class SqlTransaction(ColumnsTransaction):
         duel = self.duel(number)
         if duel is None:
             raise StorageCorrupted(
-                f"the storage is damaged: a lease is of duel {number}, which is gone; go on with a backup"
+                f"The storage is damaged: a lease is of duel {number}, which is gone.", "Go on with a backup."
             )
         if not self.n_added:  # else it may be one that is taken back
             self._remembered.duels[number] = duel
@@ -324,7 +324,7 @@ class SqlStorage(SqlTokens, Storage):
         with self._begun(self._writer) as connection:
             study_id = self._new_study(connection, name, settings, created_at)
             if study_id is None:
-                raise StudyExists(f"there is a study {name!r} already in {self.url}; give another name")
+                raise StudyExists(f"There is a study {name!r} already in {self.url}.", "Give another name.")
             transaction = SqlTransaction(Line(connection, self._wordings), study_id, Counters())
             yield transaction
             transaction.save_counters()
@@ -372,7 +372,7 @@ class SqlStorage(SqlTokens, Storage):
             before = replace(transaction.counters)
             yield transaction
             if transaction.counters != replace(before, n_votes=min(before.n_votes, transaction.shown_until)):
-                raise StorageError(f"counters of study {study_id} were changed while reading; use `writing`")
+                raise StorageError(f"Counters of study {study_id} were changed while reading.", "Use `writing`.")
             connection.rollback()
 
     def close(self) -> None:
@@ -390,7 +390,7 @@ class SqlStorage(SqlTokens, Storage):
     def _begin(self, line: Line, study_id: int, statement: sa.Executable) -> SqlTransaction:
         found = line.first(statement, {"study": study_id})
         if found is None:
-            raise UnknownStudy(f"study number {study_id} is not in {self.url}; it has been deleted, create it anew")
+            raise UnknownStudy(f"Study number {study_id} is not in {self.url}.", "It has been deleted, create it anew.")
         *counters, part, since, now = found
         waiting = None if part is None else Staged(part, since)
         return SqlTransaction(line, study_id, Counters(*counters), now, waiting, self._remembered_of(study_id))
@@ -410,12 +410,12 @@ class SqlStorage(SqlTokens, Storage):
                     migrate(connection)
         elif version is None:
             raise UnknownStudy(
-                f"{self.url} holds no studies; `create_study` or `duelist study create` makes the first one"
+                f"{self.url} holds no studies.", "`create_study` or `duelist study create` makes the first one."
             )
         elif version < HEAD:
             raise StorageTooOld(
-                f"storage {self.url} has schema {version}, this release of duelist needs {HEAD}; make a backup and run "
-                f"`duelist storage upgrade {self.url}`"
+                f"Storage {self.url} has schema {version}, this release of duelist needs {HEAD}.",
+                f"Make a backup and run `duelist storage upgrade {self.url}`.",
             )
 
     def _checked_version(self) -> str | None:
@@ -424,8 +424,9 @@ class SqlStorage(SqlTokens, Storage):
             version = self._version(connection)
         if version is not None and version > HEAD:
             raise StorageTooNew(
-                f"storage {self.url} has schema {version}, newer than {HEAD}, the newest that this release of duelist knows; "
-                "install a newer duelist"
+                f"Storage {self.url} has schema {version}, newer than {HEAD}, the newest that this release of "
+                "duelist knows.",
+                "Install a newer duelist.",
             )
         return version
 
@@ -438,7 +439,7 @@ class SqlStorage(SqlTokens, Storage):
     def upgrade(self) -> str:
         """Bring the schema up to date; its version."""
         if self._checked_version() is None:
-            raise UnknownStudy(f"{self.url} holds no studies: there is nothing to upgrade")
+            raise UnknownStudy(f"{self.url} holds no studies: there is nothing to upgrade.")
         with self._begun(self._writer) as connection:
             self._lock_schema(connection)
             migrate(connection)
