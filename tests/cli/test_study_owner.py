@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-
 from duelist.cli.words import in_shell_words
+
 from duelist.study import load_study
 from tests.cli.test_study import shell, study, vote  # noqa: F401  (fixtures)
 

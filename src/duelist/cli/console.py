@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from duelist.cli.words import in_shell_words
+from duelist.cli.hints import shell_words
 from duelist.core.errors import DuelistError, NotConnected
 
 Report = Callable[[str, int, int], None]
@@ -39,9 +39,8 @@ def kind_errors() -> Iterator[None]:
             yield
     except (DuelistError, OSError) as error:
         # What the user gave is in the message, and may look like markup.
-        err.print(
-            f"[bold red]error:[/] {escape(in_shell_words(str(error)))}", highlight=False, markup=True, soft_wrap=True
-        )
+        text = shell_words(error) if isinstance(error, DuelistError) else str(error)
+        err.print(f"[bold red]error:[/] {escape(text)}", highlight=False, markup=True, soft_wrap=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         err.print("interrupted; what was finished is kept, run the same command again to go on")

@@ -45,7 +45,7 @@ def finite_floats(name: str, value: Any, wanted: str) -> Floats:
     if not np.isfinite(array).all():
         at = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
         where = f"{name}[{', '.join(map(str, at))}]" if at else name
-        raise InvalidInput(f"{where} is {array[tuple(at)]}.", f"Give {wanted}.")
+        raise InvalidInput(f"{where} is {array[tuple(at)]}.", f"Give {wanted}.", field=name)
     return array
 
 
@@ -85,7 +85,7 @@ def check_probability(name: str, value: Any, wanted: str = "a probability betwee
 def check_flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name} is {value!r}.", "Give True or False.", field=name)
+        raise InvalidInput(f"{name} is {value!r}.", "Give true or false.", field=name)
     return bool(value)
 
 
@@ -100,10 +100,12 @@ def check_horizon(horizon: Any) -> int:
     """A positive whole number of rounds, or 0 for None (unknown)."""
     if horizon is None:
         return 0
-    rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or None if it is not known")
+    rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or leave it out if it is not known")
     if rounds > MOST_ROUNDS:
         raise InvalidInput(
-            f"horizon is {horizon!r}.", "Give at most 2**53 rounds, or None if it is not known.", field="horizon"
+            f"horizon is {horizon!r}.",
+            "Give at most 2**53 rounds, or leave it out if it is not known.",
+            field="horizon",
         )
     return rounds
 
@@ -112,7 +114,7 @@ def check_threads(threads: Any) -> int | None:
     """A number of threads, or None for all cores."""
     if threads is None:
         return None
-    return check_whole("threads", threads, 1, "a whole number of at least 1, or None for all cores")
+    return check_whole("threads", threads, 1, "a whole number of at least 1, or leave it out to use all cores")
 
 
 def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
@@ -131,13 +133,15 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     if array.ndim != 2:
         raise InvalidInput(
             f"arms have shape {np.shape(arms)}.",
-            "Give one feature vector a row: (n_arms, dim); arms without features are `FreeArms(n)`.",
+            "Give one feature vector per row, (n_arms, dim), or `FreeArms(n)` for arms without features.",
+            code="invalid_input.arms_shape",
+            field="arms",
         )
     if array.shape[0] == 0 or array.shape[1] == 0:
-        raise InvalidInput(f"arms have shape {array.shape}.", "Give at least one arm and one feature.")
+        raise InvalidInput(f"arms have shape {array.shape}.", "Give at least one arm and one feature.", field="arms")
     check_dim(array.shape[1], dim)
     if not _square(array) <= LARGEST_SQUARE:
-        _refuse(array, "replace missing features, and those without an end, before asking")
+        _refuse(array, "Replace missing and infinite features before asking.")
     return array
 
 
@@ -145,10 +149,12 @@ def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as finite floats (contexts, candidates, dim)."""
     array = as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
     if array.ndim != 3 or 0 in array.shape:
-        raise InvalidInput(f"arms have shape {array.shape}.", "Give finite features (contexts, candidates, dim).")
+        raise InvalidInput(
+            f"arms have shape {array.shape}.", "Give finite features (contexts, candidates, dim).", field="arms"
+        )
     check_dim(array.shape[2], dim)
     if not _square(array) <= LARGEST_SQUARE:
-        _refuse(array, "give finite features (contexts, candidates, dim)")
+        _refuse(array, "Give finite features (contexts, candidates, dim).")
     return array
 
 
@@ -159,7 +165,7 @@ def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
         try:
             found.append(check_arms(each, dim))
         except InvalidInput as error:
-            raise InvalidInput(f"Context {k}: {error}.") from error
+            raise error.replace(message=f"Context {k}: {error.message}") from error
         if found[k].shape[1] != found[0].shape[1]:
             raise InvalidInput(
                 f"Context {k}: arms have {found[k].shape[1]} features, and those of context 0 have "
@@ -188,6 +194,7 @@ def check_dim(given: int, known: int | None) -> None:
         raise InvalidInput(
             f"arms have {given} features, but this policy has learned with {known}.",
             "Give the same features every round, or start a new policy.",
+            field="arms",
         )
 
 
@@ -195,7 +202,9 @@ def check_difference(difference: ArrayLike, dim: int) -> Floats:
     """The features of one arm minus those of another, `dim` numbers."""
     z = finite_floats("difference", difference, "the features of the first arm minus those of the second")
     if z.shape != (dim,):
-        raise InvalidInput(f"difference has shape {z.shape}.", f"Give {dim} numbers, first arm minus second.")
+        raise InvalidInput(
+            f"difference has shape {z.shape}.", f"Give {dim} numbers, first arm minus second.", field="difference"
+        )
     return z
 
 
@@ -212,7 +221,9 @@ def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
         raise InvalidInput(f"{name} has shape {given.shape} and type {given.dtype}.", f"Give {wanted}.", field=name)
     outside = ((given < 0) | (given >= n_arms)).any(axis=1)
     if outside.any():
-        raise InvalidInput(f"{name} holds {tuple(given[int(np.argmax(outside))].tolist())}.", f"Give {wanted}.")
+        raise InvalidInput(
+            f"{name} holds {tuple(given[int(np.argmax(outside))].tolist())}.", f"Give {wanted}.", field=name
+        )
     return np.ascontiguousarray(given, np.int64)
 
 
@@ -222,11 +233,12 @@ def _square(array: Floats) -> float:
     return float(np.einsum("i,i->", flat, flat))
 
 
-def _refuse(array: Floats, way_out: str) -> None:
+def _refuse(array: Floats, hint: str) -> None:
     if np.isfinite(array).all():
         raise InvalidInput(
             f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow.",
             "Rescale the features.",
+            field="arms",
         )
     at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {array[at]}.", f"{way_out}.")
+    raise InvalidInput(f"arms[{', '.join(map(str, at))}] is {array[at]}.", hint, field="arms")

@@ -76,7 +76,7 @@ def check_weight(weight: float) -> float:
     if not 0.0 < value < math.inf:
         raise InvalidInput(
             f"weight is {weight!r}.",
-            "Give a positive finite number, or leave the duel untold (`forget` it) if its outcome should not count.",
+            "Give a positive finite number, or do not tell the duel if its outcome should not count.",
             field="weight",
         )
     if value > LARGEST_WEIGHT:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
 
 
 class DuelistError(Exception):
@@ -35,6 +35,28 @@ class DuelistError(Exception):
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def hint_from(self, templates: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+        """Return the hint that an interface has for this code, filled from the quoted details; else this error's own hint.
+
+        >>> error = StudyNotOpen("Study 'a' is paused.", "Open it again with `open`.", study="a")
+        >>> error.hint_from({"study_not_open": "Run `duelist study open {study}`."})
+        'Run `duelist study open a`.'
+        """
+        try:
+            return templates[self.code].format_map({name: quote(str(value)) for name, value in self.details.items()})
+        except KeyError:  # no template, or one that needs details that a server does not send
+            return self.hint
+
+    def replace(self, message: str | None = None, hint: str | None = None) -> Self:
+        """Return this error with another message, or another hint."""
+        return type(self)(
+            self.message if message is None else message,
+            self.hint if hint is None else hint,
+            code=self.code,
+            field=self.field,
+            **self.details,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parts of this error, for another process; `from_dict` makes the error again."""

@@ -166,16 +166,16 @@ class Scorer:
 
 
 def load_scorer(path: str | Path) -> Scorer:
-    """The scorer in a file that `Scorer.save` wrote."""
+    """The scorer in a file that Scorer.save wrote."""
     path = _checked_path(path)
     try:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
     except FileNotFoundError:
-        raise InvalidInput(f"There is no file {str(path)!r}.", "Give one that `Scorer.save` wrote.") from None
+        raise InvalidInput(f"There is no file {str(path)!r}.", "Give one that Scorer.save wrote.") from None
     except UNREADABLE as error:
-        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that `Scorer.save` wrote.") from error
+        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that Scorer.save wrote.") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is not a scorer.", "Give a file that `Scorer.save` wrote.")
+        raise InvalidInput(f"{path} is not a scorer.", "Give a file that Scorer.save wrote.")
     if plain.get("version") != VERSION:
         raise InvalidInput(
             f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}.", "Update it, or save again."
@@ -183,7 +183,7 @@ def load_scorer(path: str | Path) -> Scorer:
     known = {each.name for each in fields(Scorer)}
     missing = sorted(known - set(plain))
     if missing:
-        raise InvalidInput(f"{path} has no {missing[0]!r}.", "Give a file that `Scorer.save` wrote.")
+        raise InvalidInput(f"{path} has no {missing[0]!r}.", "Give a file that Scorer.save wrote.")
     try:
         return Scorer(**{name: plain[name] for name in known})
     except (InvalidInput, TypeError) as error:

@@ -70,7 +70,7 @@ FreeArms(numbers, features), or start a new policy
 def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
     """How many arms there are, where that is known, and whether the policy is shown tables of features."""
     if features is not None and not isinstance(features, bool):
-        check_whole("features", features, 1, "True, False, or the number of features")
+        check_whole("features", features, 1, "true, false, or the number of features")
     if arms is None:
         return None, features is None or bool(features)
     if is_whole(arms):

@@ -228,7 +228,8 @@ def _loaded(point: EntryPoint) -> Any:
         return point.load()
     except (ImportError, AttributeError) as error:
         raise InvalidInput(
-            f"Policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}."
+            f"Policy {point.name!r} is brought by {point.value!r}, which cannot be loaded: {error}.",
+            "Reinstall the package that brings it.",
         ) from error
 
 

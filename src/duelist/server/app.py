@@ -14,7 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from duelist import __version__
 from duelist.core.errors import DuelistError
 from duelist.server.context import Desk
-from duelist.server.errors import Refused, of_error, of_validation, shape
+from duelist.server.errors import RequestError, error_body, of_error, of_validation
 from duelist.server.middleware import Gate
 from duelist.server.options import ServerOptions
 from duelist.server.routes import arms, drafts, owners, rating, readings, service, session, studies
@@ -67,24 +67,23 @@ def _is_lost_person(request: Request) -> bool:
 
 def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(DuelistError)
-    async def refused_by_the_library(request: Request, error: DuelistError) -> JSONResponse:
+    async def library_error(request: Request, error: DuelistError) -> JSONResponse:
         status, body = of_error(error)
         return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)
 
-    @app.exception_handler(Refused)
-    async def refused_by_the_server(request: Request, error: Refused) -> JSONResponse:
-        return JSONResponse(error.body, error.status, headers=error.headers)
+    @app.exception_handler(RequestError)
+    async def request_error(request: Request, error: RequestError) -> JSONResponse:
+        return JSONResponse(error.body, error.status_code, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def not_as_documented(request: Request, error: RequestValidationError) -> JSONResponse:
-        refused = of_validation(error.errors())
-        return JSONResponse(refused.body, refused.status)
+    async def validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+        found = of_validation(error.errors())
+        return JSONResponse(found.body, found.status_code)
 
     @app.exception_handler(HTTPException)
-    async def refused_by_the_framework(request: Request, error: HTTPException) -> Response:
-        message, _, way_out = str(error.detail).partition("; ")
-        code = _CODES.get(error.status_code, "malformed")
-        way_out = way_out or "docs/api.md names all that there is"
+    async def framework_error(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404 and _is_lost_person(request):
             return service.lost_page()
-        return JSONResponse(shape(code, message, way_out), error.status_code, headers=error.headers)
+        code = _CODES.get(error.status_code, "malformed")
+        body = error_body(code, f"{error.detail}.", "docs/api.md lists every path.")
+        return JSONResponse(body, error.status_code, headers=error.headers)

@@ -12,7 +12,7 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from duelist.server.context import Desk
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.rate_limits import Buckets
 from duelist.study.access import Scope, Token
 
@@ -39,13 +39,13 @@ class Caller(NamedTuple):
         own = self.token.rater
         if own is not None:
             if named is not None and named != own:
-                raise Refused(
-                    403, "not_allowed", f"this token is {own!r}'s, not {named!r}'s", "leave `rater` out", "rater"
+                raise RequestError(
+                    403, "not_allowed", f"This token is {own!r}'s, not {named!r}'s.", "Leave `rater` out.", "rater"
                 )
             return own
         if named is None:
-            raise Refused(
-                422, "invalid_input", "rater is missing", "an admin's request says for which rater it is", "rater"
+            raise RequestError(
+                422, "invalid_input", "rater is missing.", "An admin's request says for which rater it is.", "rater"
             )
         return named
 
@@ -75,14 +75,14 @@ def hold_back(buckets: Buckets, who: str) -> None:
         raise too_many(wait)
 
 
-def too_many(wait: float) -> Refused:
+def too_many(wait: float) -> RequestError:
     """What is said to who asks too often."""
     seconds = max(1, math.ceil(wait))
-    return Refused(
+    return RequestError(
         429,
         "too_many_requests",
-        "these are too many requests",
-        f"wait {seconds} s",
+        "These are too many requests.",
+        f"Wait {seconds} s.",
         headers={"Retry-After": str(seconds)},
     )
 
@@ -108,14 +108,16 @@ def may(
         hold_back(desk.by_token, token.id)
         if token.scope not in scopes:
             wanted = " or ".join(scopes)
-            raise Refused(
+            raise RequestError(
                 403,
                 "not_allowed",
-                f"this needs the scope {wanted}, and the token has {token.scope}",
-                "use another token",
+                f"This needs the scope {wanted}, and the token has {token.scope}.",
+                "Use another token.",
             )
         if token.study is not None and not anywhere and (everywhere or str(study) != str(token.study)):
-            raise Refused(403, "not_allowed", "this token is for another study", "use a token of this one, or of all")
+            raise RequestError(
+                403, "not_allowed", "This token is for another study.", "Use a token of this one, or of all."
+            )
         return caller
 
     return allowed
@@ -129,11 +131,11 @@ async def caller_of(
     secret = _cookie_of(request, rating_in) if bearer is None else bearer.credentials
     if secret is None:
         hold_back(desk.strangers, address_of(request))
-        raise Refused(
+        raise RequestError(
             401,
             "not_signed_in",
-            "this needs a token",
-            "send `Authorization: Bearer TOKEN`, or sign in",
+            "This needs a token.",
+            "Send `Authorization: Bearer TOKEN`, or sign in.",
             headers={"WWW-Authenticate": "Bearer"},
         )
     token = await desk.token(secret)
@@ -144,19 +146,22 @@ async def caller_of(
     if by_cookie and request.method not in _SAFE:
         given = request.headers.get(CSRF_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), csrf_of(secret).encode()):
-            raise Refused(
-                403, "csrf", f"the header {CSRF_HEADER} is missing or wrong", "send the `csrf` of `GET /api/v1/session`"
+            raise RequestError(
+                403,
+                "csrf",
+                f"The header {CSRF_HEADER} is missing or wrong.",
+                "Send the `csrf` of `GET /api/v1/session`.",
             )
     return caller
 
 
-def unknown_token() -> Refused:
+def unknown_token() -> RequestError:
     """What is said to who has a token that opens nothing."""
-    return Refused(
+    return RequestError(
         401,
         "token_unknown",
-        "the token is not known, was revoked, or has expired",
-        "ask the owner of the study for a new one",
+        "The token is not known, was revoked, or has expired.",
+        "Ask the owner of the study for a new one.",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

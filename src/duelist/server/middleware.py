@@ -8,10 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from starlette.exceptions import HTTPException
-
 from duelist.server.context import Desk
-from duelist.server.errors import shape
+from duelist.server.errors import RequestError, error_body
 from duelist.server.monitoring.logs import say
 
 Scope = MutableMapping[str, Any]
@@ -35,13 +33,6 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
-
-
-class TooLarge(HTTPException):
-    """A body that is larger than the server takes."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(413, f"the body has more than {most} bytes; send less at a time")
 
 
 class Gate:
@@ -76,19 +67,19 @@ class Gate:
 
         try:
             if not self._desk.options.allows(headers.get(b"host", b"").decode("latin-1")):
-                await _refuse(
+                await _send_error(
                     answer,
                     400,
                     "malformed",
-                    "the request names a host that is not this server's",
-                    "use the server's address, or start it with --host-name",
+                    "The request names a host that is not this server's.",
+                    "Use the server's address, or start it with --host-name.",
                 )
             else:
                 await self._app(scope, self._counted(scope, headers, receive), answer)
         except Exception:  # noqa: BLE001  (whatever it is, whoever asked is told in the one shape, and the log has the rest)
             say("failed", logging.ERROR, exc_info=True, path=scope["path"])
             if not begun_to_answer:
-                await _refuse(answer, 500, "internal", "the server failed", "its log says more; try again")
+                await _send_error(answer, 500, "internal", "The server failed.", "Its log says more; try again.")
         finally:
             self._note(scope, status, time.perf_counter() - begun)
 
@@ -102,11 +93,11 @@ class Gate:
         async def counted() -> Message:
             nonlocal taken
             if said.isdigit() and int(said) > most:
-                raise TooLarge(most)
+                raise too_large(most)
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > most:
-                raise TooLarge(most)
+                raise too_large(most)
             return message
 
         return counted
@@ -130,8 +121,13 @@ class Gate:
         )
 
 
-async def _refuse(send: Send, status: int, code: str, message: str, way_out: str) -> None:
-    body = json.dumps(shape(code, message, way_out)).encode()
+def too_large(most: int) -> RequestError:
+    """Return the error for a body that is larger than the server takes."""
+    return RequestError(413, "too_large", f"The body has more than {most} bytes.", "Send less at a time.")
+
+
+async def _send_error(send: Send, status: int, code: str, message: str, hint: str) -> None:
+    body = json.dumps(error_body(code, message, hint)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -107,7 +107,9 @@ def simulate(
     check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
     if not isinstance(environment, Environment):
-        raise InvalidInput(f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`.")
+        raise InvalidInput(
+            f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`."
+        )
     templates = label_policies(policies)
     game = _Game(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
     kept = {}

@@ -104,7 +104,9 @@ def create_token(
     if label is not None:
         checked_text("label", label)
     if days is not None and (isinstance(days, bool) or not 0 < days <= _MOST_DAYS):
-        raise InvalidInput(f"days is {days!r}.", f"Give a number of days up to {_MOST_DAYS}, or None.", field="days")
+        raise InvalidInput(
+            f"days is {days!r}.", f"Give a number of days up to {_MOST_DAYS}, or leave it out.", field="days"
+        )
     secret = PREFIX + secrets.token_urlsafe(32)
     now = round(time.time() * 1e6)
     expires = None if days is None else now + round(days * _DAY)
@@ -128,7 +130,9 @@ def list_tokens(storage: Storage, study: int | None = None) -> list[Token]:
 def revoke_token(storage: Storage, token_id: str) -> None:
     """Refuse a token from now on."""
     if not storage.revoke_token(token_id, round(time.time() * 1e6)):
-        raise UnknownToken(f"There is no token of the id {token_id!r}.", "`list_tokens` names those there are.")
+        raise UnknownToken(
+            f"There is no token of the id {token_id!r}.", "`list_tokens` lists the tokens.", code="unknown_token.id"
+        )
 
 
 def token_hash(secret: str) -> str:

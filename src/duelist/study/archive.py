@@ -303,7 +303,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     with _understood(path):
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
-            raise InvalidArchive(f"{str(path)!r} is no archive of a study.", "Give a file that `archive` wrote.")
+            raise InvalidArchive(f"{str(path)!r} is no archive of a study.", "Give an archive of a study.")
         if body["version"] != VERSION:
             raise InvalidArchive(
                 f"Archive {str(path)!r} has version {body['version']}; this release reads version {VERSION}.",
@@ -326,7 +326,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     if not path.is_file():
-        raise InvalidArchive(f"There is no file {str(path)!r}.", "Give one that `archive` wrote.")
+        raise InvalidArchive(f"There is no file {str(path)!r}.", "Give the path of an archive.")
     with _understood(path):
         archive = zipfile.ZipFile(path)
     with archive:
@@ -354,5 +354,5 @@ def _understood(path: Path) -> Iterator[None]:
         if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         raise InvalidArchive(
-            f"{str(path)!r} is damaged or no archive of a study ({error}).", "Give a file that `archive` wrote, whole."
+            f"{str(path)!r} is damaged or no archive of a study ({error}).", "Give a complete archive."
         ) from error

@@ -12,6 +12,8 @@ from duelist.study.storage import RaterRow, Transaction
 from duelist.study.storage.write_queue import ThreadTurns
 
 _UNKNOWN: Final = -1
+_REOPEN: Final = "Open it again with `open`."
+_UNBLOCK: Final = "Unblock them with `unblock`."
 
 
 class Side:
@@ -45,20 +47,29 @@ class Side:
     def permit_asking(self, rater: str) -> None:
         """Refuse to ask in a study that is not open, and to ask somebody who is blocked."""
         if self.state is not StudyState.OPEN:
-            raise StudyNotOpen(f"Study {self.name!r} is {self.state.value} and asks nothing.", "`open` opens it again.")
+            raise StudyNotOpen(f"Study {self.name!r} is {self.state.value} and asks nothing.", _REOPEN, study=self.name)
         said = self.raters.get(rater)
         if said is not None and said.erased:
             raise RaterBlocked(
                 f"Rater {rater!r} is the made-up name of somebody who was erased.", "Ask under another name."
             )
         if said is not None and said.blocked:
-            raise RaterBlocked(f"Rater {rater!r} is blocked in study {self.name!r}.", "`unblock` takes that back.")
+            raise RaterBlocked(
+                f"Rater {rater!r} is blocked in study {self.name!r}.",
+                _UNBLOCK,
+                code="rater_blocked.blocked",
+                study=self.name,
+                rater=rater,
+            )
 
     def refused_vote(self, rater: str) -> VoteRefused | None:
         """Why no new vote of this rater is taken, if none is."""
         if self.state in (StudyState.CLOSED, StudyState.ARCHIVED):
             return VoteRefused(
-                f"Study {self.name!r} is {self.state.value} and takes no votes.", "`open` opens it again."
+                f"Study {self.name!r} is {self.state.value} and takes no votes.",
+                _REOPEN,
+                code="vote_refused.study_not_open",
+                study=self.name,
             )
         said = self.raters.get(rater)
         if said is not None and said.erased:
@@ -66,10 +77,16 @@ class Side:
                 f"Rater {rater!r} is the made-up name of somebody who was erased.", "Their votes stay as they are."
             )
         if said is not None and said.blocked:
-            return VoteRefused(f"Rater {rater!r} is blocked in study {self.name!r}.", "`unblock` takes that back.")
+            return VoteRefused(
+                f"Rater {rater!r} is blocked in study {self.name!r}.",
+                _UNBLOCK,
+                code="vote_refused.rater_blocked",
+                study=self.name,
+                rater=rater,
+            )
         return None
 
     def permit_changes(self) -> None:
         """Refuse to change a study that was put away."""
         if self.state is StudyState.ARCHIVED:
-            raise StudyNotOpen(f"Study {self.name!r} is archived and stays as it is.", "`open` opens it again.")
+            raise StudyNotOpen(f"Study {self.name!r} is archived and stays as it is.", _REOPEN, study=self.name)

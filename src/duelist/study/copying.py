@@ -44,7 +44,11 @@ def copy_study(
     Raters may go on with the first while it is copied. From then on the two know nothing of each other.
     """
     if to_storage is None and to_name is None:
-        raise InvalidInput("A copy needs another storage or another name.", "Give `to_storage` or `to_name`.")
+        raise InvalidInput(
+            "A copy needs another storage or another name.",
+            "Pass to_storage=... or to_name=....",
+            code="invalid_input.copy_target",
+        )
     source = open_storage(storage, create=False)
     study = load_study(name, source)
     with tempfile.TemporaryDirectory(prefix="duelist-copy-") as folder:

@@ -107,10 +107,10 @@ class Serving(ABC):
             row, lease = find_duel(tx, number), tx.lease(number, rater)
             if lease is None:
                 raise VoteRefused(
-                    f"Duel {number} was not asked of {rater!r}.", "A rater gives back what `ask` returned."
+                    f"Duel {number} was not asked of {rater!r}.", "Give back a duel that this rater was asked."
                 )
             if lease.state == LeaseState.TOLD:
-                raise VoteRefused(f"{rater!r} has answered duel {number}.", "`undo` takes the answer back.")
+                raise VoteRefused(f"{rater!r} has answered duel {number}.", "Undo the vote first.")
             if lease.state == LeaseState.OPEN:
                 tx.put_lease(lease._replace(state=LeaseState.RETURNED))
                 tx.set_free(number, row.free + 1)
@@ -197,7 +197,9 @@ class Serving(ABC):
         with self._storage.viewing(self._id) as tx:
             found = tx.media(checked_text("key", key))
         if found is None:
-            raise UnknownArm(f"There is no file {key!r} in this study.", "`put_media` keeps one.")
+            raise UnknownArm(
+                f"There is no file {key!r} in this study.", "Add it with `put_media`.", code="unknown_arm.file"
+            )
         return found
 
 

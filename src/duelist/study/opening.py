@@ -103,7 +103,11 @@ def create_study(
     if not created:
         if not load_if_exists:
             raise StudyExists(
-                f"There is a study {name!r} already.", "`load_study`, load_if_exists=True, or another name."
+                f"There is a study {name!r} already.",
+                "Load it with `load_study`, pass load_if_exists=True, or choose another name.",
+                code="study_exists.name",
+                field="name",
+                study=name,
             )
         _check_same(row, checked, chosen)
     return Study(opened, row)
@@ -135,7 +139,9 @@ def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
     row = next((row for row in opened.list_studies() if row.id == study_id), None)
     if row is None:
         raise UnknownStudy(
-            f"There is no study with the id {study_id} in this storage.", "`list_studies` names those there are."
+            f"There is no study with the id {study_id} in this storage.",
+            "`list_studies` lists the studies.",
+            code="unknown_study.id",
         )
     return Study(opened, row)
 
@@ -196,5 +202,8 @@ def _check_same(row: StudyRow, wanted: StudySettings, given: list[str]) -> None:
         if has[name] != wants[name]:
             raise StudyExists(
                 f"Study {row.name!r} has {name}={has[name]!r}, not {wants[name]!r}.",
-                "Leave it out, change it with `load_study(...).change(...)` where it can be, or choose another name.",
+                "Leave it out, change it with `load_study(...).change(...)` where it can be changed, or choose another name.",
+                code="study_exists.settings",
+                field=name,
+                study=row.name,
             )

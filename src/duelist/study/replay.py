@@ -19,6 +19,7 @@ from duelist.core.errors import InvalidInput, NothingToAsk, StorageCorrupted, St
 from duelist.policies import BUILT_IN, Policy, policy_class, restore_policy
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
+from duelist.study.errors import horizon_missing, too_few_arms
 from duelist.study.items.catalog import KnownArms
 from duelist.study.records import WINS, StudySettings
 from duelist.study.storage import Lesson, Transaction
@@ -34,17 +35,14 @@ def new_policy(settings: StudySettings) -> Policy:
     cls = policy_class(settings.policy)
     check_settings(cls, settings.policy_settings)
     if getattr(cls, "needs_horizon", False) and settings.policy_settings.get("horizon") is None:
-        raise InvalidInput(
-            f"{cls.__name__} has to know for how many rounds it will be asked.",
-            f"Give policy_settings={{\"horizon\": T}}, or policy='{cls.__name__}:horizon=1000', or take RUCB or DTS.",
-        )
+        raise horizon_missing(cls.__name__)
     taken = inspect.signature(cls).parameters
     usual = {"estimator": "online", "random_state": settings.seed}
     policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
     if type(policy).begin is not Policy.begin and not policy.keeps_snapshots:
         raise InvalidInput(
             f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was.",
-            "Add them.",
+            "Add both methods.",
         )
     return policy
 
@@ -54,13 +52,13 @@ def counts_wins(settings: StudySettings) -> bool:
     return issubclass(BUILT_IN.get(settings.policy, Policy), CountingPolicy)
 
 
-def check_takes_free_arms(policy: Policy, what: str, way_out: str = "") -> None:
+def check_takes_free_arms(policy: Policy, what: str, first_hint: str = "") -> None:
     """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
     if not policy.takes_free_arms:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone.",
-            f"{way_out}create the study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, "
-            'RewardDesign or UniformPair, and not with estimator="exact" or radius="theory".',
+            f"{first_hint}Create the study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, RewardDesign or "
+            'UniformPair, without the settings estimator "exact" and radius "theory".',
         )
 
 
@@ -85,7 +83,7 @@ class Fold:
             return
         groups = [numbers for numbers in arms.groups().values() if len(numbers)]
         if not groups:
-            raise NothingToAsk("This study has no arms in the game.", "Add some with `add_arms`, or `restore` some.")
+            raise too_few_arms("This study has no active arms.")
         policy = new_policy(self._settings)
         policy.begin(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
@@ -188,7 +186,9 @@ class Fold:
 
     def _loaded(self) -> Policy:
         if self._policy is None:
-            raise NothingToAsk("This study has never asked: there is no policy yet.", "`ask` first, or import votes.")
+            raise NothingToAsk(
+                "This study has never asked: there is no policy yet.", "Ask for a duel first, or import votes."
+            )
         return self._policy
 
 

@@ -39,14 +39,14 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     """
     given = {} if policy_settings is None else policy_settings
     if not isinstance(given, dict):
-        raise InvalidInput(f"policy_settings is {given!r}.", "Give a dict.", field="policy_settings")
+        raise InvalidInput(
+            f"policy_settings is {given!r}.", "Give a mapping of names to values.", field="policy_settings"
+        )
     if isinstance(policy, str):
         cls, written = read_policy(policy)
         return policy_name(cls), {**written, **given}
     if not isinstance(policy, Policy):
-        raise InvalidInput(
-            f"policy is {policy!r}.", "Give the name of a policy, or a policy such as LocalPairUCB().", field="policy"
-        )
+        raise InvalidInput(f"policy is {policy!r}.", "Give a policy or its name.", field="policy")
     if given:
         raise InvalidInput(
             f"policy_settings are {given!r}, and {policy!r} has settings of its own.",
@@ -88,7 +88,11 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     _check_answers(given.get("answers", ()))
     settings = StudySettings(**given)
     if not isinstance(settings.policy_settings, dict):
-        raise InvalidInput(f"policy_settings is {settings.policy_settings!r}.", "Give a dict.", field="policy_settings")
+        raise InvalidInput(
+            f"policy_settings is {settings.policy_settings!r}.",
+            "Give a mapping of names to values.",
+            field="policy_settings",
+        )
     _check_number("seed", settings.seed, 0, 2**63 - 1, whole=True)
     _check_number("lease_seconds", settings.lease_seconds, 1e-3, 1e9)
     _check_number("raters_per_duel", settings.raters_per_duel, 1, 1e9, whole=True)
@@ -110,9 +114,9 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
         ) from None
     policy = new_policy(settings)  # refuses what the policy does not take
     if not isinstance(settings.own_terms, bool):
-        raise InvalidInput(f"own_terms is {settings.own_terms!r}.", "Give True or False.", field="own_terms")
+        raise InvalidInput(f"own_terms is {settings.own_terms!r}.", "Give true or false.", field="own_terms")
     if settings.own_terms:
-        check_takes_free_arms(policy, "own_terms is True")
+        check_takes_free_arms(policy, "The setting own_terms is on")
     return replace(settings, policy=policy_name(type(policy)))
 
 
@@ -160,7 +164,7 @@ def _check_page(settings: StudySettings) -> None:
             checked_text(name, getattr(settings, name))
     for name in ("ask_reason", "open_registration"):
         if not isinstance(getattr(settings, name), bool):
-            raise InvalidInput(f"{name} is {getattr(settings, name)!r}.", "Give True or False.", field=name)
+            raise InvalidInput(f"{name} is {getattr(settings, name)!r}.", "Give true or false.", field=name)
     if settings.show_as not in SHOWN_AS:
         raise InvalidInput(
             f"show_as is {settings.show_as!r}.", f"Choose one of {', '.join(SHOWN_AS)}.", field="show_as"
@@ -168,7 +172,7 @@ def _check_page(settings: StudySettings) -> None:
     if settings.made_features is not None and not isinstance(settings.made_features, dict):
         raise InvalidInput(
             f"made_features is {settings.made_features!r}.",
-            "It is what `make_features` returned, or None.",
+            "Give what make_features returned, or leave it out.",
             field="made_features",
         )
 

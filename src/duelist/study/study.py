@@ -111,7 +111,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
             side.permit_asking(rater)
 
             def gate(out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
-                allowed = within_limits(tx, side.known, side.tally, out, rater, wanted)
+                allowed = within_limits(tx, side.known, side.tally, out, rater, wanted, side.name)
                 return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
 
             wanted = self._wanted(candidates, context)._replace(besides=held)
@@ -122,7 +122,10 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         arms = self._writer.known.arms
         if context is not None and not arms.knows_context(context):
             raise UnknownArm(
-                f"Context {context!r} is not in this study.", "Add its arms with `add_arms(..., contexts=...)`."
+                f"Context {context!r} is not in this study.",
+                "Add its arms with `add_arms(..., contexts=...)`.",
+                code="unknown_arm.context",
+                field="context",
             )
         if candidates is None:
             return Wanted(context)
@@ -189,7 +192,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         """
         if not isinstance(outcomes, Mapping) or not outcomes:
             raise InvalidInput(
-                f"outcomes are {outcomes!r}.", "Give a dict with an outcome for each criterion.", field="outcomes"
+                f"outcomes are {outcomes!r}.", "Give a mapping with an outcome for each criterion.", field="outcomes"
             )
         return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)
 

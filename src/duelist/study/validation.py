@@ -21,7 +21,9 @@ def checked_text(what: str, text: str) -> str:
     """A text that every database can hold."""
     if not isinstance(text, str) or not text or "\x00" in text or not _is_whole(text):
         raise InvalidInput(
-            f"{what} is {text!r}.", "Give a text that is not empty, without zero bytes and half characters."
+            f"{what} is {text!r}.",
+            "Give a text that is not empty, without zero bytes and unpaired surrogates.",
+            field=what if what.isidentifier() else None,
         )
     return text
 
@@ -44,7 +46,7 @@ def checked_ids(ids: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     for arm in listed:
         if checked_text("id of an arm", arm) in seen:
-            raise InvalidInput(f"Arm {arm!r} is named twice.", "Name each arm once.")
+            raise InvalidInput(f"Arm {arm!r} is named twice.", "Name each arm once.", field="ids")
         seen.add(arm)
     return listed
 
@@ -64,30 +66,41 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
     """Finite feature vectors (count, dim), in single precision where that changes none of them; empty ones where arms have no features."""
     if features is None or _is_empty(features, count):
         if dim:
-            raise InvalidInput(f"The arms of this study have {dim} features each, and these have none.", "Give them.")
+            raise InvalidInput(
+                f"The arms of this study have {dim} features each, and these have none.", "Give them.", field="features"
+            )
         return np.empty((count, 0), np.float32)
     try:
         vectors: Vectors = np.ascontiguousarray(features, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"features are not numbers ({error}).", "Give an array of shape (n_arms, dim).") from None
+        raise InvalidInput(
+            f"features are not numbers ({error}).", "Give an array of shape (n_arms, dim).", field="features"
+        ) from None
     if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
         raise InvalidInput(
             f"features have shape {np.shape(features)}.",
             f"Give one vector for each of the {count} arms: ({count}, dim).",
+            field="features",
         )
     if dim == 0:
         raise InvalidInput(
-            f"features have {vectors.shape[1]} entries, the arms of this study have none.", "Leave them out."
+            f"features have {vectors.shape[1]} entries, the arms of this study have none.",
+            "Leave them out.",
+            field="features",
         )
     if dim is not None and vectors.shape[1] != dim:
         raise InvalidInput(
-            f"features have {vectors.shape[1]} entries, the arms of this study have {dim}.", "Give as many."
+            f"features have {vectors.shape[1]} entries, the arms of this study have {dim}.",
+            "Give as many.",
+            field="features",
         )
     fits = np.abs(vectors) <= LARGEST  # not a number is not
     if not fits.all():
         arm, feature = (int(k) for k in np.argwhere(~fits)[0])
         raise InvalidInput(
-            f"features[{arm}, {feature}] is {vectors[arm, feature]}.", "Replace missing and very large features."
+            f"features[{arm}, {feature}] is {vectors[arm, feature]}.",
+            "Replace missing and very large features.",
+            field="features",
         )
     short = vectors.astype(np.float32)
     return short if np.array_equal(short, vectors) else vectors  # half the room
@@ -97,13 +110,17 @@ def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
     """One payload for each arm, which JSON can hold."""
     listed = [None] * count if payloads is None else list(payloads)
     if len(listed) != count:
-        raise InvalidInput(f"There are {len(listed)} payloads for {count} arms.", "Give one for each.")
+        raise InvalidInput(
+            f"There are {len(listed)} payloads for {count} arms.", "Give one for each.", field="payloads"
+        )
     for payload in listed:
         try:
             json.dumps(payload, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"Payload {payload!r} is not JSON ({error}).", "Give text, numbers, lists or dicts."
+                f"Payload {payload!r} is not JSON ({error}).",
+                "Give text, numbers, lists or mappings.",
+                field="payloads",
             ) from None
     return listed
 
@@ -113,7 +130,9 @@ def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) ->
     listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
     if len(listed) != count:
         raise InvalidInput(
-            f"There are {len(listed)} contexts for {count} arms.", "Give one for each, or one text for all."
+            f"There are {len(listed)} contexts for {count} arms.",
+            "Give one for each, or one text for all.",
+            field="contexts",
         )
     for context in listed:
         if context is not None:
@@ -130,7 +149,7 @@ def checked_number(duel: int | StudyDuel) -> int:
     """The id of a duel, given as the duel or as its id."""
     number = duel.id if isinstance(duel, StudyDuel) else duel
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-        raise InvalidInput(f"duel is {duel!r}.", "Give a duel that `ask` returned, or its `id`.", field="duel")
+        raise InvalidInput(f"duel is {duel!r}.", "Give a duel or its id.", field="duel")
     return int(number)
 
 
@@ -146,7 +165,7 @@ def checked_seconds(seconds: float | None) -> float | None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
         raise InvalidInput(
             f"response_seconds is {seconds!r}.",
-            "Give a number of seconds of at least 0, or None.",
+            "Give a number of seconds of at least 0, or leave it out.",
             field="response_seconds",
         )
     return float(seconds)

@@ -67,7 +67,10 @@ class CountingPolicy(Policy):
         if self.needs_horizon and self.horizon is None:
             raise InvalidInput(
                 f"{type(self).__name__} has to know for how many rounds it will be asked.",
-                "Give horizon=T, or take RUCB or DTS.",
+                "Pass horizon=T, or choose RUCB or DTS.",
+                code="invalid_input.horizon_missing",
+                field="horizon",
+                policy=type(self).__name__,
             )
         self.check_settings()
         words = seed_words(check_random_state(self.random_state))
@@ -143,7 +146,7 @@ class CountingPolicy(Policy):
         """
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
-                check_whole(name, value, 0, "a whole number of at least 0, or None")
+                check_whole(name, value, 0, "a whole number of at least 0, or leave it out")
         shown = self._numbers(arms)
         waiting = [self._two(table) for table, _, _ in pending]
         layers = np.array([self._checked_layer(layer) for _, layer, _ in pending], np.int64)

@@ -36,8 +36,8 @@ _NOTHING_OUT: Final[Out] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 
 
 KNOWN_BY_NAME: Final = (
-    "this policy knows arms by who they are, not by features alone; give a table of them, FreeArms(numbers, features), or start a new "
-    "policy"
+    "This policy knows arms by who they are, not by features alone.",
+    "Give a table of them, FreeArms(numbers, features), or start a new policy.",
 )
 
 
@@ -233,7 +233,7 @@ class OwnTerms:
 
     def _fitting(self, arms: Any) -> FreeArms:
         if not isinstance(arms, FreeArms):
-            raise InvalidInput(KNOWN_BY_NAME)
+            raise InvalidInput(*KNOWN_BY_NAME)
         if arms.dim != self.known.dim:
             raise InvalidInput(
                 f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}.",

@@ -276,7 +276,7 @@ class NativePolicy(Knowledge):
         """
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
-                check_whole(name, value, 0, "a whole number of at least 0, or None")
+                check_whole(name, value, 0, "a whole number of at least 0, or leave it out")
         if self._by_who_they_are(arms):
             return self._own_terms(arms).consider(arms, pending, seed, rounds, distinct, exclude)
         shown = check_arms(arms, self.dim_)
@@ -424,7 +424,7 @@ class NativePolicy(Knowledge):
                     "Give (n_arms, dim), or start a new policy.",
                 )
             if not isinstance(arms, FreeArms):
-                raise InvalidInput(KNOWN_BY_NAME)
+                raise InvalidInput(*KNOWN_BY_NAME)
             begun = OwnTerms.begun(self, arms, self._words)
             if not keep:
                 return begun

@@ -52,7 +52,7 @@ class Contexts:
         if together:
             raise InvalidInput(
                 f"k is {k!r}.",
-                f"Give a number of duels from 1 to {most}, as many as there are pairs, or None.",
+                f"Give a number of duels from 1 to {most}, as many as there are pairs, or leave it out.",
                 field="k",
             )
         more = ""
@@ -63,7 +63,9 @@ class Contexts:
                 else "; RewardDesign asks about several pairs of a context"
             )
         raise InvalidInput(
-            f"k is {k!r}.", f"Give a number of contexts from 1 to {n}, or None for all of them{more}.", field="k"
+            f"k is {k!r}.",
+            f"Give a number of contexts from 1 to {n}, or leave it out for all of them{more}.",
+            field="k",
         )
 
 

@@ -69,7 +69,7 @@ class RadiusPolicy(NativePolicy):
         if self.kappa is not None and not (is_number(self.kappa) and 0.0 < self.kappa < float("inf")):
             raise InvalidInput(
                 f"kappa is {self.kappa!r}.",
-                "Give the smallest slope of the link, a positive finite number, or None to derive it.",
+                "Give the smallest slope of the link, a positive finite number, or leave it out to derive it.",
                 field="kappa",
             )
         if not isinstance(self.radius, str):

@@ -73,7 +73,7 @@ def check_effects(effects: object) -> None:
     """InvalidInput unless it is one of the three answers."""
     if effects is not None and not isinstance(effects, bool):
         raise InvalidInput(
-            f"effects is {effects!r}.", "Give True, False, or None, which lets the votes say.", field="effects"
+            f"effects is {effects!r}.", "Give true or false, or leave it out to let the votes decide.", field="effects"
         )
 
 

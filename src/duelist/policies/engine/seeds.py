@@ -17,13 +17,13 @@ def seed_words(seed: int | np.random.SeedSequence | None) -> Words:
 
 
 def check_random_state(random_state: Any) -> int | None:
-    """A seed, or None for one from the operating system."""
+    """A seed, or leave it out to draw one from the operating system."""
     if random_state is None:
         return None
     if not is_whole(random_state) or random_state < 0:
         raise InvalidInput(
             f"random_state is {random_state!r}.",
-            "Give a whole number of at least 0, or None for one from the operating system.",
+            "Give a whole number of at least 0, or leave it out to draw one from the operating system.",
             field="random_state",
         )
     return int(random_state)

@@ -51,7 +51,7 @@ class CoLSTIM(RadiusPolicy):
         if self.clip is not None:
             check_positive("clip", self.clip)
         if self.warmup is not None:
-            check_whole("warmup", self.warmup, 0, "a number of rounds, or None for d K of them")
+            check_whole("warmup", self.warmup, 0, "a number of rounds, or no value for d K of them")
 
     def rule_settings(self) -> dict[str, float]:
         """A clip of 0 stands for sqrt(d log T), a warm-up of -1 for d K."""

@@ -114,7 +114,7 @@ class FGTS(Policy):
         if self.feel_good is not None and not (is_number(self.feel_good) and 0.0 <= self.feel_good < np.inf):
             raise InvalidInput(
                 f"feel_good is {self.feel_good!r}.",
-                "Give a number of at least 0, or None for 1 / sqrt(T).",
+                "Give a number of at least 0, or leave it out for 1 / sqrt(T).",
                 field="feel_good",
             )
         if self.ridge is not None:
@@ -156,7 +156,7 @@ class FGTS(Policy):
         """Give up on a duel that will never be told."""
         number = duel.id if isinstance(duel, Duel) else duel
         if self._waiting.pop(number, None) is None:
-            raise UnknownDuel(f"Duel {number!r} is not waiting for an outcome.")
+            raise UnknownDuel(f"Duel {number!r} is not waiting for an outcome.", "Give a duel that `ask` returned.")
 
     def begin(self, arms: Arms) -> None:
         """Learn the number of features and their sizes from these arms, without asking."""

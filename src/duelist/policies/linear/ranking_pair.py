@@ -76,7 +76,7 @@ class RankingPair(LocalCurvature):
         """How many places matter."""
         super().check_settings()
         if self.top is not None:
-            check_whole("top", self.top, 1, "a whole number of at least 1, or None for the whole order")
+            check_whole("top", self.top, 1, "a whole number of at least 1, or leave it out to rank all arms")
 
     def rule_settings(self) -> dict[str, float]:
         """The settings of the rule as numbers."""

@@ -98,9 +98,9 @@ class VACDB(LayeredPolicy):
         super().check_settings()
         check_choice("explore", self.explore, EXPLORE)
         if self.variance is not None:
-            check_choice("variance", self.variance, VARIANCE, ", or None")
+            check_choice("variance", self.variance, VARIANCE, ", or leave it out")
         if self.alpha is not None:
-            check_probability("alpha", self.alpha, "a width between 0 and 1, or None")
+            check_probability("alpha", self.alpha, "a width between 0 and 1, or leave it out")
         if not is_whole(self.first_layer) or not _COARSEST <= self.first_layer <= 1:
             raise InvalidInput(
                 f"first_layer is {self.first_layer!r}.",

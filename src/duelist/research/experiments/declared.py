@@ -129,11 +129,11 @@ class Experiment:
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{path} is not TOML: {error}.") from error
+            raise InvalidInput(f"{path} is not TOML: {error}.", "Correct the file.") from error
         try:
             return _from_tables(told, path.stem)
         except InvalidInput as error:
-            raise InvalidInput(f"{path}: {error}.") from error
+            raise error.replace(message=f"{path}: {error.message}") from error
 
     def cells(self) -> list[tuple[str, str, Cell]]:
         """All cells with the labels of their policy and environment; every policy's first runs come first, so that a partial

@@ -103,5 +103,8 @@ class Lab:
     def _why_not(self, cell: Cell) -> Exception:
         for failed in self._store.failures():
             if failed["key"] == cell.key:
-                return InvalidInput(f"{cell.policy!r} in {cell.environment!r} failed: {failed['error']}.")
+                return InvalidInput(
+                    f"{cell.policy!r} in {cell.environment!r} failed: {failed['error']}.",
+                    "Correct the policy or the environment, and run again.",
+                )
         return EngineLost(f"{self._store.path(cell.key)} cannot be read back.", "Run the same again.")

@@ -117,5 +117,6 @@ class Plan:
             raise InvalidResults(
                 f"The results in {folder} were made by other code: duelist {before.duelist} ({before.code}), "
                 f"this is {self.duelist} ({self.code}), and numbers of both must not be mixed.",
-                "Give another folder, or `recompute` everything.",
+                "Give another folder, or compute everything again with recompute=True.",
+                code="invalid_results.other_code",
             )

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from duelist.core.errors import InvalidInput
 from duelist.server.auth import DeskHere, Looker, Owner
-from duelist.server.errors import Refused, of_validation
+from duelist.server.errors import RequestError, of_validation
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY, refusing
 from duelist.server.uploads import uploaded
@@ -71,11 +71,11 @@ async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, call
         if kind == "text/csv":
             async with uploaded(request, "arms.csv") as path:
                 return await _add_table(opened, await opened.read(_read_table, str(path)))
-    raise Refused(
+    raise RequestError(
         415,
         "unsupported_type",
-        f"arms of the type {kind!r} are not read",
-        "send application/json, application/x-ndjson or text/csv",
+        f"Arms of the type {kind!r} are not read.",
+        "Send application/json, application/x-ndjson or text/csv.",
     )
 
 
@@ -128,9 +128,8 @@ async def _add_table(opened: AsyncStudy, table: _Table) -> shapes.Added:
         except InvalidInput as error:
             if not start:
                 raise
-            raise InvalidInput(
-                f"{error}.", f"The first {start} arms of the table are added: correct it, and send all of it again."
-            ) from error
+            message = f"{error.message} The first {start} arms of the table have been added."
+            raise error.replace(message, "Correct the table, and send all of it again.") from error
     await opened.write(_keep_columns, table)
     far_off = await opened.read(far_off_in, table.there)
     return shapes.Added(added=added, there=count - added, notes=[*table.notes, *far_off])
@@ -154,14 +153,12 @@ async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:
             continue
         try:
             held.append(_read(shapes.NewArm, line))
-        except Refused as refused:
-            error = refused.body["error"]
-            said = (
-                f"line {number}: {error['message']}; {total.added + total.there} arms of the lines before it are added"
+        except RequestError as error:
+            message = (
+                f"Line {number}: {error.detail} {total.added + total.there} arms of earlier lines have been added."
             )
-            raise Refused(
-                422, "invalid_input", said, "correct the line, and send all of it again", error["field"]
-            ) from refused
+            hint = "Correct the line, and send all of it again."
+            raise RequestError(422, "invalid_input", message, hint, error.body["error"]["field"]) from error
         if len(held) == AT_ONCE:
             total = _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None)))
             held = []
@@ -179,7 +176,7 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
         for line in whole:
             yield line
         if len(rest) > _LONGEST_LINE:
-            raise Refused(413, "too_large", "a line is too long", f"give an arm at most {_LONGEST_LINE} bytes")
+            raise RequestError(413, "too_large", "A line is too long.", f"Give an arm at most {_LONGEST_LINE} bytes.")
     if rest:
         yield rest
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, File, Form, Request, UploadFile
 
 from duelist.server.auth import DeskHere, Owner, OwnerOfAll
 from duelist.server.content import Shower
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.routes.studies import check_policy, summary
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY, refusing
@@ -26,16 +26,18 @@ def _plan(text: str) -> dict[str, Any]:
     try:
         plan = json.loads(text or "{}")
     except ValueError as error:
-        raise Refused(422, "invalid_input", f"plan is not JSON: {error}", "send an object", "plan") from error
+        raise RequestError(422, "invalid_input", f"plan is not JSON: {error}.", "Send an object.", "plan") from error
     if not isinstance(plan, dict) or not all(
         isinstance(plan.get(part) or {}, dict) for part in ("settings", "columns", "features")
     ):
-        raise Refused(
-            422, "invalid_input", "plan is not an object of objects", f"it may have {', '.join(_LISTED)}", "plan"
+        raise RequestError(
+            422, "invalid_input", "plan is not an object of objects.", f"It may have {', '.join(_LISTED)}.", "plan"
         )
     wanted = plan.get("settings") or {}
     if "made_features" in wanted or "gold" in wanted:
-        raise Refused(422, "invalid_input", "plan.settings has what the server makes itself", "leave it out", "plan")
+        raise RequestError(
+            422, "invalid_input", "plan.settings has what the server makes itself.", "Leave it out.", "plan"
+        )
     check_policy(plan.get("policy"))
     return plan
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request
 from duelist.core.errors import UnknownToken
 from duelist.server.auth import DeskHere, Looker, Owner, OwnerOfAll
 from duelist.server.context import Desk
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY, refusing
 from duelist.study import Study
@@ -57,8 +57,8 @@ async def describe(study: shapes.StudyId, given: shapes.Described, desk: DeskHer
 async def erase(study: shapes.StudyId, given: shapes.Forgotten, desk: DeskHere, caller: Owner) -> shapes.ErasedRater:
     """Forget who a rater is; their votes stay, their links end. There is no way back."""
     if given.confirm != given.rater:
-        raise Refused(
-            409, "confirm", "erasing a rater cannot be taken back", "send their name as `confirm`, too", "confirm"
+        raise RequestError(
+            409, "confirm", "Erasing a rater cannot be taken back.", "Send their name as `confirm`, too.", "confirm"
         )
     async with desk.study(study) as opened:
         found = await opened.write(Study.erase_rater, given.rater)
@@ -116,7 +116,7 @@ async def _listed(desk: Desk, study: int | None) -> shapes.Tokens:
 async def _revoke(desk: Desk, token_id: str, study: int | None) -> None:
     known = await asyncio.to_thread(list_tokens, desk.storage, study)
     if all(token.id != token_id for token in known):
-        raise UnknownToken(f"There is no token of the id {token_id!r}.", "`list_tokens` names those there are.")
+        raise UnknownToken(f"There is no token of the id {token_id!r}.", "`GET /api/v1/tokens` lists the tokens.")
     await asyncio.to_thread(revoke_token, desk.storage, token_id)
     desk.forget_tokens()
 

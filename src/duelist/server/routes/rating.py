@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from duelist.server.auth import Answerer, Anybody, Caller, DeskHere
 from duelist.server.content import find_file, media_type, readable
 from duelist.server.context import Desk
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.server.worker.readings import vote_shown
@@ -76,11 +76,11 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
         "reason": given.reason or None,
     }
     if (given.outcome is None) == (given.outcomes is None):
-        raise Refused(
+        raise RequestError(
             422,
             "invalid_input",
-            "a vote has an `outcome`, or `outcomes` by criterion",
-            "give one of the two",
+            "A vote has an `outcome`, or `outcomes` by criterion.",
+            "Give one of the two.",
             "outcome",
         )
     async with desk.study(study) as opened:
@@ -124,7 +124,7 @@ async def media(
     """A file that raters are shown. It is never a page of ours: no script in it runs."""
     kind = media_type(key)
     if kind is None:
-        raise Refused(404, "not_found", f"there is no file {key!r}", "files are named as arms name them")
+        raise RequestError(404, "not_found", f"There is no file {key!r}.", "Files are named as arms name them.")
     found = find_file(desk.options.media, key)
     if found is not None:
         body = await asyncio.to_thread(found.read_bytes)
@@ -147,10 +147,13 @@ def _part(body: bytes, kind: str, wanted: str | None) -> Response:
         return Response(body, media_type=kind, headers=headers)
     first, last = span
     if first >= len(body) or first > last:
-        raise Refused(
-            416, "invalid_input", "there is no such part of the file", "ask for a part of it",
+        raise RequestError(
+            416,
+            "invalid_input",
+            "There is no such part of the file.",
+            "Ask for a part of it.",
             headers={"Content-Range": f"bytes */{len(body)}"},
-        )  # fmt: skip
+        )
     headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
     return Response(body[first : last + 1], 206, headers, kind)
 

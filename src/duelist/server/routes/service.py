@@ -13,7 +13,7 @@ from fastapi.staticfiles import StaticFiles
 
 from duelist import __version__
 from duelist.server.auth import DeskHere, LookerAtAll
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import SHAPE, refusing
 
@@ -26,7 +26,7 @@ numbers = APIRouter(tags=["server"])
 async def health(desk: DeskHere) -> shapes.Health:
     """Whether the server and its storage answer."""
     if desk.stopping.is_set():
-        raise Refused(503, "stopping", "the server is stopping", "ask another one")
+        raise RequestError(503, "stopping", "The server is stopping.", "Ask another one.")
     await asyncio.to_thread(desk.storage.find_study, "")
     return shapes.Health(status="ok", version=__version__)
 
@@ -62,7 +62,7 @@ def lost_page() -> FileResponse:
 def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
     async def page() -> FileResponse:
         if not (PAGES / name).is_file():
-            raise Refused(404, "not_found", f"the page {name} is not installed", "install duelist whole")
+            raise RequestError(404, "not_found", f"The page {name} is not installed.", "Install duelist whole.")
         return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
     return page

@@ -24,7 +24,7 @@ from duelist.server.auth import (
     unknown_token,
 )
 from duelist.server.context import Desk
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
@@ -80,8 +80,10 @@ async def register(
         is_open = opened.study.settings.open_registration
         known = is_open and await opened.read(Study.knows_rater, name)
     if not is_open:
-        raise Refused(403, "not_allowed", "this study is not open to everybody", "ask its owner for a link of your own")
-    taken = Refused(409, "name_taken", f"there is a rater {name!r} already", "choose another name", "name")
+        raise RequestError(
+            403, "not_allowed", "This study is not open to everybody.", "Ask its owner for a link of your own."
+        )
+    taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
     if known or await _has_token(desk, study, name):
         raise taken
     made = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, name, "registered")

@@ -17,7 +17,7 @@ from fastapi.responses import FileResponse, StreamingResponse
 from duelist.core.errors import InvalidInput
 from duelist.server.auth import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
 from duelist.server.context import Desk
-from duelist.server.errors import Refused
+from duelist.server.errors import RequestError
 from duelist.server.events import MOST, Changes
 from duelist.server.schemas import common as shapes
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, refusing
@@ -125,7 +125,9 @@ async def delete(
     async with desk.study(study) as opened:
         name = opened.study.name
     if confirm != name:
-        raise Refused(409, "confirm", "this deletes the study and all its votes", f"send confirm={name!r}", "confirm")
+        raise RequestError(
+            409, "confirm", "This deletes the study and all its votes.", f"Send confirm={name!r}.", "confirm"
+        )
     await asyncio.to_thread(delete_study, name, desk.storage)
     desk.forget(study)
 
@@ -202,11 +204,11 @@ async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> Strea
     """What changes, as it changes; server-sent events."""
     changes = await desk.changes(study)
     if len(changes) >= MOST:
-        raise Refused(
+        raise RequestError(
             429,
             "too_many_requests",
-            "too many listen to this study",
-            "close a dashboard",
+            "Too many listen to this study.",
+            "Close a dashboard.",
             headers={"Retry-After": "30"},
         )
     return StreamingResponse(

@@ -33,7 +33,7 @@ class Error(Said):
 
     code: str = Field(description="For programs.", examples=["study_not_open"])
     message: str = Field(description="What is wrong.")
-    way_out: str = Field(description="What to do about it.")
+    hint: str = Field(description="What to do about it.")
     field: str | None = Field(description="Which part of the request is wrong, where it is one.")
 
 

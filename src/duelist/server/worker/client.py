@@ -13,8 +13,8 @@ import time
 from collections.abc import Awaitable
 from typing import Any, Final, NamedTuple
 
-from duelist.core import errors
-from duelist.server.errors import Refused
+from duelist.core.errors import DuelistError
+from duelist.server.errors import RequestError
 from duelist.server.monitoring.logs import say
 from duelist.server.monitoring.metrics import Counting
 from duelist.server.worker.process import Answers
@@ -75,8 +75,8 @@ class Errands:
         begun = time.perf_counter()
         head, body = await coming
         self._counting.readings.labels(errand).observe(time.perf_counter() - begun)
-        if "refused" in head:
-            raise getattr(errors, head["refused"], errors.DuelistError)(head["message"])
+        if "error" in head:
+            raise DuelistError.from_dict(head["error"])
         if "failed" in head:
             say("errand failed", logging.ERROR, errand=errand, study=study, error=head["failed"])
             raise RuntimeError(head["failed"])
@@ -134,7 +134,7 @@ class Errands:
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(
-                    Refused(503, "stopping", "the back office has closed", "ask again; another one is started")
+                    RequestError(503, "stopping", "The back office has closed.", "Ask again; another one is started.")
                 )
         self._waiting.clear()
 
@@ -163,4 +163,6 @@ async def _write(process: asyncio.subprocess.Process, message: dict[str, Any]) -
         process.stdin.write(json.dumps(message).encode() + b"\n")
         await process.stdin.drain()
     except ConnectionError as error:
-        raise Refused(503, "stopping", "the back office has closed", "ask again; another one is started") from error
+        raise RequestError(
+            503, "stopping", "The back office has closed.", "Ask again; another one is started."
+        ) from error

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 
 from duelist.core.errors import DuelistError
 from duelist.server.content import readable
-from duelist.server.worker.readings import BY_THE_CLOCK, make_reading, refusal
+from duelist.server.worker.readings import BY_THE_CLOCK, make_reading
 from duelist.server.worker.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
 
@@ -44,8 +44,7 @@ class Answers:
         try:
             stamp, body = self._answer(request)
         except DuelistError as error:
-            kind, message = refusal(error)
-            return {"refused": kind, "message": message}, b""
+            return {"error": error.to_dict()}, b""
         except Exception as error:  # noqa: BLE001  (whoever asked is told, and the process goes on)
             return {"failed": f"{type(error).__name__}: {error}"}, b""
         return {"stamp": stamp}, body

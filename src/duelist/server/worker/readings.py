@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.errors import DuelistError, NotConnected
+from duelist.core.errors import NotConnected
 from duelist.study import Study
 from duelist.study.serialization import plain
 
@@ -192,8 +192,3 @@ BY_THE_CLOCK: Final = ("queue",)
 
 def _without_top(given: Given) -> tuple[Given, int | None]:
     return {name: value for name, value in given.items() if name != "top"}, given.get("top")
-
-
-def refusal(error: DuelistError) -> tuple[str, str]:
-    """An error as it is sent to the process that asked."""
-    return type(error).__name__, str(error)

@@ -52,7 +52,8 @@ def _import(storage: Storage, study: Study | None, given: Given) -> Any:
         found = _of(study).import_votes(chosen, path, again=given["again"])
     except InvalidInput as error:
         # The file lies in a folder of ours, of which nobody outside has heard.
-        raise InvalidInput(str(error).replace(str(path), path.name)) from error
+        message, hint = (text.replace(str(path), path.name) for text in (error.message, error.hint))
+        raise error.replace(message, hint) from error
     return {**plain(found), "statement": str(found)}
 
 

@@ -16,7 +16,9 @@ class Changed(Environment):
 
     def __init__(self, environment: Environment) -> None:
         if not isinstance(environment, Environment):
-            raise InvalidInput(f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`.")
+            raise InvalidInput(
+                f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`."
+            )
         self.inside = environment
         self.dim = environment.dim
         self.link = environment.link

@@ -216,5 +216,7 @@ def _rank_ranges(posterior: Posterior, chosen: Ints, spread: float) -> tuple[Int
 
 def _check_top(top: int | None) -> int | None:
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1, or None for all.", field="top")
+        raise InvalidInput(
+            f"top is {top!r}.", "Give a whole number of at least 1, or leave it out to show all.", field="top"
+        )
     return top

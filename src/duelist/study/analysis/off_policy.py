@@ -157,7 +157,7 @@ def off_policy(
     if not matched:
         raise InvalidInput(
             f"None of {len(given.y)} random votes is on a pair that the policy would ask.",
-            "Collect more, or use measure='strength'.",
+            "Collect more, or choose the measure 'strength'.",
         )
     plain = (forth * given.y + back * (1.0 - given.y)) / given.q
     robust = _doubly_robust(given, features, weights, (forth - back) / given.q, folds, by_rater, seed)
@@ -198,7 +198,7 @@ def replay(
     if given.q.max() > 1.000001 * given.q.min():
         raise InvalidInput(
             f"Random pairs were drawn with chances from {given.q.min():.3g} to {given.q.max():.3g}.",
-            "A replay needs equal ones, which pairs that raters may not be asked twice do not have: use `off_policy`.",
+            "A replay needs equal ones, which pairs that raters may not be asked twice do not have: use the off-policy estimate instead.",
         )
     tables = _tables(groups, len(arms))
     shown, home = _features(features, len(arms)), _homes(tables, len(arms))

@@ -120,7 +120,7 @@ def _weights(chance: Floats) -> Floats:
     wrong = chance[known & ~((chance > 0.0) & (chance <= 1.0))]
     if len(wrong):
         raise InvalidInput(
-            f"A random duel has the chance {wrong[0]}.", "Give a probability above 0 and at most 1, or None."
+            f"A random duel has the chance {wrong[0]}.", "Give a probability above 0 and at most 1, or none."
         )
     inverse = np.where(known, 1.0 / np.where(known, chance, 1.0), 0.0)
     mean = inverse[known].mean() if known.any() else 1.0

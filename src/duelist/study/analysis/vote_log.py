@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.errors import StorageCorrupted
 from duelist.study.analysis import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log
+from duelist.study.errors import damaged
 from duelist.study.items.catalog import KnownArms
 from duelist.study.storage import DuelColumns, Transaction, VoteColumns
 
@@ -145,7 +145,7 @@ class VoteLog:
         if new is not None and max(new.duel, default=0) <= self._duels.n:
             self._take_votes(new)
         elif new is not None and behind[0] <= 0:
-            raise StorageCorrupted(f"The storage is damaged: a vote is on duel {max(new.duel)}, after the last of all.")
+            raise damaged(f"a vote is on duel {max(new.duel)}, after the last of all")
         return behind[0] <= 0 and self._votes.n >= votes + behind[1]
 
     def _take_raters(self, tx: Transaction) -> None:
@@ -170,9 +170,7 @@ class VoteLog:
         }
         rows = values["first_row"], values["second_row"]
         if len(new.number) and not 0 <= min(map(np.min, rows)) <= max(map(np.max, rows)) < self.arms.n_rows:
-            raise StorageCorrupted(
-                f"The storage is damaged: a duel is of a row beyond the {self.arms.n_rows} of features."
-            )
+            raise damaged(f"a duel is of a row beyond the {self.arms.n_rows} of features")
         self._duels.append(len(new.number), values)
 
     def _take_votes(self, new: VoteColumns) -> None:
@@ -230,7 +228,7 @@ class VoteLog:
 
 def _check_dense(what: str, numbers: Sequence[int], before: int) -> None:
     if not np.array_equal(numbers, np.arange(before + 1, before + 1 + len(numbers))):
-        raise StorageCorrupted(f"The storage is damaged: after {what} {before} some are missing or out of order.")
+        raise damaged(f"after {what} {before} some are missing or out of order")
 
 
 def _coded(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
@@ -238,6 +236,4 @@ def _coded(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
         return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
     except KeyError as error:
         known = ", ".join(str(code) for code in codes)
-        raise StorageCorrupted(
-            f"The storage is damaged: it holds {error.args[0]!r} where one of {known} should be."
-        ) from None
+        raise damaged(f"it holds {error.args[0]!r} where one of {known} should be") from None

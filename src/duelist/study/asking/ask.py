@@ -22,6 +22,7 @@ from duelist.policies import Policy
 from duelist.study.asking.history import Histories, History, Sides
 from duelist.study.asking.pair_choice import Chooser, Chosen, Pending, most_considered, placed
 from duelist.study.asking.pairs import Pair, among, code, codes, codes_between, count_free, joined, split
+from duelist.study.errors import too_few_arms
 from duelist.study.items.catalog import KnownArms, Shown
 from duelist.study.records import ChosenBy, DuelKind, StudySettings
 from duelist.study.replay import Fold, counts_wins
@@ -274,15 +275,10 @@ def _context(asking: _Asking, out: Ints, answered: Ints, rng: np.random.Generato
         return wanted.context, 1
     if wanted.context is not None:
         if wanted.context not in askable:
-            raise NothingToAsk(
-                f"Context {wanted.context!r} does not have two arms in the game.",
-                "Add some with `add_arms`, or `restore` retired ones.",
-            )
+            raise too_few_arms(f"Context {wanted.context!r} does not have two arms in the game.")
         return wanted.context, 1
     if not askable:
-        raise NothingToAsk(
-            "No group of arms has two arms in the game.", "Add some with `add_arms`, or `restore` retired ones."
-        )
+        raise too_few_arms("No group of arms has two arms in the game.")
     pairs = np.array(list(askable.values()))
     if len(askable) == 1:
         return next(iter(askable)), 1
@@ -303,7 +299,7 @@ def _by_group(pairs: Ints, arms: KnownArms) -> Ints:
 def _nothing_left(asking: _Asking, n: int, total: int, answered: int) -> NothingToAsk:
     """What to say when every pair of the n candidates is out, or answered by this rater, or both."""
     rater, settings = asking.rater, asking.known.settings
-    again = f"let a rater see a pair again with `repeat_pairs` (it is {settings.repeat_pairs!r})"
+    again = f"let raters see a pair again (the setting repeat_pairs is {settings.repeat_pairs!r})"
     if answered == total:
         return NothingLeft(
             f"{rater!r} has answered all {total} pairs of the {n} candidates.",
@@ -311,10 +307,10 @@ def _nothing_left(asking: _Asking, n: int, total: int, answered: int) -> Nothing
         )
     if not answered:
         enough = " or have votes enough" if asking.wanted.closed else ""
-        more = ", or raise `limit(per_pair=...)`" if asking.wanted.closed else ""
+        more = ", or raise the limit per pair" if asking.wanted.closed else ""
         return NothingToAsk(
             f"All {total} pairs of the {n} candidates are out{enough}.",
-            f"Wait for a vote, add arms, or let several raters have a duel with `raters_per_duel`{more}.",
+            f"Wait for a vote, add arms, or let several raters vote on a duel (the setting raters_per_duel){more}.",
         )
     return NothingToAsk(
         f"Of the {total} pairs of the {n} candidates, {rater!r} has answered {answered}, and the others are out.",

@@ -107,7 +107,7 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
         raise InvalidInput(
             f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can "
             "tell why it asked.",
-            "`why` needs theta_, precision_ and link of a policy.",
+            "Choose a policy that has theta_, precision_ and link.",
         )
     pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
     group = arms.groups().get(duel.context, np.empty(0, np.int64))

@@ -51,7 +51,9 @@ class Tally:
         (self._undone.add if lesson.outcome is None else self._undone.discard)(lesson.root)
 
 
-def within_limits(tx: Transaction, known: Known, tally: Tally, out: list[Leased], rater: str, wanted: Wanted) -> Wanted:
+def within_limits(
+    tx: Transaction, known: Known, tally: Tally, out: list[Leased], rater: str, wanted: Wanted, study: str
+) -> Wanted:
     """What may be asked of a rater who has no duel: what was wanted, but for pairs that have votes enough; or LimitReached."""
     settings = known.settings
     limits = settings.most_votes, settings.most_votes_per_rater, settings.most_votes_per_pair
@@ -61,10 +63,10 @@ def within_limits(tx: Transaction, known: Known, tally: Tally, out: list[Leased]
     coming = [(lease.rater, pair_of(duel, known.arms)) for lease, duel in out if duel.kind is DuelKind.NORMAL]
     total, per_rater, per_pair = limits
     if total is not None and tally.total + len(coming) >= total:
-        raise LimitReached(_reached("this study", tally.total, len(coming), total, "total"))
+        raise _reached("This study", tally.total, len(coming), total, "total", study)
     mine = sum(name == rater for name, _ in coming)
     if per_rater is not None and tally.of_rater[rater] + mine >= per_rater:
-        raise LimitReached(_reached(f"rater {rater!r}", tally.of_rater[rater], mine, per_rater, "per_rater"))
+        raise _reached(f"Rater {rater!r}", tally.of_rater[rater], mine, per_rater, "per_rater", study)
     return wanted if per_pair is None else wanted._replace(closed=_full(tally, coming, per_pair))
 
 
@@ -77,8 +79,11 @@ def _full(tally: Tally, coming: list[tuple[str, Pair]], limit: int) -> frozenset
     )
 
 
-def _reached(who: str, votes: int, out: int, limit: int, which: str) -> str:
-    coming = f" and {out} to come" if out else ""
-    return (
-        f"{who} has {votes} votes{coming}, and the limit is {limit}; `limit({which}=...)` sets another, None lifts it"
+def _reached(who: str, votes: int, pending: int, limit: int, which: str, study: str) -> LimitReached:
+    more = f" and {pending} pending" if pending else ""
+    return LimitReached(
+        f"{who} has {votes} votes{more}, and the limit is {limit}.",
+        f"Raise the limit with `limit({which}=...)`; None removes it.",
+        code=f"limit_reached.{which}",
+        study=study,
     )

@@ -135,7 +135,11 @@ def _header(path: Path, found: list[str], needed: Sequence[str], columns: Column
     """The names of the columns, those that were mapped under the format's name."""
     for ours, theirs in columns.items():
         if theirs not in found:
-            raise InvalidInput(f"columns has {ours!r}: {theirs!r}, but the columns of {path} are {', '.join(found)}.")
+            raise InvalidInput(
+                f"columns has {ours!r}: {theirs!r}, but {path} has no such column.",
+                f"Its columns are {', '.join(found)}.",
+                field="columns",
+            )
     ours_of = {theirs: ours for ours, theirs in columns.items()}
     # A column that bears the name that another one was given keeps its content under a name of its own.
     names = [ours_of.get(name, f"{name} (column)" if name in columns else name) for name in found]
@@ -143,8 +147,10 @@ def _header(path: Path, found: list[str], needed: Sequence[str], columns: Column
     if missing:
         raise InvalidInput(
             f"{path} has no column {missing[0]!r}.",
-            f"Its columns are {', '.join(found)}. If one of them is meant, say so: columns={{{missing[0]!r}: "
-            f"...}} (`--column {missing[0]}=...`).",
+            f"Its columns are {', '.join(found)}. If one of them is meant, pass columns={{{missing[0]!r}: ...}}.",
+            code="invalid_input.column_missing",
+            column=missing[0],
+            columns=", ".join(found),
         )
     repeated = [name for k, name in enumerate(names) if name and name in names[:k]]
     if repeated:

@@ -87,8 +87,9 @@ def _damage(path: Path, encoding: str) -> Iterator[None]:
         where = f"{error.reason}, byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
         raise InvalidInput(
             f"{path} is not {encoding.upper()} ({where}).",
-            "Save it as UTF-8 (a spreadsheet's `CSV UTF-8`), or name its encoding where the format takes "
-            "one: encoding='cp1252'.",
+            "Save it as UTF-8 (in a spreadsheet: CSV UTF-8), or name its encoding where the format takes one, as in "
+            "encoding='cp1252'.",
+            code="invalid_input.encoding",
         ) from error
 
 

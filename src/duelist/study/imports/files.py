@@ -58,7 +58,7 @@ class Filing(Staging, Keeping):
         if other is not None and not change:
             raise InvalidInput(
                 f"The prompt of context {other!r} is {shown(there[other])}, and here it is {shown(payloads[other])}.",
-                "Give the one that is there, name another context, or change it with `set_context`.",
+                "Give the stored prompt, name another context, or change the stored prompt first.",
             )
         changed = {name: payload for name, payload in payloads.items() if name not in there or there[name] != payload}
         if changed:

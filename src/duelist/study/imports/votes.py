@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.errors import InvalidInput, UnknownArm
+from duelist.core.errors import InvalidInput
 from duelist.policies import Policy
 from duelist.study.asking.ask import Known
+from duelist.study.errors import unknown_arm
 from duelist.study.formats import Comparison, context_id
 from duelist.study.imports.deduplication import Plan, Scan, mark_of
 from duelist.study.items.catalog import MOST_OWN
@@ -100,8 +101,7 @@ class FileArms:
             raise InvalidInput(
                 f"The file compares {len(self.contexts)} arms, too many for a feature each, which the policy "
                 "of this study wants.",
-                "Add them first, with features: `add_arms` or `duelist study add-arms`; or take a policy "
-                "that does without.",
+                "Add them first, with their features, or choose a policy that does not need features.",
             )
         described = [(arm, self.payloads.get(arm), c if self.alone else None) for arm, c in self.contexts.items()]
         n = len(described)
@@ -145,7 +145,7 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
         raise InvalidInput(f"A vote compares {vote.first!r} with itself.", "Leave it out.")
     for arm in (vote.first, vote.second):
         if arms is not None and arm not in arms:
-            raise UnknownArm(f"Arm {arm!r} is not in this study.", "Add it with `add_arms`.")
+            raise unknown_arm(arm)
 
 
 def add_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from duelist.core.arms import FreeArms
 from duelist.core.arrays import Floats, Ints
-from duelist.core.errors import InvalidInput, StorageCorrupted, UnknownArm
+from duelist.core.errors import InvalidInput
+from duelist.study.errors import damaged, unknown_arm
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 from duelist.study.storage.vectors import Vectors
@@ -23,7 +24,6 @@ _IN_BETWEEN: Final = -1
 _MOST_PROMPTS: Final = 256
 MOST_OWN: Final = 2000
 """Arms that may have a feature each: what a policy computes grows with the square of it."""
-_DAMAGED: Final = "the storage is damaged; go on with a copy from a backup"
 
 
 class KnownArms:
@@ -62,7 +62,7 @@ class KnownArms:
         since, self.revision = self.revision, _IN_BETWEEN
         for row in tx.arms_since(since):
             if not 0 <= row.number <= len(self._rows):
-                raise StorageCorrupted(f"{_DAMAGED}: arm {row.number} comes after {len(self._rows)} arms.")
+                raise damaged(f"arm {row.number} comes after {len(self._rows)} arms")
             if row.number == len(self._rows):
                 self._rows.append(row)
                 self._number[row.id] = row.number
@@ -72,9 +72,7 @@ class KnownArms:
             self._take(chunk)
         counted = tx.counters.n_arms, tx.counters.n_rows
         if (len(self._rows), self.n_rows) != counted:
-            raise StorageCorrupted(
-                f"{_DAMAGED}: {len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted."
-            )
+            raise damaged(f"{len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted")
         self.revision = tx.counters.arms_revision
 
     def _take(self, chunk: FeatureChunk) -> None:
@@ -82,7 +80,7 @@ class KnownArms:
         if chunk.first_row != self.n_rows or (
             count and not 0 <= chunk.arms.min() <= chunk.arms.max() < len(self._rows)
         ):
-            raise StorageCorrupted(f"{_DAMAGED}: features from row {chunk.first_row} are of arms that are not there.")
+            raise damaged(f"features from row {chunk.first_row} are of arms that are not there")
         needed, wide = self.n_rows + count, max(dim, self.dim)
         precision = np.promote_types(self._features.dtype, chunk.vectors.dtype)
         if needed > len(self._features) or wide > self.dim or precision != self._features.dtype:
@@ -118,20 +116,18 @@ class KnownArms:
         if number is None:
             return False
         there = self._rows[number]
-        for what, same, way_out in (
-            (
-                "features",
-                self._is_row(int(self._newest[number]), vector),
-                ", or change those there with `update_features`",
-            ),
-            ("payload", there.payload == json.loads(json.dumps(payload)), ", or the payload that is there"),
-            ("context", there.context == context, ", or the context that is there"),
+        for what, same in (
+            ("features", self._is_row(int(self._newest[number]), vector)),
+            ("payload", there.payload == json.loads(json.dumps(payload))),
+            ("context", there.context == context),
         ):
             if not same:
                 other = f"other {what}" if what == "features" else f"another {what}"
-                raise InvalidInput(
-                    f"Arm {arm!r} is in this study already, with {other}.", f"Give this one another id{way_out}."
-                )
+                message = f"Arm {arm!r} is in this study already, with {other}."
+                if what == "features":
+                    hint = "Give this one another id, or change the stored features with `update_features`."
+                    raise InvalidInput(message, hint, code="invalid_input.other_features", field=what, arm=arm)
+                raise InvalidInput(message, f"Give this one another id, or the stored {what}.", field=what)
         return True
 
     def _is_row(self, row: int, vector: Vectors) -> bool:
@@ -151,7 +147,7 @@ class KnownArms:
         try:
             return np.fromiter((self._number[arm] for arm in ids), np.int64, len(ids))
         except (KeyError, TypeError) as error:
-            raise UnknownArm(f"Arm {error.args[0]!r} is not in this study.", "Add it with `add_arms`.") from None
+            raise unknown_arm(error.args[0]) from None
 
     def number_of(self, arm: str) -> int:
         """The number of an arm that is there."""
@@ -198,7 +194,7 @@ class KnownArms:
     def owner(self, row: int) -> int:
         """The number of the arm that a row belongs to."""
         if not 0 <= row < self.n_rows:
-            raise StorageCorrupted(f"{_DAMAGED}: a duel is of row {row}, and features have {self.n_rows}.")
+            raise damaged(f"a duel is of row {row}, and features have {self.n_rows}")
         return int(self._owner[row])
 
     def owners(self, rows: Ints) -> Ints:

@@ -117,7 +117,9 @@ class Keeping(ABC):
         if features is not None or free:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             if not vectors.shape[1]:
-                check_takes_free_arms(new_policy(self.settings), "these arms have no features", "give features, or ")
+                check_takes_free_arms(
+                    new_policy(self.settings), "These arms have no features", "Give features. Otherwise: "
+                )
             return vectors
         vectors = own_features(known.arms, ids)
         known.fold.grow(tx, known.arms, vectors.shape[1])
@@ -185,6 +187,8 @@ class Keeping(ABC):
             if (rows < 0).any():
                 short = arms.arm(int(numbers[np.argmin(rows)]))
                 raise InvalidInput(
-                    f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}.", field="version"
+                    f"version is {version!r}, but arm {short.id!r} has versions 1 to {short.version}.",
+                    "Choose one of these.",
+                    field="version",
                 )
             return arms.vectors(rows)

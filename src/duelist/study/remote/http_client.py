@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,9 +73,7 @@ class Wire:
                 if answer.status_code not in _AGAIN or number == TRIES:
                     raise _error(answer)
             time.sleep(_WAITS * 2 ** (number - 1))
-        raise errors.ConnectionLost(
-            f"{self.address} does not answer.", "Repeat the call."
-        )  # never: the last try raises
+        raise errors.ConnectionLost(f"{self.address} does not answer.", "Repeat the call.")  # the last try raises
 
     def _gone(self, error: Exception) -> errors.ConnectionLost:
         return errors.ConnectionLost(
@@ -92,21 +89,21 @@ class Wire:
 def _error(answer: httpx.Response) -> errors.DuelistError:
     """What the server refuses, as the library would have said it."""
     try:
-        said = answer.json()["error"]
-        code, message, way_out = said["code"], said["message"], said["way_out"]
+        parts = answer.json()["error"]
+        code, message, hint, field = (parts[name] for name in ("code", "message", "hint", "field"))
     except (ValueError, KeyError, TypeError):
         return errors.StorageError(
-            f"{answer.request.url.host} answered {answer.status_code}, not as a study server would."
+            f"{answer.request.url.host} answered {answer.status_code}, not as a study server would.",
+            "Check that the address is that of a study server.",
         )
-    text = f"{message}; {way_out}" if way_out else message
-    kind = getattr(errors, re.sub(r"(?:^|_)([a-z])", lambda found: found[1].upper(), code), None)
-    if isinstance(kind, type) and issubclass(kind, errors.DuelistError):
-        return kind(text)
+    kind = errors.error_class(code)
+    if kind is not None:
+        return kind(message, hint, code=code, field=field)
     if answer.status_code in (401, 403):
-        return errors.NotAllowed(text)
+        return errors.NotAllowed(message, hint, field=field)
     if answer.status_code >= 500:
-        return errors.StorageError(text)
-    return errors.InvalidInput(text)
+        return errors.StorageError(message, hint, field=field)
+    return errors.InvalidInput(message, hint, field=field)
 
 
 def as_json(value: Any) -> Any:
@@ -115,5 +112,5 @@ def as_json(value: Any) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise errors.InvalidInput(
-            f"{value!r} is not JSON ({error}).", "Give texts, numbers, lists and dicts."
+            f"{value!r} is not JSON ({error}).", "Give texts, numbers, lists and mappings."
         ) from error

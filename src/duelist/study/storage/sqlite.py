@@ -70,7 +70,9 @@ class SqliteStorage(SqlStorage):
     def _check_file(self) -> None:
         if not self._path.exists():
             raise UnknownStudy(
-                f"There is no file {str(self._path)!r}.", "`create_study` or `duelist study create` makes it."
+                f"There is no file {str(self._path)!r}.",
+                "Create a study with `create_study`.",
+                code="unknown_study.storage",
             )
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:

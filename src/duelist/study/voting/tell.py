@@ -44,7 +44,8 @@ def tell(
             raise VoteRefused(
                 f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says "
                 f"{told.outcome.value!r}.",
-                "Tell it with revise=True (`--revise`) to change the vote.",
+                "Pass revise=True to change the vote.",
+                code="vote_refused.contradiction",
             )
     if refused is not None:
         raise refused
@@ -73,12 +74,16 @@ def _check_criterion(criterion: str | None, settings: StudySettings) -> None:
     if criterion is None and settings.criteria:
         raise InvalidInput(
             f"This study asks about {', '.join(settings.criteria)}.",
-            "Say which the answer is about with `criterion`, or answer about all of them with `tell_all`.",
+            "Name the one that the vote is on with criterion=..., or vote on all of them with `tell_all`.",
+            code="invalid_input.criterion_missing",
+            field="criterion",
         )
     if criterion is not None and criterion not in settings.criteria:
-        there = ", ".join(map(repr, settings.criteria)) or "it asks a single question"
+        there = ", ".join(map(repr, settings.criteria)) or "it has none, leave it out"
         raise InvalidInput(
-            f"criterion is {criterion!r}, which this study does not ask about ({there}).", field="criterion"
+            f"criterion is {criterion!r}, which this study does not ask about.",
+            f"Choose one of its criteria: {there}.",
+            field="criterion",
         )
 
 
@@ -135,9 +140,7 @@ def find_duel(tx: Transaction, duel_id: int) -> DuelRow:
     """The duel of that id."""
     duel = tx.duel(duel_id) if 0 < duel_id < 2**63 else None
     if duel is None:
-        raise UnknownDuel(
-            f"Duel {duel_id} was never asked in this study.", "Tell the id of a duel that `ask` returned."
-        )
+        raise UnknownDuel(f"Duel {duel_id} was never asked in this study.", "Give the id of a duel that was asked.")
     return duel
 
 
@@ -145,7 +148,7 @@ def _lease_of(tx: Transaction, duel_id: int, rater: str) -> LeaseRow:
     lease = tx.lease(duel_id, rater)
     if lease is None:
         raise VoteRefused(
-            f"Duel {duel_id} was not asked of {rater!r}.", "A rater votes on duels that `ask(rater)` returned."
+            f"Duel {duel_id} was not asked of {rater!r}.", "A rater can vote only on the duels that they were asked."
         )
     return lease
 

@@ -206,7 +206,7 @@ class Draft:
             return applied(recipe, self._texts(), self._matrix(recipe.get("columns") or ()))
         if self.given is None:
             raise InvalidInput(
-                "The arms of this study have features, and the file has none.", "Add a list `features` to each arm."
+                "The arms of this study have features, and the file has none.", "Add a list named features to each arm."
             )
         return self.given
 
@@ -299,10 +299,10 @@ def read_draft(paths: Sequence[str | Path], plan: Mapping[str, Any] | None = Non
         return replace(draft, notes=[*notes, *draft.notes])
     except DuelistError as error:
         # A file that came over the net lies in a folder that nobody outside has heard of.
-        shown = str(error)
+        message, hint = error.message, error.hint
         for path in files:
-            shown = shown.replace(str(path), path.name)
-        raise type(error)(shown) from error
+            message, hint = (text.replace(str(path), path.name) for text in (message, hint))
+        raise error.replace(message, hint) from error
 
 
 def _sorted_out(files: Sequence[Path]) -> tuple[Media, list[Path], list[str]]:

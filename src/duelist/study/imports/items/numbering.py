@@ -104,7 +104,9 @@ def _refuse_other_features(known: _Known, new: Sequence[Shown], taken: AbstractS
         if name is not None:
             raise InvalidInput(
                 f"Arm {name!r} is in this study already, with the same content and other features.",
-                "Name the arms in a column `id` if this is another one, or change its features with `update_features`.",
+                "Name the arms in a column named id if this is another one, or change its features with `update_features`.",
+                code="invalid_input.same_content",
+                arm=name,
             )
 
 

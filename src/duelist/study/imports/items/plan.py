@@ -26,10 +26,10 @@ def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInput(f"A plan has no {unknown!r}.", f"It has {', '.join(PARTS)}.")
     for part in _OBJECTS:
         if given.get(part) is not None and not isinstance(given[part], Mapping):
-            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give an object, {...}.")
+            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give an object, {...}.", field=part)
     for part in ("name", "goal", "encoding"):
         if given.get(part) is not None and not isinstance(given[part], str):
-            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give a text, or leave it out.")
+            raise InvalidInput(f"{part} is {shown(given[part])}.", "Give a text, or leave it out.", field=part)
     _check_settings(given.get("settings") or {})
     _check_columns((given.get("features") or {}).get("columns"))
     for part, value in given.items():
@@ -40,11 +40,13 @@ def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:
 def _check_settings(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name in _ELSEWHERE:
-            raise InvalidInput(f"settings has {name!r}, which has a place of its own.", "Put it beside `settings`.")
+            raise InvalidInput(
+                f"settings has {name!r}, which has a place of its own.", "Put it beside settings.", field="settings"
+            )
         if name in _NOT_SAID or not isinstance(name, str):
-            raise InvalidInput(f"settings has {name!r}, which a plan does not say.", "Leave it out.")
+            raise InvalidInput(f"settings has {name!r}, which a plan does not say.", "Leave it out.", field="settings")
         if name in _LISTS and not isinstance(settings[name], (list, tuple)):
-            raise InvalidInput(f"settings.{name} is {shown(settings[name])}.", "Give a list.")
+            raise InvalidInput(f"settings.{name} is {shown(settings[name])}.", "Give a list.", field=f"settings.{name}")
 
 
 def _check_columns(columns: Any) -> None:
@@ -60,5 +62,5 @@ def _check_finite(part: str, value: Any) -> None:
         json.dumps(value, allow_nan=False, default=repr)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{part} is {shown(value)}, which JSON cannot hold ({error}).", "Give texts and finite numbers."
+            f"{part} is {shown(value)}, which JSON cannot hold ({error}).", "Give texts and finite numbers.", field=part
         ) from error

@@ -151,7 +151,8 @@ def _looks_like(path: Path, head: bytes) -> str:
     except ImportError as error:
         raise InvalidInput(
             f"{path.name} is not UTF-8, and nothing is installed that could say what it is.",
-            "Name its encoding (--encoding cp1252), save it as UTF-8, or pip install 'duelist[server]'.",
+            "Save it as UTF-8, name its encoding, or install what detects it: `pip install 'duelist[server]'`.",
+            code="missing_extra.encoding",
         ) from error
     best = from_bytes(head).best()
     if best is None:

@@ -19,24 +19,30 @@ from duelist.core.errors import (
     StorageReadOnly,
 )
 
-Advice = tuple[type[StorageError], str]
+Advice = tuple[type[StorageError], str, str]
 
-_LOCKED: Final = (StorageLocked, "is being written by somebody else for too long; try again, or end the other writer")
-_FULL: Final = (StorageFull, "has no room left; free some space and repeat the call, nothing of it was written")
+_LOCKED: Final = (
+    StorageLocked,
+    "is being written by another process for too long",
+    "Try again, or end the other writer.",
+)
+_FULL: Final = (StorageFull, "has no room left", "Free some space and repeat the call, nothing of it was written.")
 _READ_ONLY: Final = (
     StorageReadOnly,
-    "cannot be written; check who may write to the file and to its folder, or to the database",
+    "cannot be written",
+    "Check who may write to the file and to its folder, or to the database.",
 )
 _CORRUPTED: Final = (
     StorageCorrupted,
-    "is damaged or is not a database; keep the file as it is, and go on with a copy of it from a backup "
-    "(SQLite's `.recover` may save the rest)",
+    "is damaged or is not a database",
+    "Keep the file as it is, and go on with a copy of it from a backup (SQLite's .recover may save the rest).",
 )
 _LOST: Final = (
     ConnectionLost,
-    "cannot be reached; check that the server runs, then repeat the call: a vote that arrived is not counted twice",
+    "cannot be reached",
+    "Check that the server runs, then repeat the call: a vote that arrived is not counted twice.",
 )
-_NO_FILE: Final = (ConnectionLost, "cannot be opened; check that the folder exists and may be written to")
+_NO_FILE: Final = (ConnectionLost, "cannot be opened", "Check that the folder exists and may be written to.")
 
 # By the beginnings of SQLite's names for its errors; the first that fits counts.
 _SQLITE: Final[dict[str, Advice]] = {
@@ -91,9 +97,9 @@ def whole(convert: Callable[[Any], Converted]) -> Callable[[Any], Converted]:
 def explained(error: Exception, place: str) -> StorageError:
     """The error of SQLAlchemy or a driver, as one of ours."""
     cause = getattr(error, "orig", None) or error
-    kind, advice = _advice(error, cause)
+    kind, problem, hint = _advice(error, cause)
     reason = str(cause).strip().splitlines()
-    return kind(f"storage {place} {advice} ({reason[0] if reason else type(cause).__name__})")
+    return kind(f"Storage {place} {problem} ({reason[0] if reason else type(cause).__name__}).", hint)
 
 
 def _advice(error: Exception, cause: BaseException) -> Advice:
@@ -113,7 +119,7 @@ def _advice(error: Exception, cause: BaseException) -> Advice:
         return _CORRUPTED  # Python could not read what SQLite gave it
     if isinstance(error, sa.exc.OperationalError) and not name and not code:
         return _LOST  # the driver of PostgreSQL has no code where there was no answer
-    return StorageError, "refused the call; nothing of it was written"
+    return StorageError, "refused the call", "Nothing of it was written."
 
 
 @contextmanager
@@ -122,6 +128,7 @@ def explaining(place: str) -> Iterator[None]:
     try:
         yield
     except (Unreadable, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes what is damaged
-        raise StorageCorrupted(f"Storage {place} {_CORRUPTED[1]} ({error}).") from error
+        _, problem, hint = _CORRUPTED
+        raise StorageCorrupted(f"Storage {place} {problem} ({error}).", hint) from error
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
         raise explained(error, place) from error

@@ -372,7 +372,9 @@ class SqlStorage(SqlTokens, Storage):
             before = replace(transaction.counters)
             yield transaction
             if transaction.counters != replace(before, n_votes=min(before.n_votes, transaction.shown_until)):
-                raise StorageError(f"Counters of study {study_id} were changed while reading.", "Use `writing`.")
+                raise StorageError(
+                    f"Counters of study {study_id} were changed while reading.", "Open a writing transaction."
+                )
             connection.rollback()
 
     def close(self) -> None:
@@ -410,7 +412,9 @@ class SqlStorage(SqlTokens, Storage):
                     migrate(connection)
         elif version is None:
             raise UnknownStudy(
-                f"{self.url} holds no studies.", "`create_study` or `duelist study create` makes the first one."
+                f"{self.url} holds no studies.",
+                "Create the first one with `create_study`.",
+                code="unknown_study.storage",
             )
         elif version < HEAD:
             raise StorageTooOld(

@@ -4,19 +4,15 @@ const BASE = "/api/v1";
 let csrf = null;
 let sessionOf = null; // the study whose rater's cookie this page goes by, or null for the owner's
 
-/** A sentence begins with a capital, unless it begins with somebody's file or field. */
-const begun = (text) =>
-  /^(an?|it|no|nothing|the|there|these|this|your) /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-
 export class ApiError extends Error {
-  constructor(status, { code, message, way_out, field } = {}) {
-    super(message ?? `the server answered ${status}`);
-    Object.assign(this, { status, code: code ?? "unknown", wayOut: way_out ?? null, field: field ?? null });
+  constructor(status, { code, message, hint, field } = {}) {
+    super(message ?? `The server answered ${status}.`);
+    const [kind] = (code ?? "unknown").split("."); // what follows the dot tells hints apart, which the server has written
+    Object.assign(this, { status, code: kind, hint: hint ?? null, field: field ?? null });
   }
 
   get sentence() {
-    const wayOut = this.wayOut ? ` ${this.wayOut.charAt(0).toUpperCase()}${this.wayOut.slice(1)}.` : "";
-    return `${begun(this.message)}.${wayOut}`;
+    return this.hint ? `${this.message} ${this.hint}` : this.message;
   }
 
   /** Whether the same request may go well later. */
