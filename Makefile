@@ -187,12 +187,12 @@ bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes ar
 	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-own-terms bench-cited bench-bonus bench-street bench-best bench-rank bench-learn bench-classic
+.PHONY: bench-intervals bench-arm-effects bench-cited bench-bonus bench-street bench-best bench-rank bench-learn bench-classic
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
 
-bench-own-terms: for-tests ## Measure what arm effects cost and gain.
-	$(BIN)/python -m benchmarks.own_terms --page docs/own-terms.md
+bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
+	$(BIN)/python -m benchmarks.arm_effects --page docs/arm-effects.md
 
 bench-cited: for-tests ## Compare the policies of cited papers. Options: CITED=...
 	$(BIN)/python -m benchmarks.cited $(CITED)

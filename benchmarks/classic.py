@@ -340,7 +340,7 @@ import duelist as dl
 
 policy = dl.RUCB(random_state=0)
 for _ in range(100):
-    duel = policy.ask(6)  # six arms, known by their numbers; or FreeArms, or a table whose rows are counted
+    duel = policy.ask(6)  # six arms, known by their numbers; or ArmTable, or a table whose rows are counted
     policy.tell(duel, float(duel.first < duel.second))
 print(policy.leader_, policy.wins_)
 ```

@@ -32,31 +32,31 @@ RUNS = 64
 SEED = 39
 RESAMPLES = 2000
 OURS, PEER, PLAIN = "BestArmPair", "TopTwoThompson", "UniformPair"
-OWN_TERMS, RECOMMENDED = "BestArmPair, own terms", "BestArmPair as recommended"
-Contestant = Callable[[World, int], tuple[Policy, Floats | dl.FreeArms]]
+ARM_EFFECTS, RECOMMENDED = "BestArmPair, arm effects", "BestArmPair as recommended"
+Contestant = Callable[[World, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
-def best_arm_pair(world: World, seed: int) -> tuple[Policy, Floats | dl.FreeArms]:
+def best_arm_pair(world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """As people have it: the exact estimate with features; arms known by who they are without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.BestArmPair(estimator=estimator, random_state=seed), world.table()
 
 
-def with_own_terms(world: World, seed: int) -> tuple[Policy, Floats | dl.FreeArms]:
+def with_arm_effects(world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """Features and a term of each arm's own, as studies have it."""
-    return dl.BestArmPair(estimator="online", random_state=seed), dl.FreeArms(world.n, world.features)
+    return dl.BestArmPair(estimator="online", random_state=seed), dl.ArmTable(world.n, world.features)
 
 
 CONTESTANTS: dict[str, Contestant] = {
     OURS: best_arm_pair,
-    OWN_TERMS: with_own_terms,
+    ARM_EFFECTS: with_arm_effects,
     "ThompsonPair": lambda world, seed: (dl.ThompsonPair(random_state=seed), world.one_hot()),
     PEER: lambda world, seed: (peers.TopTwoThompson(seed), world.one_hot()),
     "OptimisticRival": lambda world, seed: (peers.OptimisticRival(seed), world.one_hot()),
     "LeastLead": lambda world, seed: (peers.LeastLead(seed), world.one_hot()),
     PLAIN: lambda world, seed: (dl.UniformPair(random_state=seed), world.one_hot()),
 }
-WITH_FEATURES_ONLY = (OWN_TERMS,)
+WITH_FEATURES_ONLY = (ARM_EFFECTS,)
 
 
 # -- playing -----------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def against_the_peer(name: str, results: Results) -> Iterator[str]:
 
 
 def as_recommended(results: Results) -> Results:
-    """Own terms where arms have features, since these arms stay; without features every arm has one anyway."""
-    return {problem: row | {RECOMMENDED: row.get(OWN_TERMS, row[OURS])} for problem, row in results.items()}
+    """Arm effects where arms have features, since these arms stay; without features every arm has one anyway."""
+    return {problem: row | {RECOMMENDED: row.get(ARM_EFFECTS, row[OURS])} for problem, row in results.items()}
 
 
 def announcements(results: Results) -> Iterator[str]:
@@ -217,12 +217,12 @@ def speeds() -> Iterator[str]:
         arms = np.random.default_rng(0).normal(size=(n, dim))
         yield f"| {title} | " + " | ".join(f"{_milliseconds(name, arms):.3f}" for name in names) + " |"
     for n in (100, 1000, 10_000):
-        free = [f"{_milliseconds(name, dl.FreeArms(n)):.3f}" if name != "ThompsonPair" else "" for name in names]
+        free = [f"{_milliseconds(name, dl.ArmTable(n)):.3f}" if name != "ThompsonPair" else "" for name in names]
         yield f"| {n:,} arms without features | " + " | ".join(free) + " |"
     yield ""
 
 
-def _milliseconds(name: str, arms: Floats | dl.FreeArms) -> float:
+def _milliseconds(name: str, arms: Floats | dl.ArmTable) -> float:
     policy, rng, times = getattr(dl, name)(estimator="online", random_state=0), np.random.default_rng(1), []
     for _ in range(250):
         began = time.perf_counter()
@@ -246,9 +246,9 @@ def page(results: Results, runs: int) -> Iterator[str]:
     yield from (f"- Left out: {line}" for line in left_out)
     if left_out:
         yield ""
-    yield "As recommended: with a term of each arm's own beside what features say (`FreeArms(n, features)`), where there are features."
+    yield "As recommended: with a term of each arm's own beside what features say (`ArmTable(n, features)`), where there are features."
     yield ""
-    for name in (RECOMMENDED, OURS, OWN_TERMS):
+    for name in (RECOMMENDED, OURS, ARM_EFFECTS):
         yield from against_the_peer(name, as_recommended(results))
     for k, votes in enumerate(CHECKPOINTS):
         cell = partial(lambda k, problem, name: told(column(results, problem, name, "right", k), 2), k)

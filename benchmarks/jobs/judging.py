@@ -88,7 +88,7 @@ class Judge:
         return Known(self._theta, np.diag(self._ridge) + (z * slopes[:, None]).T @ z, self._ridge, votes.mass.sum())
 
 
-def play(policy: Policy, table: Floats | dl.FreeArms, world: World, luck: np.random.Generator) -> Finding:
+def play(policy: Policy, table: Floats | dl.ArmTable, world: World, luck: np.random.Generator) -> Finding:
     """One policy through all checkpoints; it goes on after an announcement, of which the first counts."""
     judge, look = Judge(world), FIRST_LOOK
     named: list[int] = []

@@ -90,7 +90,7 @@ class OrderJudge:
         return tau, len(found & self._first) / len(self._first)
 
 
-def play(policy: Policy, table: Floats | dl.FreeArms, world: World, luck: np.random.Generator, due: Ints) -> Ordering:
+def play(policy: Policy, table: Floats | dl.ArmTable, world: World, luck: np.random.Generator, due: Ints) -> Ordering:
     """One policy, until the last look."""
     judge, seen = OrderJudge(world), list[tuple[float, float]]()
     for vote in range(1, due[-1] + 1):

@@ -74,9 +74,9 @@ class World:
         """Simple regret: by how much an arm is worth less than the best."""
         return float(self.utilities.max() - self.utilities[arm])
 
-    def table(self) -> Floats | dl.FreeArms:
-        """What a policy is shown; a policy that takes `FreeArms` has the one-pass estimator there."""
-        return dl.FreeArms(self.n) if self.features is None else self.features
+    def table(self) -> Floats | dl.ArmTable:
+        """What a policy is shown; a policy that takes `ArmTable` has the one-pass estimator there."""
+        return dl.ArmTable(self.n) if self.features is None else self.features
 
     def one_hot(self) -> Floats:
         """The same for a policy that wants features: those there are, or one for each arm."""

@@ -58,10 +58,10 @@ PROBLEMS = (
 ASAP_PROBLEMS = {ASAP: ("arguments",), APPROX: ("arguments", "events", "photos by color", "no features")}
 ASAP_VOTES = 600
 """It takes a minute a run, and its faster variant some seconds; neither knows features."""
-Contestant = Callable[[World, int], tuple[Policy, Floats | dl.FreeArms]]
+Contestant = Callable[[World, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
-def ranking_pair(top: int | None, world: World, seed: int) -> tuple[Policy, Floats | dl.FreeArms]:
+def ranking_pair(top: int | None, world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """As people have it: the exact estimate with features; arms known by who they are without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.RankingPair(top=top, estimator=estimator, random_state=seed), world.table()
@@ -273,12 +273,12 @@ def speeds() -> Iterator[str]:
         arms = np.random.default_rng(0).normal(size=(n, dim))
         yield f"| {title} | " + " | ".join(f"{_milliseconds(name, arms):.3f}" for name in names) + " |"
     for n in (30, 128, 1000, 10_000):
-        cells = [f"{_milliseconds(name, dl.FreeArms(n)):.3f}" for name in names]
+        cells = [f"{_milliseconds(name, dl.ArmTable(n)):.3f}" for name in names]
         yield f"| {n:,} arms without features | " + " | ".join(cells) + " |"
     yield ""
 
 
-def _milliseconds(name: str, arms: Floats | dl.FreeArms) -> float:
+def _milliseconds(name: str, arms: Floats | dl.ArmTable) -> float:
     policy, rng, times = getattr(dl, name)(estimator="online", random_state=0), np.random.default_rng(1), []
     policy.begin(arms)
     for _ in range(200):

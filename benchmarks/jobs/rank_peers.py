@@ -48,7 +48,7 @@ class OnePass(Policy):
         """Utilities before the first vote."""
         self.n = len(arms)
         self.mean = np.zeros(self.n)
-        if isinstance(arms, dl.FreeArms):
+        if isinstance(arms, dl.ArmTable):
             self.covariance = np.eye(self.n)
         else:
             x, variance = arms - arms.mean(axis=0), arms.var(axis=0)

@@ -13,16 +13,16 @@ from benchmarks.street.problems import announcing_problems, wins, world_of
 from duelist.simulation.environments import Environment
 
 DELTA = 0.1
-OWN_TERMS = "own terms"
+ARM_EFFECTS = "arm effects"
 MOST_VOTES = 3000
 
 
 def announce(environment: Environment, name: str, estimator: str, seed: int) -> tuple[int, bool | None]:
     """Votes until an arm was announced, and whether it was the best; None: it never was."""
     arms, utilities = world_of(environment, seed)
-    own_terms = estimator == OWN_TERMS
-    policy = getattr(dl, name)(random_state=seed, estimator="online" if own_terms else estimator)
-    shown = table_of(arms, own_terms)
+    arm_effects = estimator == ARM_EFFECTS
+    policy = getattr(dl, name)(random_state=seed, estimator="online" if arm_effects else estimator)
+    shown = table_of(arms, arm_effects)
     rng, look = np.random.default_rng([seed, 2]), 16
     for vote in range(1, MOST_VOTES + 1):
         duel = policy.ask(shown)
@@ -35,15 +35,15 @@ def announce(environment: Environment, name: str, estimator: str, seed: int) -> 
     return MOST_VOTES, None
 
 
-def table_of(arms: np.ndarray, own_terms: bool) -> np.ndarray | dl.FreeArms:
+def table_of(arms: np.ndarray, arm_effects: bool) -> np.ndarray | dl.ArmTable:
     """Arms as a policy is shown them."""
-    return dl.FreeArms(len(arms), arms) if own_terms else arms
+    return dl.ArmTable(len(arms), arms) if arm_effects else arms
 
 
 def estimators_of(name: str) -> tuple[str, ...]:
-    """Those that a policy has, and own terms if it takes them."""
-    fits = getattr(dl, name)(estimator="online").takes_free_arms
-    return ("exact", "online", OWN_TERMS) if fits else ("exact", "online")
+    """Those that a policy has, and arm effects if it takes them."""
+    fits = getattr(dl, name)(estimator="online").accepts_arm_table
+    return ("exact", "online", ARM_EFFECTS) if fits else ("exact", "online")
 
 
 def estimators_for(name: str, problem: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def announcements(
     yield f"## Announcements of {' and '.join(names)} at error rate {DELTA:g}, at most {MOST_VOTES:,} votes"
     yield ""
     yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong. Announcements are tested against"
-    yield "the votes, which policies count by pair of arms. Own terms: `FreeArms(n, features)`."
+    yield "the votes, which policies count by pair of arms. Arm effects: `ArmTable(n, features)`."
     yield ""
     yield "| problem | policy | estimator | runs | wrong | of announced | undecided | median votes |"
     yield "|---|---|---|---|---|---|---|---|"

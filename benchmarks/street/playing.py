@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
-from benchmarks.street.announcing import OWN_TERMS, estimators_of, table_of
+from benchmarks.street.announcing import ARM_EFFECTS, estimators_of, table_of
 from benchmarks.street.problems import wins, world_of
 from duelist.policies import POLICIES
 from duelist.simulation.environments import DelayedVotes, Environment, FixedArms, Hypercube, LateArms, RawFeatures
@@ -138,13 +138,13 @@ def worst_of_blocks(regrets: np.ndarray) -> np.ndarray:
 
 def own_tails(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     blocks = max(runs // BLOCK, 1)
-    yield "## The same where every arm has a term of its own, and in the problems themselves"
+    yield "## The same where every arm has an arm effect, and in the problems themselves"
     yield ""
-    yield f"`FreeArms(n, features)` over {HORIZON:,} rounds, in {blocks} blocks of {BLOCK} runs, beside features alone in the same worlds."
+    yield f"`ArmTable(n, features)` over {HORIZON:,} rounds, in {blocks} blocks of {BLOCK} runs, beside features alone in the same worlds."
     yield "Blind: what a round costs that chooses by lot, the best utility less the mean one. No policy has a part in it: where its worst"
     yield "run is heavy, so is the regret of whoever needs some rounds to learn."
     yield ""
-    yield "| problem | features alone: mean | good | worst | own terms: mean | good | worst | blind: mean | good | worst |"
+    yield "| problem | features alone: mean | good | worst | arm effects: mean | good | worst | blind: mean | good | worst |"
     yield "|---|" + "---|" * 9
     for kind in KINDS:
         found = [
@@ -182,14 +182,14 @@ FIRST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def play(environment: Environment, name: str, estimator: str, first: str, seed: int) -> float:
     """Regret of one run with the published rule, after a round in which the `first` arms were shown."""
     arms, utilities = world_of(environment, seed)
-    own_terms = estimator == OWN_TERMS
-    policy = getattr(dl, name)(horizon=HORIZON, random_state=seed, estimator="online" if own_terms else estimator)
+    arm_effects = estimator == ARM_EFFECTS
+    policy = getattr(dl, name)(horizon=HORIZON, random_state=seed, estimator="online" if arm_effects else estimator)
     rng, total = np.random.default_rng([seed, 2]), 0.0
     if first != "typical":
         shown = FIRST[first](np.column_stack([arms, utilities]))  # utilities are linear in what is done to arms
-        duel = policy.ask(table_of(np.ascontiguousarray(shown[:, :-1]), own_terms), distinct=False)
+        duel = policy.ask(table_of(np.ascontiguousarray(shown[:, :-1]), arm_effects), distinct=False)
         policy.tell(duel, wins(rng, shown[:, -1], duel))
-    table = table_of(arms, own_terms)
+    table = table_of(arms, arm_effects)
     for _ in range(HORIZON):
         duel = policy.ask(table, distinct=False)
         total += utilities.max() - 0.5 * (utilities[duel.first] + utilities[duel.second])

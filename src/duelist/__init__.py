@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duelist import policies, reference
-    from duelist.core.arms import FreeArms
+    from duelist.core.arms import ArmTable
     from duelist.core.duel import FIRST_WON, SECOND_WON, TIE, Duel
     from duelist.core.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.model.fit import Fit, fit_mle
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "core.arms": ("FreeArms",),
+    "core.arms": ("ArmTable",),
     "core.duel": ("FIRST_WON", "SECOND_WON", "TIE", "Duel"),
     "core.errors": ("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"),
     "model.fit": ("Fit", "fit_mle"),
@@ -127,6 +127,7 @@ __all__ = [
     "VACDB",
     "WSS",
     "WSW",
+    "ArmTable",
     "BeatTheMean",
     "BestArmPair",
     "BordaElimination",
@@ -137,7 +138,6 @@ __all__ = [
     "Duel",
     "DuelistError",
     "Fit",
-    "FreeArms",
     "GreedyChallenger",
     "GreedyUniform",
     "InfoMax",

@@ -81,7 +81,7 @@ def test_peers_know_what_the_one_pass_estimator_knows(dim):
 def test_information_gain_is_the_mutual_information():
     """Against an integral: entropy of the outcome minus its mean entropy once the difference is known."""
     peer = rank_peers.InformationGain(0)
-    peer.begin(dl.FreeArms(3))
+    peer.begin(dl.ArmTable(3))
     peer.mean = np.array([1.0, 0.0, -0.7])
     seen = []
     peer.best = lambda worth: seen.append(worth) or (0, 1)
@@ -95,7 +95,7 @@ def test_information_gain_is_the_mutual_information():
 
 @pytest.mark.parametrize("n", [6, 7])
 def test_in_a_swiss_round_everybody_plays_once(n):
-    peer, table = rank_peers.Swiss(0), dl.FreeArms(n)
+    peer, table = rank_peers.Swiss(0), dl.ArmTable(n)
     for _ in range(5):
         duels = []
         for _ in range(n // 2):

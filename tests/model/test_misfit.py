@@ -1,4 +1,4 @@
-"""Do the features explain the votes? The score test against its distribution, and terms of their own where they do not."""
+"""Do the features explain the votes? The score test against its distribution, and arm effects where they do not."""
 
 import itertools
 import json
@@ -318,7 +318,7 @@ def test_any_weight_comes_back_with_a_snapshot():
         assert copy.snapshot() == policy.snapshot()
 
 
-# -- going on with terms of their own -----------------------------------------------------
+# -- going on with arm effects -----------------------------------------------------
 
 
 def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_votes():
@@ -330,17 +330,17 @@ def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_v
         found = policy.recommend(arms)
         if found.decided:
             continue
-        assert "policy.with_own_terms(arms) does" in found.advice
-        policy, table, changed = policy.with_own_terms(arms), dl.FreeArms(6, arms), changed + 1
+        assert "policy.with_arm_effects(arms) does" in found.advice
+        policy, table, changed = policy.with_arm_effects(arms), dl.ArmTable(6, arms), changed + 1
         policy = told(policy, table, utilities, 400, seed + 100)
         assert policy.announced(table) == 4
     assert changed > 0
 
 
-def test_with_own_terms_the_votes_are_those_that_were_told():
+def test_with_arm_effects_the_votes_are_those_that_were_told():
     arms = np.random.default_rng(0).normal(size=(4, 2))
     policy = told(dl.LocalPairUCB(random_state=0), arms, arms @ [2.0, 0.0], 40)
-    again, table = policy.with_own_terms(arms), dl.FreeArms(4, arms)
+    again, table = policy.with_arm_effects(arms), dl.ArmTable(4, arms)
     directly = dl.LocalPairUCB(random_state=0, estimator="online")
     directly.begin(table)
     votes = votes_on_pairs(arms, Tally(**tally_of(policy._player)))
@@ -349,18 +349,18 @@ def test_with_own_terms_the_votes_are_those_that_were_told():
     np.testing.assert_array_equal(again.look(table).utilities, directly.look(table).utilities)
     assert votes.mass.sum() == 40.0
     with pytest.raises(dl.InvalidInput, match="other arms, too"):
-        policy.with_own_terms(arms[:2])
+        policy.with_arm_effects(arms[:2])
     with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
-        told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_own_terms(arms)
+        told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_arm_effects(arms)
 
 
-def test_with_own_terms_of_other_beginnings():
-    """A ridge is in the units of features there, and the precision of own terms here; a table of arms will do; no votes are no error."""
+def test_with_arm_effects_of_other_beginnings():
+    """A ridge is in the units of features there, and the precision of arm effects here; a table of arms will do; no votes are no error."""
     arms = np.random.default_rng(0).normal(size=(6, 3))
     policy = told(dl.BestArmPair(random_state=0, ridge=1e-6), 1e3 * arms, arms @ [1.0, 0.0, 0.0], 60)
-    table = dl.FreeArms(6, 1e3 * arms)
-    low, high = policy.with_own_terms(table).recommend(table).interval
+    table = dl.ArmTable(6, 1e3 * arms)
+    low, high = policy.with_arm_effects(table).recommend(table).interval
     assert high - low < 10.0
     new = dl.BestArmPair(random_state=0)
     new.begin(arms)
-    assert new.with_own_terms(arms).recommend(dl.FreeArms(6, arms)).candidates == tuple(range(6))
+    assert new.with_arm_effects(arms).recommend(dl.ArmTable(6, arms)).candidates == tuple(range(6))

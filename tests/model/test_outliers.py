@@ -168,8 +168,8 @@ def test_the_announcement_alone_is_that_of_the_recommendation(estimator, effects
     assert {None, int(utilities.argmax())} == set(found) or effects
 
 
-def test_free_arms_are_announced_too():
-    policy, arms = dl.BestArmPair(random_state=0, estimator="online"), dl.FreeArms(4)
+def test_arm_tables_are_announced_too():
+    policy, arms = dl.BestArmPair(random_state=0, estimator="online"), dl.ArmTable(4)
     assert policy.announced(arms) is None
     rng = np.random.default_rng(0)
     while policy.announced(arms) is None:
@@ -180,7 +180,7 @@ def test_free_arms_are_announced_too():
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
 def test_twins_that_stand_far_off_are_one_and_keep_nobody_waiting(estimator):
-    """Votes on arms with the same row are counted for the first of them: the second had a term of its own that nobody ever told of."""
+    """Votes on arms with the same row are counted for the first of them: the second had an arm effect that nobody ever told of."""
     arms = np.array([[100.0, 0], [200, 1], [300, 0], [400, 1], [250, 2], [350, 3], [99999, 0], [99999, 0]])
     for utility in (-3.0, 9.0):
         utilities = np.array([0.0, 1.0, 0.0, 1.0, 2.0, 5.0, utility, utility])

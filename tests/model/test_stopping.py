@@ -218,7 +218,7 @@ def test_a_policy_for_regret_says_what_would_decide():
 def test_a_tolerance_makes_nobody_surer_of_the_best(free):
     """Who was ruled out as better by more than the tolerance was taken for worse: probability 1 for one of two equal arms."""
     features = np.array([[100.0, 3.0, 0.0], [140.0, 4.0, 1.0]])
-    arms = dl.FreeArms(2, features) if free else features
+    arms = dl.ArmTable(2, features) if free else features
     policy = dl.policy_for("best", features=not free, random_state=0)
     for vote in range(400):
         policy.tell(policy.ask(arms), float(vote % 5 < 3))
@@ -229,7 +229,7 @@ def test_a_tolerance_makes_nobody_surer_of_the_best(free):
 
 @pytest.mark.parametrize("free", [False, True])
 def test_a_tolerance_is_said_in_the_unit_it_was_given_in(free):
-    arms = dl.FreeArms(4) if free else np.eye(4)
+    arms = dl.ArmTable(4) if free else np.eye(4)
     policy = dl.policy_for("best", features=not free, random_state=0)
     for _ in range(10):
         policy.tell(policy.ask(arms), 1.0)
@@ -241,7 +241,7 @@ def test_a_tolerance_is_said_in_the_unit_it_was_given_in(free):
 
 @pytest.mark.parametrize("free", [False, True])
 def test_a_policy_says_that_arms_are_level(free):
-    arms = dl.FreeArms(4) if free else np.array([[0.1, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -2.0]])
+    arms = dl.ArmTable(4) if free else np.array([[0.1, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -2.0]])
     policy = dl.policy_for("best", features=not free, random_state=0)
     for _ in range(30):
         policy.tell(policy.ask(arms), 0.5)

@@ -32,40 +32,40 @@ def test_every_goal_has_a_policy_that_runs(goal: str) -> None:
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("how", [{"features": False}, {"arms": dl.FreeArms(4)}], ids=["no features", "free arms"])
+@pytest.mark.parametrize("how", [{"features": False}, {"arms": dl.ArmTable(4)}], ids=["no features", "free arms"])
 def test_every_goal_has_a_policy_for_arms_without_features(goal: str, how: dict) -> None:
     policy = dl.policy_for(goal, **how)
-    assert policy.takes_free_arms
+    assert policy.accepts_arm_table
     for _ in range(20):
-        duel = policy.ask(dl.FreeArms(4))
+        duel = policy.ask(dl.ArmTable(4))
         policy.tell(duel, float(duel.first < duel.second))
-    assert policy.look(dl.FreeArms(4)).utilities.argmax() == 0
+    assert policy.look(dl.ArmTable(4)).utilities.argmax() == 0
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("how", [{"features": False}, {"arms": dl.FreeArms(4)}, {"arms": 4}])
+@pytest.mark.parametrize("how", [{"features": False}, {"arms": dl.ArmTable(4)}, {"arms": 4}])
 def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dict) -> None:
     policy = dl.policy_for(goal, random_state=0, **how)
     table = np.random.default_rng(0).normal(size=(4, 2))
     for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
-        with pytest.raises(dl.InvalidInput, match=r"FreeArms|a batch is of arms with features alone"):
+        with pytest.raises(dl.InvalidInput, match=r"ArmTable|a batch is of arms with features alone"):
             ask(table)
     assert not policy.pending_
     by_hand = type(policy)(estimator="online", random_state=0)  # it plays as one that nobody told beforehand
-    assert tuple(policy.ask(dl.FreeArms(4))) == tuple(by_hand.ask(dl.FreeArms(4)))
+    assert tuple(policy.ask(dl.ArmTable(4))) == tuple(by_hand.ask(dl.ArmTable(4)))
     with pytest.raises(dl.InvalidInput, match="arms have 2 features, but those of this policy have none"):
-        policy.ask(dl.FreeArms(4, table))
-    assert dl.policy_for(goal, **how).ask(dl.FreeArms(4, table)).first in range(4), "who they are, and features, too"
+        policy.ask(dl.ArmTable(4, table))
+    assert dl.policy_for(goal, **how).ask(dl.ArmTable(4, table)).first in range(4), "who they are, and features, too"
 
 
 def test_a_copy_of_a_policy_for_arms_without_features_refuses_features_too() -> None:
     policy = dl.policy_for("best", features=False, random_state=0)
     snapshot = json.loads(json.dumps(policy.snapshot()))
     for again in (copy.deepcopy(policy), type(policy).restore(snapshot)):
-        with pytest.raises(dl.InvalidInput, match="FreeArms"):
+        with pytest.raises(dl.InvalidInput, match="ArmTable"):
             again.ask(np.eye(4))
         assert again.snapshot() == snapshot
-        assert tuple(again.ask(dl.FreeArms(4))) == tuple(copy.deepcopy(policy).ask(dl.FreeArms(4)))
+        assert tuple(again.ask(dl.ArmTable(4))) == tuple(copy.deepcopy(policy).ask(dl.ArmTable(4)))
     plain = type(policy)(estimator="online", random_state=0)
     assert "arms" not in plain.snapshot()
     assert copy.deepcopy(plain).ask(np.eye(4))
@@ -76,7 +76,7 @@ def test_a_policy_for_arms_without_features_is_not_simulated_with_features() -> 
         dl.simulate(dl.policy_for("best", arms=8), dl.environments.Hypercube(dim=3), horizon=5, runs=2)
 
 
-@pytest.mark.parametrize("arms", [np.eye(3), dl.FreeArms(3, np.eye(3))], ids=["a table", "both"])
+@pytest.mark.parametrize("arms", [np.eye(3), dl.ArmTable(3, np.eye(3))], ids=["a table", "both"])
 def test_one_feature_is_not_mistaken_for_yes(arms: object) -> None:
     for wrong in (1, 2):
         with pytest.raises(dl.InvalidInput, match=r"features"):
@@ -90,11 +90,11 @@ def test_to_look_before_the_first_duel_changes_nothing() -> None:
     table = np.random.default_rng(0).normal(size=(5, 3))
     looked, other = (dl.policy_for("best", features=False, random_state=0) for _ in range(2))
     before = looked.snapshot()
-    assert not looked.recommend(dl.FreeArms(5, 1000 * table)).decided
-    assert looked.look(dl.FreeArms(5)).utilities.tolist() == [0.0] * 5
+    assert not looked.recommend(dl.ArmTable(5, 1000 * table)).decided
+    assert looked.look(dl.ArmTable(5)).utilities.tolist() == [0.0] * 5
     assert looked.snapshot() == before
     for _ in range(20):
-        duel, same = (policy.ask(dl.FreeArms(5, table)) for policy in (looked, other))
+        duel, same = (policy.ask(dl.ArmTable(5, table)) for policy in (looked, other))
         assert tuple(duel) == tuple(same)
         for policy in (looked, other):
             policy.tell(duel, float(duel.first < duel.second))
@@ -103,7 +103,7 @@ def test_to_look_before_the_first_duel_changes_nothing() -> None:
 def test_a_number_of_arms_with_features_is_about_features() -> None:
     assert dl.policy_for("best", arms=6, features=2).ask(np.eye(6)[:, :2])
     assert dl.policy_for("best", arms=6, features=True).ask(np.eye(6)[:, :2])
-    with_both = dl.FreeArms(4, np.eye(4))
+    with_both = dl.ArmTable(4, np.eye(4))
     assert dl.policy_for("best", arms=with_both).ask(with_both)
 
 
@@ -123,9 +123,9 @@ def test_settings_reach_the_policy() -> None:
         ({"goal": "best", "features": 0}, "features is 0; give True, False, or the number of features"),
         ({"goal": "best", "arms": 0}, "arms is 0"),
         ({"goal": "best", "arms": np.eye(3), "features": 2}, "arms have 3 features"),
-        ({"goal": "best", "arms": np.eye(3), "features": False}, "give FreeArms, or their number"),
-        ({"goal": "best", "arms": dl.FreeArms(4), "features": True}, "features is True, and arms are FreeArms"),
-        ({"goal": "best", "arms": dl.FreeArms(3, np.eye(3)), "features": 2}, "features is 2, and arms are FreeArms"),
+        ({"goal": "best", "arms": np.eye(3), "features": False}, "give ArmTable, or their number"),
+        ({"goal": "best", "arms": dl.ArmTable(4), "features": True}, "features is True, and arms are ArmTable"),
+        ({"goal": "best", "arms": dl.ArmTable(3, np.eye(3)), "features": 2}, "features is 2, and arms are ArmTable"),
         ({"goal": "best", "features": False, "estimator": "exact"}, "cannot learn about arms without features"),
     ],
 )

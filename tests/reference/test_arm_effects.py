@@ -1,4 +1,4 @@
-"""Arms with terms of their own: the engine against the plain reference, and both against features made by hand."""
+"""Arms with arm effects: the engine against the plain reference, and both against features made by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.policies.engine import arm_effects as own_terms
+from duelist.policies.engine import arm_effects
 from duelist.reference import REFERENCES
 from duelist.reference.arm_effects import FREE_REFERENCES, FreeReference
 from duelist.reference.fit import link_mean
@@ -30,9 +30,9 @@ class World:
         self.utility = self.rng.normal(size=n) + scaled @ self.rng.normal(size=dim)
         self.link, self.n = link, n
 
-    def table(self, t: int) -> dl.FreeArms:
+    def table(self, t: int) -> dl.ArmTable:
         n = self.n if t >= 20 else max(self.n // 2, 2)
-        return dl.FreeArms(self.numbers[:n], self.features[:n] if self.features.shape[1] else None)
+        return dl.ArmTable(self.numbers[:n], self.features[:n] if self.features.shape[1] else None)
 
     def vote(self, pair: tuple[int, int]) -> tuple[float, float]:
         chance = float(link_mean(self.link, self.utility[pair[0]] - self.utility[pair[1]]))
@@ -74,7 +74,7 @@ def play(
     return played
 
 
-def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.FreeArms) -> None:
+def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.ArmTable) -> None:
     assert reference.known is not None
     mine, same = policy.look(table, range(len(table))), reference.known.seen_by(table.features).look(table)
     np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
@@ -83,9 +83,9 @@ def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.FreeA
     assert_same_squares(policy, reference, table, 1e-10)
 
 
-def assert_same_squares(policy: Any, reference: FreeReference, table: dl.FreeArms, relative: float) -> None:
+def assert_same_squares(policy: Any, reference: FreeReference, table: dl.ArmTable, relative: float) -> None:
     assert reference.known is not None
-    squares = [policy._own.known.squares(table.numbers, table.features, arm) for arm in range(len(table))]
+    squares = [policy._effects.known.squares(table.ids, table.features, arm) for arm in range(len(table))]
     width = reference.known.seen_by(table.features).look(table).width
     np.testing.assert_allclose(squares, width**2, rtol=relative, atol=1e-10)
 
@@ -128,7 +128,7 @@ def test_the_first_few_of_few_arms(link: str, dim: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a block of six, arms come and go; who leaves keeps mean and variance."""
-    monkeypatch.setattr(own_terms, "BLOCK", 6)
+    monkeypatch.setattr(arm_effects, "BLOCK", 6)
     policy, reference = twins(name)
     reference.block = 6
     play(policy, reference, World(3, 30, dim, "logistic"), 120)
@@ -178,7 +178,7 @@ def test_nearly_everything_is_out(name: str) -> None:
     ],
 )
 def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[str, Any], dim: int) -> None:
-    """The references that know nothing of terms of their own, shown features in which each arm has one more of its own."""
+    """The references that know nothing of arm effects, shown features in which each arm has one more of its own."""
     n, ridge = 14, 0.8
     rng = np.random.default_rng(dim)
     features = rng.normal(size=(n, dim)) * [1.0, 40.0][:dim]
@@ -186,7 +186,7 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
     by_hand = np.concatenate([scaled, np.eye(n)], axis=1)
     policy = POLICIES[name](estimator="online", ridge=ridge, horizon=150, **settings)
     reference = REFERENCES[name](estimator="online", ridge=ridge, horizon=150, **settings)
-    table = dl.FreeArms(n, features if dim else None)
+    table = dl.ArmTable(n, features if dim else None)
     for _ in range(90):
         duel = policy.ask(table)
         choice = reference.decide(by_hand)
@@ -208,7 +208,7 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
 def test_what_is_out_counts_as_answered() -> None:
     """By rank-one updates of the inverse, done here by hand for two duels on different arms."""
     policy = dl.LocalPairUCB(estimator="online", radius=1.0)
-    table = dl.FreeArms(4)
+    table = dl.ArmTable(4)
     policy.begin(table)
     # Equal utilities, all widths sqrt(2): the first pair. With it out, its width shrinks, and the other two arms are next.
     assert policy.consider(table)[:2] == (0, 1)
@@ -231,7 +231,7 @@ def test_late_arms_far_from_the_others(name: str, far: float) -> None:
         world = World(seed, 8, 3, "logistic")
         world.features[6:, 0] += far
         for t in range(21):  # the far ones are there in the last round
-            table = world.table(t) if t == 20 else dl.FreeArms(world.numbers[:6], world.features[:6])
+            table = world.table(t) if t == 20 else dl.ArmTable(world.numbers[:6], world.features[:6])
             duel, choice = policy.ask(table), reference.decide(table)
             pair = duel.first, duel.second
             assert pair == choice.pair or choice.shortfall(*pair) <= 1e-15 * far, (t, choice.shortfall(*pair))
@@ -266,7 +266,7 @@ def test_sizes_follow_as_in_the_reference(name: str, kind: str) -> None:
         policy, reference = twins(name, horizon=100)
         rng, world, waiting = np.random.default_rng(seed), World(seed, 8, 3, "logistic"), []
         for t in range(30):
-            table = dl.FreeArms(8, shown(kind, world.features, t))
+            table = dl.ArmTable(8, shown(kind, world.features, t))
             duel, choice = policy.ask(table), reference.decide(table)
             pair = duel.first, duel.second
             assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE, (t, choice.shortfall(*pair))

@@ -112,17 +112,21 @@ def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, adm
 
 @pytest.mark.parametrize("own", [True, False, None])
 @pytest.mark.parametrize("goal", ["best", "serve"])
-def test_own_terms_are_chosen_when_a_study_is_created_and_stay(
+def test_arm_effects_are_chosen_when_a_study_is_created_and_stay(
     admin: Any, storage: str, own: bool | None, goal: str
 ) -> None:
-    name = f"{goal}, own terms {own}"
-    body = {"name": name, "goal": goal, "settings": {"own_terms": own}}
+    name = f"{goal}, arm effects {own}"
+    body = {"name": name, "goal": goal, "settings": {"arm_effects": own}}
     made = checked(admin.post("/studies", json=body), 201)
-    here = create_study("here", "memory", goal=goal, **({} if own is None else {"own_terms": own}))
+    here = create_study("here", "memory", goal=goal, **({} if own is None else {"arm_effects": own}))
     assert (
-        made["settings"]["own_terms"] == here.settings.own_terms == opened(storage, f"/{made['id']}").settings.own_terms
+        made["settings"]["arm_effects"]
+        == here.settings.arm_effects
+        == opened(storage, f"/{made['id']}").settings.arm_effects
     )
-    error = refused(admin.patch(f"/studies/{made['id']}", json={"settings": {"own_terms": True}}), 422, "invalid_input")
+    error = refused(
+        admin.patch(f"/studies/{made['id']}", json={"settings": {"arm_effects": True}}), 422, "invalid_input"
+    )
     assert "fixed when a study is created" in error["message"]
     assert checked(admin.post("/studies", json={**body, "load_if_exists": True}), 201)["id"] == made["id"]
 

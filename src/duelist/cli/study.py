@@ -67,11 +67,11 @@ def create(
     random_share: Annotated[
         float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")
     ] = 0.0,
-    own_terms: Annotated[
+    arm_effects: Annotated[
         bool | None,
         typer.Option(
-            "--own-terms/--no-own-terms",
-            help="Whether arms with features have a term of their own, too, for what features do not say; if neither is given, they "
+            "--arm-effects/--no-arm-effects",
+            help="Whether arms with features have an arm effect, too, for what features do not say; if neither is given, they "
             "have for the goals best and rank.",
         ),
     ] = None,
@@ -97,7 +97,7 @@ def create(
                 "random_share": random_share,
             }
             settings |= {"criteria": criterion} if criterion else {}
-            settings |= {} if own_terms is None else {"own_terms": own_terms}
+            settings |= {} if arm_effects is None else {"arm_effects": arm_effects}
             settings |= {} if top is None else {"top": top}
             plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
             create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
@@ -114,7 +114,7 @@ def create(
             lease_seconds=lease_seconds,
             raters_per_duel=raters_per_duel,
             random_share=random_share,
-            **({} if own_terms is None else {"own_terms": own_terms}),
+            **({} if arm_effects is None else {"arm_effects": arm_effects}),
             **({} if top is None else {"top": top}),
         )
         say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")

@@ -133,7 +133,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     if array.ndim != 2:
         raise InvalidInput(
             f"arms have shape {np.shape(arms)}.",
-            "Give one feature vector per row, (n_arms, dim), or `FreeArms(n)` for arms without features.",
+            "Give one feature vector per row, (n_arms, dim), or `ArmTable(n)` for arms without features.",
             code="invalid_input.arms_shape",
             field="arms",
         )

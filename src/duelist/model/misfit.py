@@ -1,4 +1,4 @@
-"""Do the features explain the votes? And where they do not: a term of its own for each arm.
+"""Do the features explain the votes? And where they do not: an arm effect for each arm.
 
 The policies of this library take utilities to be x . theta. If arms also differ in ways that no feature tells, an estimate of
 theta can be sure and wrong. Where the same arms are compared again and again, their votes tell: with z_s = x_i - x_j the rows,

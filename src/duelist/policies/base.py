@@ -32,7 +32,7 @@ PLAIN: Final = "duelist.plain"
 """The format of the snapshot of a policy that cannot make one: its name and settings, and nothing it has learned."""
 _TRIES: Final = 16
 Arms = Any
-"""What is on a table: an array of features (n_arms, dim); or `FreeArms`, for a policy that says `takes_free_arms`."""
+"""What is on a table: an array of features (n_arms, dim); or `ArmTable`, for a policy that says `accepts_arm_table`."""
 
 
 class Choice(NamedTuple):
@@ -147,8 +147,8 @@ class Policy(ABC):
         return cls(**snapshot["params"])
 
     @property
-    def takes_free_arms(self) -> bool:
-        """Whether it can be asked with `FreeArms`, arms that may have no features; here: it wants features."""
+    def accepts_arm_table(self) -> bool:
+        """Whether it can be asked with `ArmTable`, arms that may have no features; here: it wants features."""
         return False
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import check_arms, check_whole, is_whole
 from duelist.core.errors import InvalidInput
 from duelist.policies import POLICIES, NativePolicy, builtin_policy
@@ -31,10 +31,10 @@ def policy_for(
         "best": name the best arm with few votes. "rank": a leaderboard. "learn": a model that predicts votes on new
         arms. "serve": show good arms while learning.
     features
-        Whether arms have features, or how many. False: the policy is asked with `FreeArms`, and refuses a table of features. None
+        Whether arms have features, or how many. False: the policy is asked with `ArmTable`, and refuses a table of features. None
         (default): what `arms` say, and, where they say nothing, that there are features.
     arms
-        The arms, where they are at hand: (n_arms, dim); `FreeArms`; or how many there are, which are then arms without features unless
+        The arms, where they are at hand: (n_arms, dim); `ArmTable`; or how many there are, which are then arms without features unless
         `features` says otherwise.
     top
         For "rank": only the first so many places matter. None: the whole order.
@@ -45,12 +45,12 @@ def policy_for(
     LocalPairUCB(horizon=1000, random_state=0)
     >>> import duelist as dl
     >>> policy = policy_for("best", features=False)
-    >>> policy.tell(policy.ask(dl.FreeArms(4)), 1)
+    >>> policy.tell(policy.ask(dl.ArmTable(4)), 1)
     >>> policy_for("rank", arms=6).ask([[0.5, 1.0], [0.0, 2.0]])
     Traceback (most recent call last):
     ...
     duelist.core.errors.InvalidInput: this policy knows arms by who they are, not by features alone; give a table of them, \
-FreeArms(numbers, features), or start a new policy
+ArmTable(ids, features), or start a new policy
     """
     wanted = find_goal(goal)
     n_arms, featured = _looked_at(arms, features)
@@ -59,12 +59,12 @@ FreeArms(numbers, features), or start a new policy
     if not featured:
         settings.setdefault("estimator", "online")
     policy = builtin_policy(wanted.policy, horizon=horizon, random_state=random_state, **settings)
-    if not featured and not policy.takes_free_arms:
+    if not featured and not policy.accepts_arm_table:
         raise InvalidInput(
             f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features.",
             "Give features, or leave out the setting that keeps it from that.",
         )
-    return policy if featured else policy.for_free_arms()
+    return policy if featured else policy.require_arm_table()
 
 
 def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
@@ -75,14 +75,14 @@ def _looked_at(arms: Any, features: Any) -> tuple[int | None, bool]:
         return None, features is None or bool(features)
     if is_whole(arms):
         return check_whole("arms", arms, 1), bool(features)
-    if isinstance(arms, FreeArms):
+    if isinstance(arms, ArmTable):
         fits = features is None or (bool(arms.dim) == features if isinstance(features, bool) else arms.dim == features)
         if not fits:
             raise InvalidInput(f"features is {features!r}, and arms are {arms!r}.", "Leave features out.")
         return len(arms), False
     if features is False:
         raise InvalidInput(
-            "features is False, but arms are given by their features.", "Give FreeArms, or their number."
+            "features is False, but arms are given by their features.", "Give ArmTable, or their number."
         )
     return len(check_arms(arms, None if features is None or features is True else features)), True
 

@@ -6,7 +6,7 @@ To be played: each is a `Policy` with the settings of the fast one, for `simulat
 
 How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
 known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random numbers,
-`policy` has ask and tell; `own_terms` has the policies that take `FreeArms` once more for those, `counting` those that count wins. Names
+`policy` has ask and tell; `arm_effects` has the policies that take `ArmTable` once more for those, `counting` those that count wins. Names
 that end in _ are learned from the arms or the votes.
 
 How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for

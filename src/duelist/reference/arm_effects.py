@@ -1,4 +1,4 @@
-"""Arms with terms of their own: the policies that take `FreeArms`, in plain NumPy.
+"""Arms with arm effects: the policies that take `ArmTable`, in plain NumPy.
 
 The utility of arm a is x_a . theta + u_a; theta_k ~ N(0, v_k) and u_a ~ N(0, v) before any vote, with v_k = v / (m s_k) for a feature of
 squared size s_k (`estimation.Sizes`), where m features have a size at the first vote; v_k = 0 for one that has none. With no features
@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
@@ -67,13 +67,13 @@ class Seen(NamedTuple):
 
 
 class Posterior:
-    """Mean and covariance of theta (the first entries) and of the own terms of all arms that were voted on."""
+    """Mean and covariance of theta (the first entries) and of the arm effects of all arms that were voted on."""
 
     def __init__(self, link: str, arms: Floats, own_variance: float, block: int) -> None:
         self.link, self.own_variance, self.block = link, own_variance, block
         self.dim = arms.shape[1]
         self.sizes = Sizes(arms, follow=self.dim > 0)
-        self.first_votes: list[tuple[FreeArms, float, float]] = []
+        self.first_votes: list[tuple[ArmTable, float, float]] = []
         """While the first arms may yet turn out to be of another kind."""
         self.has_first = True
         self.votes = 0
@@ -87,7 +87,7 @@ class Posterior:
         self.theta_variance = np.zeros(self.dim)
         self.covariance = np.zeros((self.dim, self.dim))
         self.place: dict[int, int] = {}
-        """Where an arm's own term stands."""
+        """Where an arm effect stands."""
         self.recent: list[int] = []
         """The arms of the block, the one voted on last at the end."""
 
@@ -130,9 +130,9 @@ class Posterior:
                 self.covariance = self.covariance - part * np.outer(along, along)
             self.theta_variance[k] = after
 
-    def learn(self, pair: FreeArms, outcome: float, mass: float) -> None:
+    def learn(self, pair: ArmTable, outcome: float, mass: float) -> None:
         """One vote."""
-        a, b = pair.numbers.tolist()
+        a, b = pair.ids.tolist()
         if a == b:
             return
         if a > b:
@@ -146,7 +146,7 @@ class Posterior:
         self.votes += 1
         self._take(pair, outcome, mass)
 
-    def _take(self, pair: FreeArms, outcome: float, mass: float) -> None:
+    def _take(self, pair: ArmTable, outcome: float, mass: float) -> None:
         mass *= self.sizes.counts(pair.features[0] - pair.features[1])
         along, q, v = self._compare(pair)
 
@@ -157,17 +157,17 @@ class Posterior:
         self.mean = self.mean + step * along
         self._shrink(along, q, mass * float(link_slope(self.link, v + step * q)))
 
-    def expect(self, pair: FreeArms) -> None:
+    def expect(self, pair: ArmTable) -> None:
         """A duel that is out counts in the covariance, at the present mean, as if it were answered."""
-        a, b = pair.numbers.tolist()
+        a, b = pair.ids.tolist()
         if a != b:
             along, q, v = self._compare(pair)
             counts = self.sizes.counts(pair.features[0] - pair.features[1])
             self._shrink(along, q, counts * float(link_slope(self.link, v)))
 
-    def _compare(self, pair: FreeArms) -> tuple[Floats, float, float]:
+    def _compare(self, pair: ArmTable) -> tuple[Floats, float, float]:
         """C z, z' C z and z . mean, with both arms in the block."""
-        a, b = pair.numbers.tolist()
+        a, b = pair.ids.tolist()
         self._bring_in(a, b)
         self._bring_in(b, a)
         row_a, row_b = self._rows(pair)
@@ -178,17 +178,17 @@ class Posterior:
     def _shrink(self, along: Floats, q: float, curvature: float) -> None:
         self.covariance = self.covariance - curvature / (1.0 + curvature * q) * np.outer(along, along)
 
-    def look(self, arms: FreeArms) -> Seen:
+    def look(self, arms: ArmTable) -> Seen:
         """What is known of arms; of one that was never voted on, its prior and what its features say.
 
         Variances are relative to an arm with the middle value of every feature: duels tell nothing of the level.
         """
         rows = self._rows(arms)
-        own = np.array([0.0 if arm in self.place else self.own_variance for arm in arms.numbers.tolist()])
+        own = np.array([0.0 if arm in self.place else self.own_variance for arm in arms.ids.tolist()])
         u, width = rows @ self.mean, np.sqrt(self._squares(rows, own))
         rows[:, : self.dim] -= np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
         covariance = rows @ self.covariance @ rows.T + np.diag(own)
-        return Seen(u, np.diagonal(covariance), covariance, width, arms.numbers)
+        return Seen(u, np.diagonal(covariance), covariance, width, arms.ids)
 
     def _squares(self, rows: Floats, own: Floats) -> Floats:
         """z' C z of all pairs, by their difference z, and what both have of their own that nothing is known of."""
@@ -198,10 +198,10 @@ class Posterior:
         np.fill_diagonal(squares, 0.0)
         return squares
 
-    def _rows(self, arms: FreeArms) -> Floats:
+    def _rows(self, arms: ArmTable) -> Floats:
         rows = np.zeros((len(arms), len(self.mean)))
         rows[:, : self.dim] = arms.features
-        for k, arm in enumerate(arms.numbers.tolist()):
+        for k, arm in enumerate(arms.ids.tolist()):
             if arm in self.place:
                 rows[k, self.place[arm]] = 1.0
         return rows
@@ -227,7 +227,7 @@ class Posterior:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FreeReference(Policy):
-    """A policy for `FreeArms`: a subclass says in `choose` which pair it plays."""
+    """A policy for `ArmTable`: a subclass says in `choose` which pair it plays."""
 
     horizon: int | None = None
     link: str = "logistic"
@@ -239,14 +239,14 @@ class FreeReference(Policy):
         self.draws = Draws(self.random_state)
         self.rounds_ = 0
         self.known: Posterior | None = None
-        self._pending: dict[int, tuple[Pair, FreeArms]] = {}
+        self._pending: dict[int, tuple[Pair, ArmTable]] = {}
 
     @abstractmethod
     def choose(self, seen: Seen, allowed: Allowed) -> Choice:
         """The decision of round rounds_ + 1."""
 
     def begin(self, arms: Any) -> None:
-        """The own term has variance 1 / ridge, the linear part over the first arms as much, each feature an equal part."""
+        """The arm effect has variance 1 / ridge, the linear part over the first arms as much, each feature an equal part."""
         if self.known is None:
             self.known = Posterior(self.link, arms.features, 1.0 / self.ridge, self.block)
 
@@ -254,7 +254,7 @@ class FreeReference(Policy):
         """Two of the arms."""
         return self.follow(arms, self.decide(arms, distinct=distinct, exclude=exclude))
 
-    def decide(self, arms: FreeArms, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
+    def decide(self, arms: ArmTable, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
         """The decision of the next round; `follow` makes it a duel."""
         self.begin(arms)
         if not self._known().place:
@@ -266,7 +266,7 @@ class FreeReference(Policy):
         self.rounds_ += 1
         return choice
 
-    def follow(self, arms: FreeArms, choice: Choice, pair: Pair | None = None) -> Duel:
+    def follow(self, arms: ArmTable, choice: Choice, pair: Pair | None = None) -> Duel:
         """The duel of a decision, or of another `pair` where rounding decides between the two."""
         i, j = pair or choice.pair
         self._pending[self.rounds_ - 1] = (i, j), arms[[i, j]]

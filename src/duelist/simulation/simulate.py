@@ -158,10 +158,10 @@ def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinc
     if isinstance(template, CountingPolicy):
         return _Counting(template, seeds, threads, distinct)
     if isinstance(template, NativePolicy):
-        if template.wants_free_arms:
+        if template.requires_arm_table:
             raise InvalidInput(
                 f"{template!r} was made for arms without features, and environments show features.",
-                "Make it with `policy_for(goal)` alone, or play it yourself with `FreeArms`.",
+                "Make it with `policy_for(goal)` alone, or play it yourself with `ArmTable`.",
             )
         return _Featured(template, seeds, threads, distinct)
     return _Plain(template, seeds, distinct)

@@ -69,7 +69,7 @@ def create_study(
         raters_per_duel: how many raters each duel is asked of; default 1.
         random_share: the share of duels drawn uniformly at random, for evaluation off-line; default 0.
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
-        own_terms: whether arms with features also have a term of their own, for what features do not explain. Default: True for the
+        arm_effects: whether arms with features also have an arm effect, for what features do not explain. Default: True for the
         goals "best" and "rank", which are about these arms, with a policy that can; else False. Arms without features always have one.
         most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
@@ -95,7 +95,7 @@ def create_study(
     """
     checked_text("name", name)
     given = _with_policy(policy, goal, settings)
-    checked = _with_own_terms(checked_settings(given), given)
+    checked = _with_arm_effects(checked_settings(given), given)
     chosen = [name for name in given if name != "policy" or policy is not None]
     opened = open_storage(storage)
     created = opened.create_study(name, checked, round(time.time() * 1e6)) is not None
@@ -113,9 +113,9 @@ def create_study(
     return Study(opened, row)
 
 
-def takes_own_terms(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> bool:
-    """Whether a study that is made with these can have `own_terms`."""
-    return new_policy(checked_settings(_with_policy(policy, goal, settings))).takes_free_arms
+def supports_arm_effects(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> bool:
+    """Whether a study that is made with these can have `arm_effects`."""
+    return new_policy(checked_settings(_with_policy(policy, goal, settings))).accepts_arm_table
 
 
 def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> Study:
@@ -174,11 +174,11 @@ def _summary(row: StudyRow) -> StudySummary:
     )
 
 
-def _with_own_terms(settings: StudySettings, given: dict[str, Any]) -> StudySettings:
-    """Where nobody said whether arms have terms of their own, the goal says it."""
-    if "own_terms" in given or settings.goal is None or not find_goal(settings.goal).about_these_arms:
+def _with_arm_effects(settings: StudySettings, given: dict[str, Any]) -> StudySettings:
+    """Where nobody said whether arms have arm effects, the goal says it."""
+    if "arm_effects" in given or settings.goal is None or not find_goal(settings.goal).about_these_arms:
         return settings
-    return replace(settings, own_terms=new_policy(settings).takes_free_arms)
+    return replace(settings, arm_effects=new_policy(settings).accepts_arm_table)
 
 
 def _with_policy(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> dict[str, Any]:

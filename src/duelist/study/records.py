@@ -92,7 +92,7 @@ class StudySettings:
     most_votes_per_rater: int | None = None
     gold: tuple[GoldPair, ...] = ()
     gold_share: float = 0.1
-    own_terms: bool = False
+    arm_effects: bool = False
     question: str | None = None
     guidelines: str | None = None
     answers: tuple[Outcome, ...] = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)

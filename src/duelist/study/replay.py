@@ -52,9 +52,9 @@ def counts_wins(settings: StudySettings) -> bool:
     return issubclass(BUILT_IN.get(settings.policy, Policy), CountingPolicy)
 
 
-def check_takes_free_arms(policy: Policy, what: str, first_hint: str = "") -> None:
+def check_accepts_arm_table(policy: Policy, what: str, first_hint: str = "") -> None:
     """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
-    if not policy.takes_free_arms:
+    if not policy.accepts_arm_table:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone.",
             f"{first_hint}Create the study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, RewardDesign or "

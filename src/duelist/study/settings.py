@@ -12,14 +12,14 @@ from duelist.core.errors import InvalidInput
 from duelist.policies import BUILT_IN, Policy, other_policies, policy_name, read_policy
 from duelist.policies.goals import find_goal
 from duelist.study.records import Outcome, StudySettings
-from duelist.study.replay import check_takes_free_arms, new_policy
+from duelist.study.replay import check_accepts_arm_table, new_policy
 from duelist.study.validation import checked_text
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
 """Settings that `create_study` takes; gold pairs name arms, so they come later."""
 OFFERED: Final = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
 SHOWN_AS: Final = ("text", "markdown", "code")
-FIXED: Final = ("policy", "policy_settings", "seed", "own_terms", "top")
+FIXED: Final = ("policy", "policy_settings", "seed", "arm_effects", "top")
 """What the state of the policy, which is a function of the log, begins with."""
 
 
@@ -113,10 +113,10 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
             f"policy_settings are not JSON ({error}).", "Give numbers, texts and lists.", field="policy_settings"
         ) from None
     policy = new_policy(settings)  # refuses what the policy does not take
-    if not isinstance(settings.own_terms, bool):
-        raise InvalidInput(f"own_terms is {settings.own_terms!r}.", "Give true or false.", field="own_terms")
-    if settings.own_terms:
-        check_takes_free_arms(policy, "The setting own_terms is on")
+    if not isinstance(settings.arm_effects, bool):
+        raise InvalidInput(f"arm_effects is {settings.arm_effects!r}.", "Give true or false.", field="arm_effects")
+    if settings.arm_effects:
+        check_accepts_arm_table(policy, "The setting arm_effects is on")
     return replace(settings, policy=policy_name(type(policy)))
 
 

@@ -13,17 +13,17 @@ import pytest
 
 # before their imports, so that failures show values
 pytest.register_assert_rewrite(
-    *(f"duelist.testing.{room}" for room in ("free_arms", "links", "native_policies", "policies", "storages"))
+    *(f"duelist.testing.{room}" for room in ("arm_table", "links", "native_policies", "policies", "storages"))
 )
 
-from duelist.testing.free_arms import FreeArmsContract  # noqa: E402
+from duelist.testing.arm_table import ArmTableContract  # noqa: E402
 from duelist.testing.links import LinkContract  # noqa: E402
 from duelist.testing.native_policies import NativePolicyContract, RuleContract  # noqa: E402
 from duelist.testing.policies import PolicyContract  # noqa: E402
 from duelist.testing.storages import StorageContract  # noqa: E402
 
 __all__ = [
-    "FreeArmsContract",
+    "ArmTableContract",
     "LinkContract",
     "NativePolicyContract",
     "PolicyContract",

@@ -61,7 +61,7 @@ def test_arms_may_be_given_in_four_ways(policy):
         duels = [
             p.ask(arms)
             for p, arms in zip(
-                [policy, *as_numbers], (4, [0, 1, 2, 3], dl.FreeArms(4), rng.normal(size=(4, 2))), strict=True
+                [policy, *as_numbers], (4, [0, 1, 2, 3], dl.ArmTable(4), rng.normal(size=(4, 2))), strict=True
             )
         ]
         assert len({tuple(duel) for duel in duels}) == 1
@@ -147,7 +147,7 @@ def test_learning_a_log_is_asking_and_telling(policy):
         choice, duel = policy.consider(5), policy.ask(5)
         outcome = voted(ORDERED, duel, rng.random())
         policy.tell(duel, outcome)
-        learner.learn(dl.FreeArms([duel.first, duel.second]), outcome, layer=choice.layer, share=choice.share)
+        learner.learn(dl.ArmTable([duel.first, duel.second]), outcome, layer=choice.layer, share=choice.share)
     known, learned = policy.snapshot()["counts"], learner.snapshot()["counts"]
     known.pop("words"), learned.pop("words")
     if type(policy).__name__ != "CCB":  # its hypotheses are cut by chance
@@ -158,7 +158,7 @@ def test_learning_a_log_is_asking_and_telling(policy):
 def test_considering_new_arms_does_not_make_them_known(policy):
     policy.begin(3)
     before = policy.snapshot()
-    seen = {k for seed in range(60) for k in policy.consider(dl.FreeArms([0, 1, 2, 7]), seed=seed)[:2]}
+    seen = {k for seed in range(60) for k in policy.consider(dl.ArmTable([0, 1, 2, 7]), seed=seed)[:2]}
     assert policy.snapshot() == before
     policy.learn([1, 7], 1.0)
     assert policy.arms_.tolist() == [0, 1, 2, 7]
@@ -169,15 +169,15 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
     duel = policy.ask(4)
     before = policy.snapshot()
     wrong = [
-        (lambda: policy.ask(0), "numbers is 0"),
+        (lambda: policy.ask(0), "ids is 0"),
         (lambda: policy.ask([1, 1]), "1 twice"),
         (lambda: policy.ask([]), "arms"),
         (lambda: policy.ask(None), "arms"),
         (lambda: policy.ask([[1.0], [1.0, 2.0]]), "arms"),
-        (lambda: policy.ask([0.5, 1.5]), "numbers"),
+        (lambda: policy.ask([0.5, 1.5]), "ids"),
         (lambda: policy.ask("six"), "arms"),
         (lambda: policy.ask([[np.nan, 1.0]]), "arms"),
-        (lambda: policy.learn([[1.0], [1.0, 2.0]], 1.0), "FreeArms"),
+        (lambda: policy.learn([[1.0], [1.0, 2.0]], 1.0), "ArmTable"),
         (lambda: policy.ask([-1, 2]), "number arms from 0"),
         (lambda: policy.ask(5000), "4096 arms at most"),
         (lambda: policy.ask(3, exclude=[(0, 5)]), "exclude holds"),
@@ -185,7 +185,7 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
         (lambda: policy.tell(duel, 1.0, weight=0.0), "weight is 0.0"),
         (lambda: policy.tell(duel, 1.0, weight=1e16), "at most 1e"),
-        (lambda: policy.learn(np.zeros((2, 3)), 1.0), "FreeArms"),
+        (lambda: policy.learn(np.zeros((2, 3)), 1.0), "ArmTable"),
         (lambda: policy.learn([1, 2, 3], 1.0), "a duel is of two"),
         (lambda: policy.learn([1, 2], 1.0, layer=7), "layer is 7"),
         (lambda: policy.learn([1, 2], 1.0, share=-1.0), "share is -1"),

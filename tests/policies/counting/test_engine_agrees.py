@@ -51,13 +51,13 @@ def test_late_votes_ties_weights_excluded_pairs_and_arms_that_come_and_go(name, 
         pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.3]
         how = {"distinct": bool(rng.random() < 0.5), "exclude": pairs}
         try:
-            duel = policy.ask(dl.FreeArms(numbers), **how)
+            duel = policy.ask(dl.ArmTable(numbers), **how)
         except dl.InvalidInput:
             with pytest.raises(dl.InvalidInput, match="no pair is left"):
-                reference.ask(dl.FreeArms(numbers), **how)
+                reference.ask(dl.ArmTable(numbers), **how)
             refused += 1
             continue
-        twin = reference.ask(dl.FreeArms(numbers), **how)
+        twin = reference.ask(dl.ArmTable(numbers), **how)
         assert tuple(duel) == tuple(twin), f"round {t} of {numbers}, {how}"
         assert tuple(sorted(duel, reverse=True)) not in pairs
         self_duels += duel.is_self_duel

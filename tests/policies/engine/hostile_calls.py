@@ -144,8 +144,8 @@ def _tally(given):
     return [player, arrays]
 
 
-def _own_terms(given):
-    """What is known of arms with terms of their own after a few votes."""
+def _arm_effects(given):
+    """What is known of arms with arm effects after a few votes."""
     known = native.new_own_terms(given.link, given.normal(given.n, given.dim), 1.0, 4, given.words)
     for _ in range(6):
         known.learn(*given.rng.integers(9, size=2).tolist(), given.normal(given.dim), 1.0, 1.0)
@@ -153,7 +153,7 @@ def _own_terms(given):
 
 
 def _own_arrays(given):
-    arrays = _own_terms(given).arrays()
+    arrays = _arm_effects(given).arrays()
     for name in arrays:
         if given.rng.random() < 0.1:
             arrays[name] = hostile_values.damaged(given.rng, arrays[name])
@@ -275,22 +275,22 @@ METHODS = {
     ("Player", "asked_as"): lambda g: (g.player().asked_as, [3]),
     ("Player", "put_pending"): lambda g: (g.player().put_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
     ("Player", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
-    ("OwnTerms", "set_words"): lambda g: (_own_terms(g).set_words, [g.words]),
-    ("OwnTerms", "meet"): lambda g: (_own_terms(g).meet, [g.normal(g.n, g.dim)]),
-    ("OwnTerms", "prior_variances"): lambda g: (_own_terms(g).prior_variances, [g.normal(g.n, g.dim)]),
-    ("OwnTerms", "learn"): lambda g: (_own_terms(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
+    ("OwnTerms", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
+    ("OwnTerms", "meet"): lambda g: (_arm_effects(g).meet, [g.normal(g.n, g.dim)]),
+    ("OwnTerms", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [g.normal(g.n, g.dim)]),
+    ("OwnTerms", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
     ("OwnTerms", "decide"): lambda g: (
-        _own_terms(g).decide,
+        _arm_effects(g).decide,
         [
             _free_rule(g), np.arange(g.n), g.normal(g.n, g.dim), True, g.pairs, np.array([[0, 1], [3, 12]]),
             g.normal(2, g.dim), np.ones(2), g.words, 5,
         ],
     ),
     ("OwnTerms", "look"): lambda g: (
-        _own_terms(g).look, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
+        _arm_effects(g).look, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
     ),
-    ("OwnTerms", "squares"): lambda g: (_own_terms(g).squares, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
-    ("OwnTerms", "arrays"): lambda g: (_own_terms(g).arrays, []),
+    ("OwnTerms", "squares"): lambda g: (_arm_effects(g).squares, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
+    ("OwnTerms", "arrays"): lambda g: (_arm_effects(g).arrays, []),
     ("State", "arrays"): lambda g: (g.state().arrays, []),
     ("Truth", "__init__"): lambda g: (native.Truth, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),
     ("Truth", "vote_chance"): lambda g: (

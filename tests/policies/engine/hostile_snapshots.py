@@ -35,17 +35,17 @@ def honest():
                 if round_number % 7:
                     policy.tell(duel, float(rng.integers(2)))
             found.append((kind, json.dumps(policy.snapshot())))
-    others = [*_with_own_terms(), *_counting()]
+    others = [*_with_arm_effects(), *_counting()]
     return found + [(type(policy), json.dumps(policy.snapshot())) for policy in others]
 
 
-def _with_own_terms():
+def _with_arm_effects():
     """Policies that know arms by who they are, with and without features, some of their duels out."""
     for kind, dim in [(dl.LocalPairUCB, 0), (dl.BestArmPair, 2), (dl.UniformPair, 1), (dl.RankingPair, 1)]:
         rng = np.random.default_rng(dim)
         policy, features = kind(estimator="online", random_state=dim), rng.normal(size=(9, dim))
         for round_number in range(25):
-            duel = policy.ask(dl.FreeArms(9, features if dim else None))
+            duel = policy.ask(dl.ArmTable(9, features if dim else None))
             if round_number % 7:
                 policy.tell(duel, float(rng.integers(2)))
         yield policy
@@ -105,7 +105,7 @@ def damaged(rng, snapshot):
     snapshot = json.loads(snapshot)
     for _ in range(rng.choice([1, 1, 2, 3])):
         where = rng.random()
-        state = next((snapshot[part] for part in ("own_terms", "counts", "state") if part in snapshot), None)
+        state = next((snapshot[part] for part in ("arm_effects", "counts", "state") if part in snapshot), None)
         if where < 0.6 and isinstance(state, dict) and state:
             name = sorted(state)[rng.integers(len(state))]
             if rng.random() < 0.05:
@@ -156,7 +156,7 @@ def use(policy, rng):
 def use_free(policy, rng):
     """The same with a policy that knows arms by who they are."""
     n, dim = int(rng.choice([1, 2, 5, 12, 300])), policy.dim_
-    arms = dl.FreeArms(rng.permutation(2 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
+    arms = dl.ArmTable(rng.permutation(2 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
     pair = arms[[0, n - 1]]
     for step in (
         lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
@@ -176,7 +176,7 @@ def use_free(policy, rng):
 def use_counting(policy, rng):
     """The same with a policy that counts wins."""
     n = int(rng.choice([1, 2, 5, 12, 60]))
-    arms = dl.FreeArms(rng.permutation(2 * n)[:n])
+    arms = dl.ArmTable(rng.permutation(2 * n)[:n])
     for step in (
         lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
         lambda: policy.consider(arms, [([0, 3], 0, 1.0), ([1, 2], 1, 1.0)], seed=1),
@@ -200,5 +200,5 @@ def play(rng):
         policy = kind.restore(bad)
     except REFUSALS:
         return "snapshots refused"
-    (use_counting if isinstance(policy, CountingPolicy) else use_free if "own_terms" in bad else use)(policy, rng)
+    (use_counting if isinstance(policy, CountingPolicy) else use_free if "arm_effects" in bad else use)(policy, rng)
     return "snapshots played"

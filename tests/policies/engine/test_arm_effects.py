@@ -8,30 +8,30 @@ import pytest
 import duelist as dl
 from duelist import native
 from duelist.policies import POLICIES
-from duelist.policies.engine import arm_effects as own_terms
-from duelist.testing import FreeArmsContract
-from duelist.testing.free_arms import play_free
+from duelist.policies.engine import arm_effects
+from duelist.testing import ArmTableContract
+from duelist.testing.arm_table import play_free
 
 TAKERS = {"BestArmPair", "DesignPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
 """All policies that goals of studies choose by themselves, and optimal design, which arenas want."""
 
 
-class TestBestArmPair(FreeArmsContract):
+class TestBestArmPair(ArmTableContract):
     def make(self, random_state):
         return dl.BestArmPair(estimator="online", random_state=random_state)
 
 
-class TestRankingPair(FreeArmsContract):
+class TestRankingPair(ArmTableContract):
     def make(self, random_state):
         return dl.RankingPair(estimator="online", random_state=random_state)
 
 
-class TestRankingPairOfTheFirst(FreeArmsContract):
+class TestRankingPairOfTheFirst(ArmTableContract):
     def make(self, random_state):
         return dl.RankingPair(estimator="online", top=2, link="probit", ridge=0.5, random_state=random_state)
 
 
-class TestDesignPair(FreeArmsContract):
+class TestDesignPair(ArmTableContract):
     @pytest.fixture(autouse=True, params=["D", "A"])
     def _every_criterion(self, request):
         self.criterion = request.param
@@ -40,119 +40,119 @@ class TestDesignPair(FreeArmsContract):
         return dl.DesignPair(criterion=self.criterion, estimator="online", random_state=random_state)
 
 
-class TestLocalPairUCB(FreeArmsContract):
+class TestLocalPairUCB(ArmTableContract):
     def make(self, random_state):
         return dl.LocalPairUCB(estimator="online", random_state=random_state)
 
 
-class TestLocalPairUCBWithANumber(FreeArmsContract):
+class TestLocalPairUCBWithANumber(ArmTableContract):
     def make(self, random_state):
         return dl.LocalPairUCB(estimator="online", radius=1.0, link="probit", ridge=0.5, random_state=random_state)
 
 
-class TestRewardDesign(FreeArmsContract):
+class TestRewardDesign(ArmTableContract):
     def make(self, random_state):
         return dl.RewardDesign(estimator="online", random_state=random_state)
 
 
-class TestUniformPair(FreeArmsContract):
+class TestUniformPair(ArmTableContract):
     def make(self, random_state):
         return dl.UniformPair(estimator="online", link="exponential", random_state=random_state)
 
 
 def test_which_policies_take_them():
-    assert {name for name, cls in POLICIES.items() if cls(estimator="online").takes_free_arms} == TAKERS
-    assert not any(cls().takes_free_arms for cls in POLICIES.values())
-    assert not dl.LocalPairUCB(estimator="online", radius="theory").takes_free_arms
+    assert {name for name, cls in POLICIES.items() if cls(estimator="online").accepts_arm_table} == TAKERS
+    assert not any(cls().accepts_arm_table for cls in POLICIES.values())
+    assert not dl.LocalPairUCB(estimator="online", radius="theory").accepts_arm_table
 
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - TAKERS))
 def test_a_policy_that_wants_features_says_so(name):
     policy = POLICIES[name](estimator="online")
     with pytest.raises(dl.InvalidInput, match=f"{name} is for arms with features alone.*take BestArmPair"):
-        policy.ask(dl.FreeArms(4))
+        policy.ask(dl.ArmTable(4))
     policy.ask(np.eye(4))  # and can still be asked with them
 
 
 def test_all_that_take_them_are_named():
     with pytest.raises(dl.InvalidInput) as refused:
-        dl.VACDB(estimator="online").ask(dl.FreeArms(4))
+        dl.VACDB(estimator="online").ask(dl.ArmTable(4))
     _, _, named = str(refused.value).partition("take ")
     assert {name for name in POLICIES if name in named} == TAKERS
 
 
 def test_the_exact_estimator_is_refused():
     with pytest.raises(dl.InvalidInput, match=r'take BestArmPair\(estimator="online"\)'):
-        dl.BestArmPair().ask(dl.FreeArms(4))
+        dl.BestArmPair().ask(dl.ArmTable(4))
 
 
 def test_a_policy_that_has_seen_features_keeps_to_them():
     policy = dl.LocalPairUCB(estimator="online")
     policy.ask(np.eye(3))
     with pytest.raises(dl.InvalidInput, match="by their features"):
-        policy.ask(dl.FreeArms(3))
+        policy.ask(dl.ArmTable(3))
 
 
 @pytest.mark.parametrize(
-    ("numbers", "features", "match"),
+    ("ids", "features", "match"),
     [
-        (0, None, "numbers is 0"),
+        (0, None, "ids is 0"),
         ([], None, "a whole number from 0 for each arm"),
         ([0.5, 1.0], None, "a whole number from 0 for each arm"),
         (["a", "b"], None, "a whole number from 0 for each arm"),
-        ([0, -1], None, "numbers has -1"),
-        ([0, 2**24], None, f"numbers has {2**24}"),
-        ([3, 4, 3], None, "numbers has 3 twice"),
+        ([0, -1], None, "ids has -1"),
+        ([0, 2**24], None, f"ids has {2**24}"),
+        ([3, 4, 3], None, "ids has 3 twice"),
         ([0, 1], [[1.0], [2.0], [3.0]], "a row for each"),
         (2, [[1.0], [np.nan]], r"arms\[1, 0\] is nan"),
     ],
 )
-def test_tables_that_make_no_sense(numbers, features, match):
+def test_tables_that_make_no_sense(ids, features, match):
     with pytest.raises(dl.InvalidInput, match=match):
-        dl.FreeArms(numbers, features)
+        dl.ArmTable(ids, features)
 
 
 def test_features_that_are_all_alike_tiny_or_too_many():
     """A constant column, one as small as numbers get, and a single arm say nothing of units; 8,193 features are refused."""
     features = np.array([[0.1, 1e-170, 3.0], [0.1, 2e-170, 5.0], [0.1, 3e-170, 4.0]])
     policy = dl.LocalPairUCB(estimator="online")
-    policy.begin(dl.FreeArms(3, features))
-    known = policy._own.known.arrays()
+    policy.begin(dl.ArmTable(3, features))
+    known = policy._effects.known.arrays()
     assert known["own_variance"] == 1.0
     np.testing.assert_allclose(known["theta_variance"], [0.0, 0.0, 1.0 / features[:, 2].var()])
-    for table in (dl.FreeArms(3, features), dl.FreeArms(1, features[:1])):
+    for table in (dl.ArmTable(3, features), dl.ArmTable(1, features[:1])):
         policy = dl.LocalPairUCB(estimator="online")
         policy.tell(policy.ask(table), 1.0)
         assert np.isfinite(policy.look(table).utilities).all()
-    with pytest.raises(dl.InvalidInput, match="arms have 8193 features; beside terms of their own"):
-        dl.LocalPairUCB(estimator="online").ask(dl.FreeArms(2, np.ones((2, 8193))))
+    with pytest.raises(dl.InvalidInput, match="arms have 8193 features; beside arm effects"):
+        dl.LocalPairUCB(estimator="online").ask(dl.ArmTable(2, np.ones((2, 8193))))
 
 
 @pytest.mark.parametrize("name", sorted(TAKERS))
 def test_a_self_duel_where_it_is_allowed_teaches_nothing(name):
-    policy, table = POLICIES[name](estimator="online", random_state=0, horizon=40), dl.FreeArms(3)
+    policy, table = POLICIES[name](estimator="online", random_state=0, horizon=40), dl.ArmTable(3)
     play_free(policy, table, 60)
-    before = policy.snapshot()["own_terms"]
+    before = policy.snapshot()["arm_effects"]
     met_itself = 0
     for _ in range(20):
         duel = policy.ask(table, distinct=False)
         if duel.first == duel.second:
             met_itself += 1
             policy.tell(duel, 1.0)
-            assert policy.snapshot()["own_terms"]["covariance"] == before["covariance"]
-            assert policy.snapshot()["own_terms"]["mean"] == before["mean"]
+            assert policy.snapshot()["arm_effects"]["covariance"] == before["covariance"]
+            assert policy.snapshot()["arm_effects"]["mean"] == before["mean"]
     assert met_itself == 20 if name == "LocalPairUCB" else met_itself == 0
 
 
 def test_memory_and_snapshots_do_not_grow_with_the_votes():
     """10,000 arms: at most the block's covariances, and two numbers for each arm that was voted on."""
-    policy, table = dl.UniformPair(estimator="online", random_state=0), dl.FreeArms(10_000)
+    policy, table = dl.UniformPair(estimator="online", random_state=0), dl.ArmTable(10_000)
     sizes = []
     for _ in range(2):
         for _ in range(3000):
             policy.tell(policy.ask(table), 1.0)
         sizes.append(len(json.dumps(policy.snapshot())))
-    block = own_terms.BLOCK
+    block = arm_effects.BLOCK
     most = (block * (block + 1) / 2 + 2 * 10_000 + 4 * block) * 8 * 4 / 3 + 4000
     assert sizes[0] <= most
     assert sizes[1] <= most
@@ -162,19 +162,19 @@ def test_a_late_arm_is_compared_by_its_features_at_once():
     """Nobody has voted on it, but the arms that are like it were liked."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(40, 2))
-    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.FreeArms(40, features)
+    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.ArmTable(40, features)
     for _ in range(300):
         duel = policy.ask(table)
         gap = 2.0 * (features[duel.first, 0] - features[duel.second, 0])
         policy.tell(duel, float(rng.random() < 1 / (1 + np.exp(-gap))))
-    late = policy.look(dl.FreeArms([100, 101], [[1.5, 0.0], [-1.5, 0.0]]))
+    late = policy.look(dl.ArmTable([100, 101], [[1.5, 0.0], [-1.5, 0.0]]))
     assert late.utilities[0] - late.utilities[1] > 2.0
-    assert late.variances.max() > 1.0  # each still has a term of its own, of variance 1
+    assert late.variances.max() > 1.0  # each still has an arm effect, of variance 1
     assert late.variances.min() == 1.0
 
 
 def test_the_same_bits_with_every_width_of_vectors():
-    table = dl.FreeArms(70, np.random.default_rng(1).normal(size=(70, 11)))
+    table = dl.ArmTable(70, np.random.default_rng(1).normal(size=(70, 11)))
     seen = []
     try:
         for width in native.runnable_vectors():
@@ -188,11 +188,11 @@ def test_the_same_bits_with_every_width_of_vectors():
 
 
 def test_terms_of_their_own_cannot_be_left_out():
-    policy, arms = dl.BestArmPair(estimator="online", random_state=0), dl.FreeArms([1, 2, 3])
+    policy, arms = dl.BestArmPair(estimator="online", random_state=0), dl.ArmTable([1, 2, 3])
     for _ in range(4):
         policy.tell(policy.ask(arms), 1.0)
     assert policy.recommend(arms, effects=True).candidates == policy.recommend(arms).candidates
-    with pytest.raises(dl.InvalidInput, match="effects is False, but FreeArms"):
+    with pytest.raises(dl.InvalidInput, match="effects is False, but ArmTable"):
         policy.recommend(arms, effects=False)
 
 
@@ -215,7 +215,7 @@ def utilities_and_features(seed, kind):
 
 def duels_and_verdicts(name, utilities, features):
     """Sixty rounds, with the same luck each time."""
-    policy, table, found = POLICIES[name](estimator="online", random_state=0, horizon=60), dl.FreeArms(6, features), []
+    policy, table, found = POLICIES[name](estimator="online", random_state=0, horizon=60), dl.ArmTable(6, features), []
     for luck in np.random.default_rng(3).random(60):
         duel = policy.ask(table)
         policy.tell(duel, float(luck < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))))
@@ -251,11 +251,11 @@ def test_a_feature_that_comes_late_is_learned_in_every_unit_of_the_others(unit):
         policy = dl.LocalPairUCB(horizon=500, random_state=seed, estimator="online")
         for t in range(305):
             n = 4 if t < 5 else 30
-            duel = policy.ask(dl.FreeArms(n, features[:n]))
+            duel = policy.ask(dl.ArmTable(n, features[:n]))
             policy.tell(
                 duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first])))
             )
-        late = policy.look(dl.FreeArms([100, 101], [[90 * unit, 0.0], [90 * unit, 1.0]])).utilities
+        late = policy.look(dl.ArmTable([100, 101], [[90 * unit, 0.0], [90 * unit, 1.0]])).utilities
         worth.append(late[1] - late[0])
     assert 1.0 < np.mean(worth) < 3.0
 
@@ -267,9 +267,9 @@ def test_first_arms_of_another_kind_do_not_stop_a_verdict(spread):
         rng = np.random.default_rng(seed)
         features = np.column_stack([rng.lognormal(9.5, 0.6, 8).round(), 1.7e9 + rng.integers(0, 3_000_000, 8)])
         utilities = -2.0 * (features[:, 0] - features[:, 0].mean()) / features[:, 0].std()
-        policy, table = dl.BestArmPair(random_state=seed, estimator="online"), dl.FreeArms(8, features)
+        policy, table = dl.BestArmPair(random_state=seed, estimator="online"), dl.ArmTable(8, features)
         first = features[0] + spread * (features - features[0])
-        policy.tell(policy.ask(dl.FreeArms(8, first)), 1.0)
+        policy.tell(policy.ask(dl.ArmTable(8, first)), 1.0)
         for _ in range(100):
             duel = policy.ask(table)
             policy.tell(
@@ -288,11 +288,11 @@ def test_snapshots_have_what_sizes_are_made_of(votes):
     features = rng.normal(size=(8, 3))
     policy = dl.LocalPairUCB(random_state=0, estimator="online")
     for t in range(votes):
-        table = dl.FreeArms(8, features * (100.0 if t < 2 else 1.0))
+        table = dl.ArmTable(8, features * (100.0 if t < 2 else 1.0))
         policy.tell(policy.ask(table), float(rng.random() < 0.5))
-    policy.begin(dl.FreeArms(8, features))
+    policy.begin(dl.ArmTable(8, features))
     copy = dl.LocalPairUCB.restore(json.loads(json.dumps(policy.snapshot())))
-    table = dl.FreeArms(8, features)
+    table = dl.ArmTable(8, features)
     for _ in range(20):
         duel, same = policy.ask(table), copy.ask(table)
         assert duel == same
@@ -307,8 +307,8 @@ def test_a_placeholder_on_the_first_table_alone_leaves_numbers():
     features = rng.normal(size=(6, 3))
     first = features.copy()
     first[5, 0] = 1e9
-    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.FreeArms(5, features[:5])
-    policy.begin(dl.FreeArms(6, first))
+    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.ArmTable(5, features[:5])
+    policy.begin(dl.ArmTable(6, first))
     for _ in range(100):
         duel = policy.ask(table)
         policy.tell(duel, float(duel.first < duel.second), 0.05)
@@ -323,48 +323,48 @@ def test_features_that_become_a_billion_times_larger_leave_variances():
         features = rng.normal(size=(6, 2))
         policy = dl.BestArmPair(estimator="online", random_state=seed)
         for t in range(40):
-            duel = policy.ask(dl.FreeArms(6, features if t < 14 else 1e9 * features))
+            duel = policy.ask(dl.ArmTable(6, features if t < 14 else 1e9 * features))
             policy.tell(duel, float(rng.random() < 0.5 + 0.3 * np.sign(duel.second - duel.first)))
-        assert (policy.look(dl.FreeArms(6, 1e9 * features)).variances >= 0.0).all()
+        assert (policy.look(dl.ArmTable(6, 1e9 * features)).variances >= 0.0).all()
         assert dl.BestArmPair.restore(policy.snapshot()).snapshot() == policy.snapshot()
 
 
 @pytest.mark.parametrize("far", [1e7, 1e8, 1e9, 1e12])
 def test_late_arms_far_from_the_others_are_not_ruled_out_without_a_vote(far):
-    """Each has a term of its own, and whatever features say of both, one may be better than the other; widths between them were 0."""
+    """Each has an arm effect, and whatever features say of both, one may be better than the other; widths between them were 0."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         features = rng.random((6, 2))
         utilities = features @ [2.0, 1.0]
-        policy, table = dl.BestArmPair(estimator="online", random_state=seed), dl.FreeArms(6, features)
+        policy, table = dl.BestArmPair(estimator="online", random_state=seed), dl.ArmTable(6, features)
         for _ in range(60):
             duel = policy.ask(table)
             policy.tell(
                 duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first])))
             )
-        late = dl.FreeArms(8, np.vstack([features, np.array([far, 0.0]) + rng.random((2, 2))]))
+        late = dl.ArmTable(8, np.vstack([features, np.array([far, 0.0]) + rng.random((2, 2))]))
         assert len({6, 7} & set(policy.recommend(late).candidates)) in {0, 2}
-        assert (policy._own.known.squares(late.numbers, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
+        assert (policy._effects.known.squares(late.ids, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
 
 
 def test_a_pair_asked_very_often_is_known_better_than_either_term():
-    """The difference of two utilities has less variance than that of their own terms, which features could explain as well."""
-    policy, table = dl.BestArmPair(estimator="online", random_state=0), dl.FreeArms(3, [[0.0], [1.0], [2.0]])
+    """The difference of two utilities has less variance than that of their arm effects, which features could explain as well."""
+    policy, table = dl.BestArmPair(estimator="online", random_state=0), dl.ArmTable(3, [[0.0], [1.0], [2.0]])
     policy.begin(table)
     for k in range(2000):
         policy.learn(table[[0, 1]], float(k % 2))
-    squares = policy._own.known.squares(table.numbers, table.features, 0)
+    squares = policy._effects.known.squares(table.ids, table.features, 0)
     assert squares[0] == 0.0
     assert squares[1] == pytest.approx(4.0 / 2000, rel=0.01)
     assert squares[2] > 1.0
     with pytest.raises(ValueError, match="not on the table"):
-        policy._own.known.squares(table.numbers, table.features, 3)
+        policy._effects.known.squares(table.ids, table.features, 3)
 
 
 def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refused():
     """With weights of 1e200 and large features sums were infinite, and the policy's own snapshot was refused."""
     rng = np.random.default_rng(0)
-    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.FreeArms(6, 1e100 * rng.normal(size=(6, 2)))
+    policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.ArmTable(6, 1e100 * rng.normal(size=(6, 2)))
     for _ in range(30):
         policy.tell(policy.ask(table), float(rng.random() < 0.5), 1e15)
     duel = policy.ask(table)
@@ -377,6 +377,6 @@ def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refus
 
 def test_positions_that_are_not_on_the_table_are_refused():
     policy = dl.LocalPairUCB(estimator="online")
-    policy.begin(dl.FreeArms(3))
+    policy.begin(dl.ArmTable(3))
     with pytest.raises(dl.InvalidInput, match=r"chosen is \[5\]; give positions on the table, from 0 to 2"):
-        policy.look(dl.FreeArms(3), [5])
+        policy.look(dl.ArmTable(3), [5])

@@ -89,11 +89,11 @@ def test_an_arm_that_joins_far_from_all_others_is_asked_about(name, price):
     utilities, rng = np.array([0.0, 1.0, 2.0, -1.0, 0.5]), np.random.default_rng(0)
     policy, asked = getattr(dl, name)(estimator="online", random_state=0), 0
     for vote in range(400):
-        duel = policy.ask(dl.FreeArms(4, arms[:4]) if vote < 50 else dl.FreeArms(5, arms))
+        duel = policy.ask(dl.ArmTable(4, arms[:4]) if vote < 50 else dl.ArmTable(5, arms))
         policy.tell(duel, float(rng.random() < expit(utilities[duel.first] - utilities[duel.second])))
         asked += 4 in (duel.first, duel.second)
     assert asked > 20
-    assert 4 not in policy.recommend(dl.FreeArms(5, arms)).candidates
+    assert 4 not in policy.recommend(dl.ArmTable(5, arms)).candidates
 
 
 @pytest.mark.parametrize("name", ["MaxPairUCB", "LocalPairUCB", "BestArmPair"])

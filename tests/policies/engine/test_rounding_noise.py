@@ -76,15 +76,15 @@ def test_votes_that_weigh_little_are_not_kept_for_ever(free):
     """One pass is O(dim^2) in memory, whatever votes weigh: the first ones are kept for a while, and not as long as they weigh little."""
     rng = np.random.default_rng(0)
     policy, features = dl.LocalPairUCB(random_state=0, estimator="online"), rng.standard_normal((6, 5))
-    policy.begin(dl.FreeArms(6, features) if free else features)
+    policy.begin(dl.ArmTable(6, features) if free else features)
     lengths = []
     for k in range(600):
         pair = rng.permutation(6)[:2]
-        policy.learn(dl.FreeArms(pair, features[pair]) if free else rng.standard_normal((2, 5)), 1.0, 1e-4)
+        policy.learn(dl.ArmTable(pair, features[pair]) if free else rng.standard_normal((2, 5)), 1.0, 1e-4)
         if k in (299, 599) and not free:
             lengths.append(len(known(policy).mass))
         elif k in (299, 599):
-            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["own_terms"]["first_told"]["data"]))
+            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["arm_effects"]["first_told"]["data"]))
     assert lengths[0] == lengths[1]
     again = dl.LocalPairUCB.restore(json.loads(json.dumps(policy.snapshot())))
     assert again.snapshot() == policy.snapshot()

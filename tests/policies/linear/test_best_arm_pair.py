@@ -403,7 +403,7 @@ def test_arms_without_features_are_all_asked_about(seed):
     rng, utilities = np.random.default_rng(seed), np.random.default_rng([seed, 1]).normal(size=30)
     policy, seen = dl.BestArmPair(estimator="online"), np.zeros(30, int)
     for _ in range(600):
-        duel = policy.ask(dl.FreeArms(30))
+        duel = policy.ask(dl.ArmTable(30))
         seen[list(duel)] += 1
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))))
     assert seen.min() >= 3

@@ -15,7 +15,7 @@ LINKS = ("logistic", "probit", "exponential")
 def knowing(utilities, votes, top=None):
     """A policy that has learned as many votes on every pair as would be expected of these utilities, in fractions of votes."""
     n = len(utilities)
-    policy, table = dl.RankingPair(estimator="online", top=top), dl.FreeArms(n)
+    policy, table = dl.RankingPair(estimator="online", top=top), dl.ArmTable(n)
     policy.begin(table)
     for _ in range(votes):
         for i in range(n):
@@ -60,7 +60,7 @@ def test_its_advice_is_not_that_of_policies_that_give_arms_up():
 
 def test_a_pair_tires():
     """Two arms whose order stays open are compared with each other, and through others once they have met often."""
-    policy, table, met = dl.RankingPair(estimator="online"), dl.FreeArms(3), []
+    policy, table, met = dl.RankingPair(estimator="online"), dl.ArmTable(3), []
     for _ in range(60):
         duel = policy.ask(table)
         met.append(frozenset(duel))
@@ -128,7 +128,7 @@ def ordered(policy, table, utilities, votes, seed):
         duel = policy.ask(table)
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
         policy.tell(duel, float(rng.random() < chance))
-    known = policy.look(table).utilities if isinstance(table, dl.FreeArms) else table @ policy.theta_
+    known = policy.look(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
     return kendalltau(known, utilities).statistic
 
 
@@ -140,7 +140,7 @@ def test_it_orders_arms_better_than_uniform_pairs(features):
         rng = np.random.default_rng([run, features])
         arms = rng.normal(size=(20, 5))
         utilities = arms @ rng.normal(size=5) if features else 1.5 * rng.normal(size=20)
-        table, votes = (arms, 60) if features else (dl.FreeArms(20), 300)
+        table, votes = (arms, 60) if features else (dl.ArmTable(20), 300)
         ours, uniform = (
             ordered(kind(estimator="online", random_state=run), table, utilities, votes, run)
             for kind in (dl.RankingPair, dl.UniformPair)
@@ -167,7 +167,7 @@ def test_a_study_that_ranks_asks_every_arm_and_ends():
 @pytest.mark.parametrize("n", [8, 40, 200])
 def test_a_cold_start_does_not_go_down_the_list(n):
     """Before anything is known all pairs settle as much; whoever listed arms from best to worst would else see neighbours only."""
-    policy, table = dl.RankingPair(estimator="online"), dl.FreeArms(n)
+    policy, table = dl.RankingPair(estimator="online"), dl.ArmTable(n)
     asked = []
     for _ in range(n // 2):
         duel = policy.ask(table)
@@ -181,8 +181,8 @@ def test_a_cold_start_does_not_go_down_the_list(n):
 
 
 def test_lots_belong_to_arms_and_not_to_places():
-    table, turned = dl.FreeArms([3, 9, 12, 40, 41]), dl.FreeArms([41, 40, 12, 9, 3])
-    pairs = [{int(t.numbers[k]) for k in dl.RankingPair(estimator="online").ask(t)} for t in (table, turned)]
+    table, turned = dl.ArmTable([3, 9, 12, 40, 41]), dl.ArmTable([41, 40, 12, 9, 3])
+    pairs = [{int(t.ids[k]) for k in dl.RankingPair(estimator="online").ask(t)} for t in (table, turned)]
     assert pairs[0] == pairs[1]
 
 
@@ -190,7 +190,7 @@ def test_lots_belong_to_arms_and_not_to_places():
 @pytest.mark.parametrize("start", [0, 1000])
 def test_lots_are_those_of_the_reference(n, start):
     """The first pair, when all are equal; later ones may tie up to rounding (tests/reference plays both on)."""
-    table = dl.FreeArms(np.arange(start, start + n))
+    table = dl.ArmTable(np.arange(start, start + n))
     assert tuple(dl.RankingPair(estimator="online").ask(table)) == tuple(FreeRankingPair().ask(table))
     if n <= 6:
         assert tuple(dl.RankingPair(ridge=1.0).ask(np.eye(n))) == tuple(RankingPairInNumPy(ridge=1.0).ask(np.eye(n)))

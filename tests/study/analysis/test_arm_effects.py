@@ -1,11 +1,11 @@
-"""The fit of features and terms of their own, against theta and the terms fitted one by one with SciPy."""
+"""The fit of features and arm effects, against theta and the terms fitted one by one with SciPy."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from duelist.study.analysis import WithOwnTerms, leaderboard
+from duelist.study.analysis import WithArmEffects, leaderboard
 from duelist.study.analysis.fit import bradley_terry as fit_module
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.votes import as_log, counted
@@ -56,7 +56,7 @@ def test_the_fit_is_that_of_all_parameters(ridge, few, monkeypatch):
     if not few:
         monkeypatch.setattr(fit_module, "FEW", 3)
     log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
-    fit = fit_utilities(counted(log), WithOwnTerms(features), ridge)
+    fit = fit_utilities(counted(log), WithArmEffects(features), ridge)
     mean, covariance = by_hand(features, pairs, first_won, ridge)
     np.testing.assert_allclose(fit.mean, mean, atol=1e-6)
     np.testing.assert_allclose(fit.covariance, covariance, atol=1e-6)
@@ -70,17 +70,17 @@ def test_a_sketch_of_the_covariance_has_its_size(monkeypatch):
     """By 256 draws: standard deviations are right to 15 %, more than three of their standard errors (1/sqrt(512))."""
     features, pairs, first_won = world()
     log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
-    whole = fit_utilities(counted(log), WithOwnTerms(features))
+    whole = fit_utilities(counted(log), WithArmEffects(features))
     monkeypatch.setattr(fit_module, "FEW", 3)
     monkeypatch.setattr(fit_module, "DENSE", 3)
-    sketched = fit_utilities(counted(log), WithOwnTerms(features))
+    sketched = fit_utilities(counted(log), WithArmEffects(features))
     np.testing.assert_allclose(np.sqrt(sketched.variance / whole.variance), 1.0, atol=0.15)
 
 
 def test_the_ridge_is_found_with_them_too():
     features, pairs, first_won = world(votes=600)
     log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
-    fit = fit_utilities(counted(log), WithOwnTerms(features), "auto")
+    fit = fit_utilities(counted(log), WithArmEffects(features), "auto")
     assert 0.2 < fit.ridge < 5.0  # utilities of variance 1
 
 
@@ -94,10 +94,10 @@ def test_features_that_say_nothing_leave_the_board_nearly_as_without():
     noise = rng.normal(size=(40, 8))
     without = fit_utilities(counted(log)).mean
     linear = fit_utilities(counted(log), noise).mean
-    both = fit_utilities(counted(log), WithOwnTerms(noise)).mean
+    both = fit_utilities(counted(log), WithArmEffects(noise)).mean
     truth = utility - utility.mean()
     error = [np.abs(found - truth).mean() for found in (without, both, linear)]
     assert np.abs(both - without).mean() < error[0]
     assert error[1] < 1.1 * error[0] < error[2]
-    board = leaderboard(log, [f"a{k}" for k in range(40)], WithOwnTerms(noise))
+    board = leaderboard(log, [f"a{k}" for k in range(40)], WithArmEffects(noise))
     assert len(board.standings) == 40

@@ -15,7 +15,7 @@ def told(study, pairs):
 
 def test_features_that_do_not_explain_the_votes_name_nobody_else():
     """The middle arm beats both, always; utilities that rise with the feature would name the last."""
-    study = create_study("middle", "memory", goal="best", own_terms=False)
+    study = create_study("middle", "memory", goal="best", arm_effects=False)
     study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
     told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 20)
     assert study.recommend().best == "b"
@@ -42,7 +42,7 @@ def test_features_that_do_explain_the_votes_are_believed():
 
 
 def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
-    study = create_study("unseen", "memory", goal="best", own_terms=False)
+    study = create_study("unseen", "memory", goal="best", arm_effects=False)
     study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
     told(study, [("c", "a")] * 60)
     assert str(study.can_stop()).endswith(
@@ -54,7 +54,7 @@ def test_arms_that_nobody_saw_are_ruled_out_by_their_features_alone():
 
 
 def test_arms_alike_are_named_together():
-    study = create_study("twins", "memory", goal="best", own_terms=False)
+    study = create_study("twins", "memory", goal="best", arm_effects=False)
     study.add_arms(["a", "b"], np.array([[1.0, 3.0], [1.0, 3.0]]))
     said = "you can stop: a and b are alike in their features, and there are no others"
     assert str(study.can_stop()) == said
@@ -65,7 +65,7 @@ def test_arms_alike_are_named_together():
 
 def test_arms_alike_are_not_counted_as_ruled_out():
     """Of the others one was never shown; so was the leader's twin, but that is not ruled out."""
-    study = create_study("twins ahead", "memory", goal="best", own_terms=False)
+    study = create_study("twins ahead", "memory", goal="best", arm_effects=False)
     study.add_arms(["a", "b", "c", "d"], np.array([[1.0], [3.0], [3.0], [2.0]]))
     told(study, [("b", "a")] * 60)
     said = "you can stop: b and c are alike in their features and best, at error rate 0.05; all others are ruled out "
@@ -160,7 +160,7 @@ def test_first_votes_need_not_connect_all_arms():
     ],
 )
 def test_an_order_is_foreseen_whatever_there_is_to_beware_of(features, pairs, noted):
-    study = create_study("odd", "memory", own_terms=False)
+    study = create_study("odd", "memory", arm_effects=False)
     study.add_arms(list("abcd"[: len(features)]), [[x] for x in features])
     told(study, pairs)
     assert noted in study.progress().note

@@ -129,7 +129,7 @@ def test_a_warm_reading_says_what_a_cold_one_says():
 
 
 def board_with(votes, arms, x):
-    """What a study with these features says of votes; where they do not explain the votes, arms have terms of their own."""
+    """What a study with these features says of votes; where they do not explain the votes, arms have arm effects."""
     return board_of(fitted_as_explained(as_log(votes, arms), arms, x))
 
 

@@ -46,7 +46,7 @@ def test_what_was_given_comes_back(url: str, tmp_path: Path) -> None:
 
 def test_time_stamps_are_told_apart() -> None:
     """Seconds since 1970 have ten digits; of seven, all of these were the same, and the study was done before it began."""
-    assert not with_arms(STAMPS, own_terms=False).can_stop()
+    assert not with_arms(STAMPS, arm_effects=False).can_stop()
 
 
 @pytest.mark.parametrize("there", [1700000003.0, 1700000000.0])
@@ -83,19 +83,19 @@ def test_an_offset_changes_no_duel(few: bool, dtype: type, monkeypatch: pytest.M
     candidates that the policy looks at some of them, too."""
     if not few:
         monkeypatch.setattr(_choosing, "_WORK", 3 * 20**2)
-    assert played(0, dtype, own_terms=False) == played(1_000_000, dtype, own_terms=False)
+    assert played(0, dtype, arm_effects=False) == played(1_000_000, dtype, arm_effects=False)
 
 
-@pytest.mark.parametrize("own_terms", [True, False])
-def test_a_large_offset_changes_neither_duels_nor_readings(own_terms: bool) -> None:
-    """With terms of their own, squares of features a billion from zero had no digit left for what arms differ in."""
-    assert played(0, np.float64, own_terms) == played(1_000_000_000, np.float64, own_terms)
+@pytest.mark.parametrize("arm_effects", [True, False])
+def test_a_large_offset_changes_neither_duels_nor_readings(arm_effects: bool) -> None:
+    """With arm effects, squares of features a billion from zero had no digit left for what arms differ in."""
+    assert played(0, np.float64, arm_effects) == played(1_000_000_000, np.float64, arm_effects)
 
 
-def played(offset: int, dtype: type, own_terms: bool) -> tuple[list[tuple[str, str]], list[str], str]:
+def played(offset: int, dtype: type, arm_effects: bool) -> tuple[list[tuple[str, str]], list[str], str]:
     """The duels of a study with whole numbers for features, their order, and what it says of stopping."""
     values, theta = np.random.default_rng(0).integers(-9, 10, (60, 3)), np.array([0.3, -0.2, 0.1])
-    study = with_arms((values + offset).astype(dtype), own_terms=own_terms, repeat_pairs=0)
+    study = with_arms((values + offset).astype(dtype), arm_effects=arm_effects, repeat_pairs=0)
     rng, duels = np.random.default_rng(1), []
     for k in range(40):
         waits = study.ask("ben") if k % 10 == 0 else None  # a duel that is out while another is chosen

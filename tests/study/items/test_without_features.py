@@ -1,4 +1,4 @@
-"""Studies whose arms have no features, or features and terms of their own."""
+"""Studies whose arms have no features, or features and arm effects."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from duelist import FreeArms
+from duelist import ArmTable
 from duelist.cli import app
 from duelist.core.errors import InvalidInput, NothingLeft
 from duelist.study import GOALS, copy_study, create_study, load_study, restore_study
@@ -41,7 +41,7 @@ def test_ids_are_enough_for_every_goal(goal):
     assert board.standings[0].arm in ids[:2]
     assert study.recommend().best == board.standings[0].arm
     assert str(study.why(study.ask("ben"))).startswith("duel 61")
-    assert study.policy().look(FreeArms(6)).utilities.argmax() in (0, 1)
+    assert study.policy().look(ArmTable(6)).utilities.argmax() in (0, 1)
     # Whoever opens the study folds the same bits from the log.
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 
@@ -114,8 +114,8 @@ def test_revisions_undone_votes_and_blocked_raters_are_folded():
     study.block("ana 9")
     plain.add_votes([each for each in study.votes() if each.rater != "ana 9"])
     mine, theirs = study.policy().snapshot(), plain.policy().snapshot()
-    assert mine["own_terms"]["covariance"] == theirs["own_terms"]["covariance"]
-    assert mine["own_terms"]["mean"] == theirs["own_terms"]["mean"]
+    assert mine["arm_effects"]["covariance"] == theirs["arm_effects"]["covariance"]
+    assert mine["arm_effects"]["mean"] == theirs["arm_effects"]["mean"]
     study.unblock("ana 9")
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 
@@ -161,12 +161,12 @@ def test_what_does_not_fit_is_refused():
     features = layered.features(["a", "b", "c"])
     assert (features[:, :3] == np.eye(3)).all()
     assert not features[:, 3:].any()
-    with pytest.raises(InvalidInput, match="own_terms is True, and VACDB"):
-        create_study("v", storage, policy="VACDB", own_terms=True)
-    with pytest.raises(InvalidInput, match="own_terms is 'yes'"):
-        create_study("v", storage, own_terms="yes")
-    with pytest.raises(InvalidInput, match="own_terms is fixed"):
-        described.change(own_terms=True)
+    with pytest.raises(InvalidInput, match="arm_effects is True, and VACDB"):
+        create_study("v", storage, policy="VACDB", arm_effects=True)
+    with pytest.raises(InvalidInput, match="arm_effects is 'yes'"):
+        create_study("v", storage, arm_effects="yes")
+    with pytest.raises(InvalidInput, match="arm_effects is fixed"):
+        described.change(arm_effects=True)
 
 
 def test_imports_bring_as_many_arms_as_they_have(sqlite_url, tmp_path):
@@ -184,16 +184,16 @@ def test_imports_bring_as_many_arms_as_they_have(sqlite_url, tmp_path):
         create_study("t", sqlite_url, policy="VACDB").import_votes("jsonl", path)
 
 
-# -- features and terms of their own ---------------------------------------------------------
+# -- features and arm effects ---------------------------------------------------------
 
 
-def test_own_terms_beside_features():
+def test_arm_effects_beside_features():
     """Utilities that no feature explains are found, and the first snapshot fixes the units."""
     features = np.random.default_rng(0).normal(size=(6, 2)) * [1.0, 100.0]
     ids = [f"arm {k}" for k in range(6)]
     utility = dict(zip(ids, [3.0, 1.0, 0.0, 0.0, -1.0, -3.0], strict=True))
     storage = open_storage("memory")
-    study = create_study("s", storage, own_terms=True, goal="best")
+    study = create_study("s", storage, arm_effects=True, goal="best")
     study.add_arms(ids, features)
     vote(study, 100, utility)
     assert study.leaderboard().standings[0].arm == "arm 0"
@@ -202,7 +202,7 @@ def test_own_terms_beside_features():
     study.update_features(["arm 3"], [[0.1, 0.2]])
     vote(study, 5, {**utility, "late": 0.0}, seed=5, rater="cat")
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
-    assert "own_terms" in study.policy().snapshot()
+    assert "arm_effects" in study.policy().snapshot()
     assert str(study.why(3))
 
 
@@ -214,20 +214,20 @@ def test_own_terms_beside_features():
         ({"goal": "learn"}, False),
         ({"goal": "serve"}, False),
         ({}, False),
-        ({"goal": "best", "own_terms": False}, False),
-        ({"goal": "learn", "own_terms": True}, True),
+        ({"goal": "best", "arm_effects": False}, False),
+        ({"goal": "learn", "arm_effects": True}, True),
         ({"goal": "best", "policy": "LocalPairUCB"}, True),
         ({"goal": "best", "policy": "ThompsonPair"}, False),  # which knows arms by their features alone
         ({"goal": "best", "policy_settings": {"estimator": "exact"}}, False),
     ],
 )
 def test_goals_about_these_arms_give_them_terms_of_their_own(given, own):
-    assert create_study("s", "memory", **given).settings.own_terms is own
+    assert create_study("s", "memory", **given).settings.arm_effects is own
 
 
 def test_a_study_from_before_keeps_what_it_has(sqlite_url):
-    create_study("s", sqlite_url, goal="best", own_terms=False)
-    assert not create_study("s", sqlite_url, goal="best", load_if_exists=True).settings.own_terms
+    create_study("s", sqlite_url, goal="best", arm_effects=False)
+    assert not create_study("s", sqlite_url, goal="best", load_if_exists=True).settings.arm_effects
 
 
 def test_the_shell_says_whether_arms_have_terms_of_their_own(tmp_path):
@@ -238,16 +238,16 @@ def test_the_shell_says_whether_arms_have_terms_of_their_own(tmp_path):
         storage = f"sqlite:///{tmp_path / 'studies.db'}"
         done = CliRunner().invoke(app, ["study", "create", name, *words, "--storage", storage])
         assert done.exit_code == 0, done.output
-        return load_study(name, storage).settings.own_terms
+        return load_study(name, storage).settings.arm_effects
 
     assert own("a", "--goal", "best")
-    assert not own("b", "--goal", "best", "--no-own-terms")
-    assert own("c", "--own-terms")
+    assert not own("b", "--goal", "best", "--no-arm-effects")
+    assert own("c", "--arm-effects")
     assert own("d", str(arms), "--goal", "rank")
-    assert not own("e", str(arms), "--goal", "rank", "--no-own-terms")
+    assert not own("e", str(arms), "--goal", "rank", "--no-arm-effects")
 
 
-def test_without_own_terms_nothing_has_changed():
+def test_without_arm_effects_nothing_has_changed():
     study = create_study("s", "memory")
     study.add_arms(["a", "b", "c"], np.eye(3))
     study.tell(study.ask("ana"), "first", rater="ana")
@@ -276,7 +276,7 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
     assert "1" in asked
     shell("tell", "colours", "1", "first", "--rater", "ana")
     assert "white" in shell("leaderboard", "colours")
-    assert "--own-terms is given" in shell("create", "layered", "--policy", "VACDB", "--own-terms")
+    assert "--arm-effects is given" in shell("create", "layered", "--policy", "VACDB", "--arm-effects")
     with pytest.raises(InvalidInput, match="arms of 0 and of 1 features"):
         read_draft([tmp_path / "mixed.jsonl"])
 

@@ -3,7 +3,7 @@
 Settings and docstrings are here, the rules in `native/counting/`, and each once more in plain NumPy in `duelist.reference.counting`.
 
 >>> policy = RUCB(random_state=0)
->>> duel = policy.ask(6)  # six arms; or `FreeArms`, or a table whose rows are counted
+>>> duel = policy.ask(6)  # six arms; or `ArmTable`, or a table whose rows are counted
 >>> policy.tell(duel, 1)
 >>> float(policy.wins_.sum())
 1.0

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from duelist import native
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import (
     Floats,
     Ints,
@@ -36,7 +36,7 @@ LAYERS: Final = 2
 class CountingPolicy(Policy):
     """A policy that counts who won how often against whom, and knows nothing else of arms.
 
-    Arms are given as how many there are (`ask(6)`), as their numbers (`ask([0, 3, 7])`), as `FreeArms`, or as a table of features
+    Arms are given as how many there are (`ask(6)`), as their numbers (`ask([0, 3, 7])`), as `ArmTable`, or as a table of features
     whose rows are only counted: row k is arm k in every round. New arms may join in any round. An arm that is not on the table
     cannot be asked; a rule that waits for it goes on with those that are there.
 
@@ -102,7 +102,7 @@ class CountingPolicy(Policy):
         Parameters
         ----------
         arms
-            How many there are, their numbers, `FreeArms`, or a table whose rows are counted.
+            How many there are, their numbers, `ArmTable`, or a table whose rows are counted.
         distinct
             True (default): two different arms. False: the published rule, under which an arm may meet itself.
         exclude
@@ -165,7 +165,7 @@ class CountingPolicy(Policy):
     def learn(
         self, seen: Arms, outcome: float, weight: float = 1.0, *, layer: int | None = None, share: float = 1.0
     ) -> None:
-        """One outcome of a duel, asked by whomever; `seen` says who the two arms are, as `FreeArms` or two numbers."""
+        """One outcome of a duel, asked by whomever; `seen` says who the two arms are, as `ArmTable` or two numbers."""
         value, times = check_outcome(outcome), check_weight(weight)
         if not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(f"share is {share!r}.", "Give that of the `Choice`, or none.", field="share")
@@ -177,10 +177,10 @@ class CountingPolicy(Policy):
         return self.layer_of_others, 1.0
 
     def _two(self, seen: Arms) -> Ints:
-        if not isinstance(seen, FreeArms) and _axes(seen) != 1:
+        if not isinstance(seen, ArmTable) and _axes(seen) != 1:
             raise InvalidInput(
                 f"{type(self).__name__} knows arms by who they are, and features do not say it.",
-                "Give FreeArms([i, j]).",
+                "Give ArmTable([i, j]).",
             )
         numbers = self._numbers(seen)
         if len(numbers) != 2:
@@ -194,10 +194,10 @@ class CountingPolicy(Policy):
 
     def _numbers(self, arms: Arms) -> Ints:
         """Who is on the table."""
-        if isinstance(arms, FreeArms):
-            numbers = arms.numbers
+        if isinstance(arms, ArmTable):
+            numbers = arms.ids
         elif is_whole(arms) or (_axes(arms) == 1 and len(arms) > 0):
-            numbers = FreeArms(arms).numbers
+            numbers = ArmTable(arms).ids
         else:
             numbers = np.arange(len(check_arms(arms)), dtype=np.int64)
         new = self._player.unseen(numbers)
@@ -205,15 +205,15 @@ class CountingPolicy(Policy):
             raise InvalidInput(
                 f"There would be {len(self._player.names) + new} arms, and {type(self).__name__} keeps a "
                 f"count for every pair, of {native.MOST_COUNTED} arms at most.",
-                "Take LocalPairUCB or BestArmPair with FreeArms.",
+                "Take LocalPairUCB or BestArmPair with ArmTable.",
             )
         return np.ascontiguousarray(numbers, np.int64)
 
     # -- what it knows -------------------------------------------------------------------
 
     @property
-    def takes_free_arms(self) -> bool:
-        """It can be asked with `FreeArms`."""
+    def accepts_arm_table(self) -> bool:
+        """It can be asked with `ArmTable`."""
         return True
 
     @property

@@ -1,4 +1,4 @@
-"""A policy on arms that have terms of their own: what `NativePolicy` does where it is asked with `FreeArms`.
+"""A policy on arms that have arm effects: what `NativePolicy` does where it is asked with `ArmTable`.
 
 The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/model/arm_effects.hpp`).
 v is 1 / ridge (1 by default). The linear part has the same variance over the first arms, in equal parts for the features
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from duelist import native
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import MOST_ROUNDS, Floats, Ints, Words, check_pairs, is_number, is_whole
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
@@ -35,9 +35,9 @@ Out = tuple[Ints, Floats, Floats]
 _NOTHING_OUT: Final[Out] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 
 
-KNOWN_BY_NAME: Final = (
+NEEDS_ARM_TABLE: Final = (
     "This policy knows arms by who they are, not by features alone.",
-    "Give a table of them, FreeArms(numbers, features), or start a new policy.",
+    "Give a table of them, ArmTable(ids, features), or start a new policy.",
 )
 
 
@@ -62,7 +62,7 @@ class Look(NamedTuple):
     covariances: Floats
 
 
-class OwnTerms:
+class ArmEffectsLearner:
     """One live run: what is known, and the duels that are out. Its verbs are those of `NativePolicy`."""
 
     def __init__(self, policy: NativePolicy, known: Any) -> None:
@@ -74,19 +74,19 @@ class OwnTerms:
         self._rule = policy.make_rule()
 
     @classmethod
-    def begun(cls, policy: NativePolicy, arms: FreeArms, words: Words) -> OwnTerms:
+    def begun(cls, policy: NativePolicy, arms: ArmTable, words: Words) -> ArmEffectsLearner:
         """A run that has seen nothing but these arms."""
         check_support(policy)
         if arms.dim > MOST_FEATURES:
             raise InvalidInput(
-                f"arms have {arms.dim} features.", f"Beside terms of their own they may have at most {MOST_FEATURES}."
+                f"arms have {arms.dim} features.", f"Beside arm effects they may have at most {MOST_FEATURES}."
             )
         own_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
         return cls(policy, native.new_own_terms(policy.link, arms.features, own_variance, BLOCK, words))
 
     # -- the contract --------------------------------------------------------------------
 
-    def ask(self, arms: FreeArms, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
+    def ask(self, arms: ArmTable, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
         """See `NativePolicy.ask`; duels that are out count as if they were answered, so that the next is about something else."""
         first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
         self.known.meet(arms.features)
@@ -130,7 +130,7 @@ class OwnTerms:
 
     def consider(
         self,
-        arms: FreeArms,
+        arms: ArmTable,
         pending: Sequence[tuple[Any, int, float]],
         seed: int | None,
         rounds: int | None,
@@ -164,7 +164,7 @@ class OwnTerms:
                 f"Give positions on the table, from 0 to {len(table) - 1}.",
                 field="chosen",
             )
-        return Look(*self.known.look(table.numbers, table.features, places))
+        return Look(*self.known.look(table.ids, table.features, places))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
@@ -174,7 +174,7 @@ class OwnTerms:
         table = self._fitting(arms)
         u = self.look(table).utilities
         best = int(np.argmax(u))
-        squares = self.known.squares(table.numbers, table.features, best)
+        squares = self.known.squares(table.ids, table.features, best)
         apart = table.features - table.features[best]
         prior = 2.0 * self.known.arrays()["own_variance"][0] + np.square(apart) @ self.known.prior_variances(
             table.features
@@ -190,7 +190,7 @@ class OwnTerms:
 
     def _decided(
         self,
-        arms: FreeArms,
+        arms: ArmTable,
         distinct: bool,
         exclude: Collection[tuple[int, int]],
         out: Out,
@@ -199,7 +199,7 @@ class OwnTerms:
     ) -> tuple[int, int, Words]:
         table = self._fitting(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
-        shown = table.numbers, table.features, bool(distinct), pairs
+        shown = table.ids, table.features, bool(distinct), pairs
         first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MOST_ROUNDS))
         if first < 0:
             raise InvalidInput(
@@ -226,14 +226,14 @@ class OwnTerms:
         masses = [_checked_share(layer, share) for _, layer, share in pending]
         features = np.array([pair.features for pair in pairs], np.float64)
         return (
-            np.array([pair.numbers for pair in pairs], np.int64),
+            np.array([pair.ids for pair in pairs], np.int64),
             np.ascontiguousarray(features[:, 0] - features[:, 1]),
             np.array(masses, np.float64),
         )
 
-    def _fitting(self, arms: Any) -> FreeArms:
-        if not isinstance(arms, FreeArms):
-            raise InvalidInput(*KNOWN_BY_NAME)
+    def _fitting(self, arms: Any) -> ArmTable:
+        if not isinstance(arms, ArmTable):
+            raise InvalidInput(*NEEDS_ARM_TABLE)
         if arms.dim != self.known.dim:
             raise InvalidInput(
                 f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}.",
@@ -242,32 +242,32 @@ class OwnTerms:
         return arms
 
 
-def _compared(table: FreeArms, first: int, second: int) -> tuple[tuple[int, int], Floats]:
+def _compared(table: ArmTable, first: int, second: int) -> tuple[tuple[int, int], Floats]:
     """Who two arms of a table are, and features of the first minus those of the second."""
-    numbers, features = table.numbers, table.features
+    numbers, features = table.ids, table.features
     return (int(numbers[first]), int(numbers[second])), features[first] - features[second]
 
 
 def check_support(policy: NativePolicy) -> None:
     """InvalidInput where a policy cannot learn of arms by who they are."""
-    if not policy.takes_free_arms:
+    if not policy.accepts_arm_table:
         name = type(policy).__name__
         if policy.make_rule().takes_own_terms:
             raise InvalidInput(
-                f"estimator is {policy.estimator!r}, and arms with terms of their own are learned in one pass.",
+                f"estimator is {policy.estimator!r}, and arms with arm effects are learned in one pass.",
                 f'Take {name}(estimator="online").',
                 field="estimator",
             )
         raise InvalidInput(
             f"{name} is for arms with features alone.",
-            "With FreeArms, or arms without features, take BestArmPair, DesignPair, LocalPairUCB (radius "
+            "With ArmTable, or arms without features, take BestArmPair, DesignPair, LocalPairUCB (radius "
             '"practical" or a number), RankingPair, RewardDesign or UniformPair.',
             field=name,
         )
 
 
 def _checked_share(layer: Any, share: Any) -> float:
-    """What an outcome counts: policies with terms of their own have one layer, -1 is none."""
+    """What an outcome counts: policies with arm effects have one layer, -1 is none."""
     if (
         not (layer is None or (is_whole(layer) and layer in (-1, 0)))
         or not is_number(share)

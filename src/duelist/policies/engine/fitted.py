@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, check_arms, is_whole
 from duelist.core.errors import InvalidInput
 from duelist.policies.base import Arms, Policy
-from duelist.policies.engine.arm_effects import Look, OwnTerms
+from duelist.policies.engine.arm_effects import ArmEffectsLearner, Look
 
 if TYPE_CHECKING:
     from duelist.model.scorer import Scorer
@@ -28,12 +28,12 @@ class Knowledge(Policy):
     seeks_the_best: ClassVar[bool] = False
     """Whether it asks in order to name the best arm, and not to lose little on the way."""
     _player: Any
-    _own: OwnTerms | None
+    _effects: ArmEffectsLearner | None
 
     @property
     def dim_(self) -> int | None:
         """Number of features, learned from the first arms; None before."""
-        return self._own.known.dim if self._own is not None else self._player.dim or None
+        return self._effects.known.dim if self._effects is not None else self._player.dim or None
 
     @property
     def online_(self) -> bool:
@@ -43,8 +43,8 @@ class Knowledge(Policy):
     @property
     def theta_(self) -> Floats:
         """The estimate of theta; see `main_layer_` for policies with several."""
-        if self._own is not None:
-            return np.asarray(self._own.known.theta)
+        if self._effects is not None:
+            return np.asarray(self._effects.known.theta)
         return self.estimate(self.main_layer_)
 
     @property
@@ -92,8 +92,8 @@ class Knowledge(Policy):
 
     @property
     @abstractmethod
-    def has_own_terms(self) -> bool:
-        """Whether its rule can decide among arms that have terms of their own."""
+    def supports_arm_effects(self) -> bool:
+        """Whether its rule can decide among arms that have arm effects."""
 
     @property
     def pooled_ridge_(self) -> Floats:
@@ -101,9 +101,9 @@ class Knowledge(Policy):
         arrays = self._fitted().state.arrays()
         return np.asarray(arrays["ridge"][0] * arrays["sizes"])
 
-    def look(self, arms: FreeArms, chosen: Sequence[int] = ()) -> Look:
-        """What is known of `FreeArms`: utilities, variances, and covariances of those at the chosen positions with all."""
-        return self._own_terms(arms, keep=False).look(arms, chosen)
+    def look(self, arms: ArmTable, chosen: Sequence[int] = ()) -> Look:
+        """What is known of `ArmTable`: utilities, variances, and covariances of those at the chosen positions with all."""
+        return self._arm_effects(arms, keep=False).look(arms, chosen)
 
     def recommend(
         self,
@@ -142,17 +142,17 @@ class Knowledge(Policy):
         >>> policy.recommend(arms).best
         0
         """
-        if self._by_who_they_are(arms):
+        if self._uses_arm_effects(arms):
             from duelist.model.stopping import utility_tolerance
             from duelist.policies.engine.recommend import advice
 
             if effects is False:
                 raise InvalidInput(
-                    "effects is False, but FreeArms have terms of their own.",
+                    "effects is False, but ArmTable have arm effects.",
                     "Leave effects out, or give (n_arms, dim).",
                     field="effects",
                 )
-            known = self._own_terms(arms, keep=False)
+            known = self._arm_effects(arms, keep=False)
             found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
             return replace(found, tolerance_given=(tolerance, unit), advice=advice(self, found))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
@@ -181,7 +181,7 @@ class Knowledge(Policy):
         >>> policy.announced(arms)
         0
         """
-        if self._by_who_they_are(arms):
+        if self._uses_arm_effects(arms):
             found = self.recommend(arms, delta, tolerance=tolerance, unit=unit, effects=effects)
             return found.best if found.decided else None
         from duelist.policies.engine.recommend import announced_arm
@@ -204,17 +204,17 @@ class Knowledge(Policy):
         return int(layer) % layers
 
     @abstractmethod
-    def _by_who_they_are(self, arms: Any) -> bool:
-        """Whether these arms, or those before them, have terms of their own."""
+    def _uses_arm_effects(self, arms: Any) -> bool:
+        """Whether these arms, or those before them, have arm effects."""
 
     @abstractmethod
-    def _own_terms(self, arms: Any, *, keep: bool = True) -> OwnTerms:
-        """What is known of arms with terms of their own, of which these may be the first; who only looks does not `keep` that."""
+    def _arm_effects(self, arms: Any, *, keep: bool = True) -> ArmEffectsLearner:
+        """What is known of arms with arm effects, of which these may be the first; who only looks does not `keep` that."""
 
     def _fitted(self) -> Any:
-        if self._own is not None:
+        if self._effects is not None:
             raise InvalidInput(
-                f"This {type(self).__name__} knows arms by terms of their own, not by theta alone.",
+                f"This {type(self).__name__} knows arms by arm effects, not by theta alone.",
                 "`look(arms)` says what it knows.",
             )
         if self._player.dim == 0:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist import native
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import (
     Floats,
     Ints,
@@ -33,7 +33,7 @@ from duelist.core.errors import InvalidInput
 from duelist.model.links import get_link
 from duelist.policies.base import Arms, Choice
 from duelist.policies.engine import snapshots
-from duelist.policies.engine.arm_effects import KNOWN_BY_NAME, OwnTerms, check_support
+from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, check_support
 from duelist.policies.engine.fitted import Knowledge
 from duelist.policies.engine.pending import asked_number, nothing_left
 from duelist.policies.engine.prior import Batch, Beginning, as_contexts
@@ -56,8 +56,8 @@ class NativePolicy(Knowledge):
         Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
         times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
         arms of later duels turn out to be of another size, the ridge follows, and pairs that turn out to be out of all
-        proportion count in the precision as typical ones (`native/model/feature_scale.hpp` has the rule). With `FreeArms`
-        it is the inverse of the variance of an arm's own term, by default 1.
+        proportion count in the precision as typical ones (`native/model/feature_scale.hpp` has the rule). With `ArmTable`
+        it is the inverse of the variance of an arm effect, by default 1.
     estimator
         "exact" (default): the root of the estimating equation over all duels. With arms that never change a
         round costs the same however long the run; with changing arms the cost and the memory of a
@@ -81,8 +81,8 @@ class NativePolicy(Knowledge):
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
     _player: Any = field(init=False, default=None)
-    _own: OwnTerms | None = field(init=False, default=None)
-    _only_free: bool = field(init=False, default=False)
+    _effects: ArmEffectsLearner | None = field(init=False, default=None)
+    _requires_arm_table: bool = field(init=False, default=False)
     _words: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -148,7 +148,7 @@ class NativePolicy(Knowledge):
         Parameters
         ----------
         arms
-            What is on the table: a row of features an arm; or `FreeArms`, who is on the table, in every round.
+            What is on the table: a row of features an arm; or `ArmTable`, who is on the table, in every round.
         distinct
             True (default): two different arms, which people can compare. Arms with the same features count as
             different; a single arm can only meet itself. False: the published rule, under which an arm may meet
@@ -160,8 +160,8 @@ class NativePolicy(Knowledge):
             duel = self._player.ask(arms, distinct)
             if duel is not None:
                 return duel
-        if self._by_who_they_are(arms):
-            return self._own_terms(arms).ask(arms, distinct, exclude)
+        if self._uses_arm_effects(arms):
+            return self._arm_effects(arms).ask(arms, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self.begin(shown)
@@ -174,8 +174,8 @@ class NativePolicy(Knowledge):
         """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
         if self._player.tell(duel, outcome, weight):
             return
-        if self._own is not None:
-            self._own.tell(duel, outcome, weight)
+        if self._effects is not None:
+            self._effects.tell(duel, outcome, weight)
             return
         value, times = check_outcome(outcome), check_weight(weight)
         self._player.tell(asked_number(self._player, duel), value, times)
@@ -209,7 +209,7 @@ class NativePolicy(Knowledge):
         >>> for context, duel in batch:
         ...     policy.tell(duel, 1)
         """
-        if self._by_who_they_are(arms):
+        if self._uses_arm_effects(arms):
             raise InvalidInput("A batch is of arms with features alone.", "Ask for the contexts one after the other.")
         contexts = as_contexts(arms, self.dim_)
         contexts.check_k(k, self.make_rule().designs)
@@ -224,8 +224,8 @@ class NativePolicy(Knowledge):
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told, and free its memory."""
-        if self._own is not None:
-            self._own.forget(duel)
+        if self._effects is not None:
+            self._effects.forget(duel)
         else:
             self._player.forget(asked_number(self._player, duel))
 
@@ -233,8 +233,8 @@ class NativePolicy(Knowledge):
 
     def begin(self, arms: Arms) -> None:
         """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
-        if self._by_who_they_are(arms):
-            self._own_terms(arms)
+        if self._uses_arm_effects(arms):
+            self._arm_effects(arms)
             return
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
@@ -259,7 +259,7 @@ class NativePolicy(Knowledge):
         arms
             (n_arms, dim), as for `ask`.
         pending
-            (difference, layer, share) of duels that are out with somebody else; with `FreeArms`, the table of the two in the place of
+            (difference, layer, share) of duels that are out with somebody else; with `ArmTable`, the table of the two in the place of
             a difference. They count in the precision as if they were answered, so that the next duel is about something else.
         seed
             Of the random numbers of this decision; None: those that `ask` would use.
@@ -277,8 +277,8 @@ class NativePolicy(Knowledge):
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
                 check_whole(name, value, 0, "a whole number of at least 0, or leave it out")
-        if self._by_who_they_are(arms):
-            return self._own_terms(arms).consider(arms, pending, seed, rounds, distinct, exclude)
+        if self._uses_arm_effects(arms):
+            return self._arm_effects(arms).consider(arms, pending, seed, rounds, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self.begin(shown)
@@ -304,12 +304,12 @@ class NativePolicy(Knowledge):
     ) -> None:
         """One outcome of a duel, asked by whomever.
 
-        `seen` is the features of the two arms (2, dim), their difference, first minus second, or `FreeArms`. `layer` and `share` are those
+        `seen` is the features of the two arms (2, dim), their difference, first minus second, or `ArmTable`. `layer` and `share` are those
         of the `Choice`; without a layer, `place` finds them. What the policy knows
         afterwards is a function of the outcomes it has learned, in their order, to the bit.
         """
-        if self._by_who_they_are(seen):
-            self._own_terms(seen).learn(seen, outcome, weight, layer, share)
+        if self._uses_arm_effects(seen):
+            self._arm_effects(seen).learn(seen, outcome, weight, layer, share)
             return
         value, weight = check_outcome(outcome), check_weight(weight)
         who = None
@@ -327,7 +327,7 @@ class NativePolicy(Knowledge):
 
     def place(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
-        if self._by_who_they_are(difference):
+        if self._uses_arm_effects(difference):
             return 0, 1.0
         return self._player.place(check_difference(difference, self._fitted().dim))
 
@@ -358,78 +358,78 @@ class NativePolicy(Knowledge):
     @property
     def rounds_(self) -> int:
         """Duels asked so far."""
-        return int((self._own or self._player).next_id)
+        return int((self._effects or self._player).next_id)
 
     @property
     def pending_(self) -> list[int]:
         """Ids of duels asked and not yet told."""
-        return list(self._own.pending) if self._own is not None else list(self._player.pending_ids())
+        return list(self._effects.pending) if self._effects is not None else list(self._player.pending_ids())
 
     @property
-    def takes_free_arms(self) -> bool:
-        """Whether it can be asked with `FreeArms`: one of the rules that can, learning in one pass."""
-        return self.online_ and self.has_own_terms
+    def accepts_arm_table(self) -> bool:
+        """Whether it can be asked with `ArmTable`: one of the rules that can, learning in one pass."""
+        return self.online_ and self.supports_arm_effects
 
     @property
-    def has_own_terms(self) -> bool:
-        """Whether its rule can decide among arms that have terms of their own."""
+    def supports_arm_effects(self) -> bool:
+        """Whether its rule can decide among arms that have arm effects."""
         return bool(self.make_rule().takes_own_terms)
 
-    def for_free_arms(self) -> Self:
-        """The policy itself, which from now on takes `FreeArms` only: a table of features, given by mistake, is refused."""
+    def require_arm_table(self) -> Self:
+        """The policy itself, which from now on takes `ArmTable` only: a table of features, given by mistake, is refused."""
         check_support(self)
-        self._only_free = True
+        self._requires_arm_table = True
         return self
 
-    def with_own_terms(self, arms: Arms) -> Self:
-        """A policy of the same kind that knows these arms by terms of their own beside their features, and has heard the votes on them.
+    def with_arm_effects(self, arms: Arms) -> Self:
+        """A policy of the same kind that knows these arms by arm effects beside their features, and has heard the votes on them.
 
         For going on where features turn out not to explain the votes: this one goes on to ask by features alone, and may never ask what
-        its verdict waits for. `arms` are all that were asked about (n_arms, dim); ask the new one with `FreeArms(len(arms), arms)`. Duels
+        its verdict waits for. `arms` are all that were asked about (n_arms, dim); ask the new one with `ArmTable(len(arms), arms)`. Duels
         that are out are not known to it. Votes on arms with the same features are heard as votes on the first of them. A `ridge` that
-        was given is not taken along: with terms of their own it means something else.
+        was given is not taken along: with arm effects it means something else.
 
         >>> import duelist as dl, numpy as np
         >>> arms, policy = np.eye(3), dl.BestArmPair(random_state=0)
         >>> policy.tell(policy.ask(arms), 1)
-        >>> policy.with_own_terms(arms).look(dl.FreeArms(3, arms)).utilities.argmax()
+        >>> policy.with_arm_effects(arms).look(dl.ArmTable(3, arms)).utilities.argmax()
         np.int64(0)
         """
         from duelist.policies.engine.recommend import counted_votes  # and SciPy with it
 
-        shown = check_arms(arms.features if isinstance(arms, FreeArms) else arms, self._fitted().dim)
+        shown = check_arms(arms.features if isinstance(arms, ArmTable) else arms, self._fitted().dim)
         votes = counted_votes(self, shown)
         new = type(self)(**{**self.params, "estimator": "online", "ridge": None})
-        table = FreeArms(len(shown), shown)
+        table = ArmTable(len(shown), shown)
         new.begin(table)
         for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
             new.learn(table[[first, second]], wins / mass, mass)
         return new
 
-    def _by_who_they_are(self, arms: Any) -> bool:
-        """Whether these arms, or those before them, have terms of their own."""
-        return isinstance(arms, FreeArms) or self._own is not None or self._only_free
+    def _uses_arm_effects(self, arms: Any) -> bool:
+        """Whether these arms, or those before them, have arm effects."""
+        return isinstance(arms, ArmTable) or self._effects is not None or self._requires_arm_table
 
     @property
-    def wants_free_arms(self) -> bool:
-        """Whether it refuses tables of features, see `for_free_arms`."""
-        return self._only_free
+    def requires_arm_table(self) -> bool:
+        """Whether it refuses tables of features, see `require_arm_table`."""
+        return self._requires_arm_table
 
-    def _own_terms(self, arms: Any, *, keep: bool = True) -> OwnTerms:
-        """What is known of arms with terms of their own, of which these may be the first; who only looks does not `keep` that."""
-        if self._own is None:
+    def _arm_effects(self, arms: Any, *, keep: bool = True) -> ArmEffectsLearner:
+        """What is known of arms with arm effects, of which these may be the first; who only looks does not `keep` that."""
+        if self._effects is None:
             if self._player.dim:
                 raise InvalidInput(
                     f"This {type(self).__name__} has learned of arms by their features.",
                     "Give (n_arms, dim), or start a new policy.",
                 )
-            if not isinstance(arms, FreeArms):
-                raise InvalidInput(*KNOWN_BY_NAME)
-            begun = OwnTerms.begun(self, arms, self._words)
+            if not isinstance(arms, ArmTable):
+                raise InvalidInput(*NEEDS_ARM_TABLE)
+            begun = ArmEffectsLearner.begun(self, arms, self._words)
             if not keep:
                 return begun
-            self._own = begun
-        return self._own
+            self._effects = begun
+        return self._effects
 
     # -- snapshots -----------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ def _weighed(policy: Knowledge, arms: Floats, effects: bool | None) -> Weighed:
         if effects:
             raise InvalidInput(
                 f"effects is True, but {votes.why}.",
-                "Leave effects out, or ask with FreeArms(n, features), which have them.",
+                "Leave effects out, or ask with ArmTable(n, features), which have them.",
                 field="effects",
             )
         return _without_votes(policy, arms, usual, votes.why)
@@ -154,7 +154,7 @@ def counted_votes(policy: Knowledge, arms: Floats) -> PairVotes:
     votes = _kept_votes(policy, arms, most=len(arms))
     if isinstance(votes, Missing):
         raise InvalidInput(
-            f"{votes.why}.", "Start a new policy with FreeArms(n, features), and tell it the votes that you have kept."
+            f"{votes.why}.", "Start a new policy with ArmTable(n, features), and tell it the votes that you have kept."
         )
     return votes
 
@@ -163,9 +163,12 @@ def _oddity(policy: Knowledge, p: float) -> str:
     if p >= UNLIKELY:
         return ""
     verb = "do not" if p < _CLEAR else "may not"
-    allows = "a new policy that is asked with FreeArms(n, features) allows for them from the first vote"
-    if policy.has_own_terms:
-        allows = "this policy does not ask about them: policy.with_own_terms(arms) does, and keeps the votes; ask it with FreeArms(n, arms)"
+    allows = "a new policy that is asked with ArmTable(n, features) allows for them from the first vote"
+    if policy.supports_arm_effects:
+        allows = (
+            "this policy does not ask about them: policy.with_arm_effects(arms) does, and keeps the votes; ask it with "
+            "ArmTable(n, arms)"
+        )
     return f"the features {verb} explain the votes (p = {p:.2g}), so that arms are given effects of their own here; {allows}"
 
 
@@ -174,7 +177,7 @@ def _untested(arms: Floats, why: str) -> str:
     if len(np.unique(arms, axis=0)) <= arms.shape[1] + 1:
         return ""
     return (
-        f"nobody has tested whether the features explain the votes: {why}; where they may not, ask with FreeArms(n, features), "
+        f"nobody has tested whether the features explain the votes: {why}; where they may not, ask with ArmTable(n, features), "
         "which allows for it"
     )
 

@@ -8,7 +8,7 @@ Format (version 1), every value plain JSON:
      "checksum": crc32 of all the rest}
 
 where `who` is an array of the fingerprints of the two arms, and `tally` has the votes by pair of arms, or None where not all are known or
-pairs are many; and, of a policy that was asked with `FreeArms`, "own_terms": {name: array} and "rounds": 3 in the place of "state", and in
+pairs are many; and, of a policy asked with `ArmTable`, "arm_effects": {name: array} and "rounds": 3 in the place of "state", and in
 "pending" [id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms":
 "free".
 
@@ -32,7 +32,7 @@ from duelist import native
 from duelist.core.arms import MOST_ARMS
 from duelist.core.arrays import Floats, check_whole
 from duelist.core.errors import DuelistError, InvalidSnapshot
-from duelist.policies.engine.arm_effects import OwnTerms, Waiting, check_support
+from duelist.policies.engine.arm_effects import ArmEffectsLearner, Waiting, check_support
 
 if TYPE_CHECKING:
     from duelist.policies.engine.native_policy import NativePolicy
@@ -51,8 +51,8 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
         "policy": type(policy).__name__,
         "params": {name: plain(value) for name, value in policy.params.items()},
         "words": encode(policy._words),
-        **(_of_player(policy._player) if policy._own is None else _of_own_terms(policy._own)),
-        **({"arms": "free"} if policy._only_free and policy._own is None else {}),
+        **(_of_player(policy._player) if policy._effects is None else _of_arm_effects(policy._effects)),
+        **({"arms": "free"} if policy._requires_arm_table and policy._effects is None else {}),
     }
     return {**body, "checksum": checksum(body)}
 
@@ -68,11 +68,11 @@ def _of_player(player: Any) -> dict[str, Any]:
     }
 
 
-def _of_own_terms(own: OwnTerms) -> dict[str, Any]:
+def _of_arm_effects(own: ArmEffectsLearner) -> dict[str, Any]:
     return {
         "next_id": own.next_id,
         "rounds": own.rounds,
-        "own_terms": _encoded(own.known.arrays()),
+        "arm_effects": _encoded(own.known.arrays()),
         "pending": [
             [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
             for number, duel in own.pending.items()
@@ -90,11 +90,11 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     try:
         policy = policy_class(**known_params(policy_class, snapshot))
         policy._words = _checked_words(decode(snapshot["words"]))
-        if "own_terms" in snapshot:
-            policy._own = _own_terms(policy, snapshot)
+        if "arm_effects" in snapshot:
+            policy._effects = _arm_effects(policy, snapshot)
             return policy
         if snapshot.get("arms") == "free":
-            return policy.for_free_arms()
+            return policy.require_arm_table()
         player = policy._player
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
@@ -120,11 +120,11 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     return policy
 
 
-def _own_terms(policy: NativePolicy, snapshot: dict[str, Any]) -> OwnTerms:
-    """What is known of arms with terms of their own, and the duels that are out."""
+def _arm_effects(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLearner:
+    """What is known of arms with arm effects, and the duels that are out."""
     check_support(policy)
-    arrays = {name: decode(entry) for name, entry in snapshot["own_terms"].items()}
-    own = OwnTerms(policy, native.restore_own_terms(policy.link, arrays))
+    arrays = {name: decode(entry) for name, entry in snapshot["arm_effects"].items()}
+    own = ArmEffectsLearner(policy, native.restore_own_terms(policy.link, arrays))
     own.next_id, own.rounds = (check_whole(name, snapshot[name], 0) for name in ("next_id", "rounds"))
     for number, first, second, one, other, difference in snapshot["pending"]:
         z = _checked_floats(decode(difference))

@@ -44,7 +44,7 @@ class BestArmPair(LocalCurvature):
       zero up to rounding, which then decides who leads.)
     - From 256 arms on, pairs of the 64 arms that lie farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all pairs
       where none of these may be asked.
-    - Of more than 64 `FreeArms`, leader and rival, and pairs of 32 arms on either side along (x - y)' H_t^-1 (decision 27).
+    - Of more than 64 `ArmTable`, leader and rival, and pairs of 32 arms on either side along (x - y)' H_t^-1 (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
 
     Cost a round: O(K^2 d) for the pairs, O(K d + K log K) from 256 arms on; O(n d^2) for the curvature with n distinct

@@ -39,7 +39,7 @@ class DesignPair(LocalCurvature):
     - The ridge counts as information of the past, so that the first pair is defined; Liu et al. start from random pairs.
     - "A" is taken over utilities relative to the mean arm, since duels say nothing about their level. Liu et al. fix the ability of one arm
       instead, which is then asked about too often, as they report. Over theta the trace would have the units of the features.
-    - Of more than 64 `FreeArms`, pairs of the 64 arms of the largest variance.
+    - Of more than 64 `ArmTable`, pairs of the 64 arms of the largest variance.
 
     Cost a round: O(K^2 d) for the pairs, and O(K d^2) for "A"; O(n d^2) for the curvature with n distinct differences, and a solve.
 

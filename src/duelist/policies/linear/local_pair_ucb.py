@@ -49,7 +49,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
       whose bias sqrt(ridge) S is added.
     - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
       and the winners for several single radii (`native/policies/local_bonus.cpp`).
-    - Of more than 64 `FreeArms`, the best pair of the leading arm, and of the 64 arms that may be best (decision 27).
+    - Of more than 64 `ArmTable`, the best pair of the leading arm, and of the 64 arms that may be best (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
     - An arm may meet itself, as the argmax allows, and then nothing is learned.
 

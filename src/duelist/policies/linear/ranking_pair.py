@@ -27,11 +27,11 @@ class RankingPair(LocalCurvature):
     that is the whole order.
 
     Real votes follow utilities by and large only, and a policy that asks close pairs again and again would learn what is odd
-    about those pairs. So among `FreeArms` a pair tires: the next vote on it is worth 1 / (1 + t / 4)^2 of the above, as if its
+    about those pairs. So among `ArmTable` a pair tires: the next vote on it is worth 1 / (1 + t / 4)^2 of the above, as if its
     log-odds differed from D_ij by N(0, 1/4). Here t is minus the entry (i, j) of the inverse of the covariance of the utilities on
     the table, or 0: without features, and with all arms on the table, the sum of the slopes of the votes on the pair. Votes by
     way of arms that are not on the table count as well, and so does what features say that two arms have in common. With a table
-    of features in the place of `FreeArms` a vote says something about all pairs, and none tires.
+    of features in the place of `ArmTable` a vote says something about all pairs, and none tires.
 
     It is this package's own: D-optimal design (the widest pair in the local curvature) made to look at order, in the
     manner of the expected information gain of Chen et al. (2013) and of ASAP (Mikhailiuk et al. 2020), with the loss of Kendall's tau
@@ -46,7 +46,7 @@ class RankingPair(LocalCurvature):
     ----------
     - From 256 arms on, the chances are those of each arm with the 16 that stand next to it in the order; pairs of such neighbours
       are tried, and pairs of the 64 arms that lie farthest out in the directions in which the order is open.
-    - Of more than 128 `FreeArms`, pairs of such neighbours are tried, each for what it tells about its own order, and none tires.
+    - Of more than 128 `ArmTable`, pairs of such neighbours are tried, each for what it tells about its own order, and none tires.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
     - Where a pair's width is more than 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: a gap that nobody knows does not make an outcome
       certain. At its word, an arm that joins with a feature far larger than any before would never be asked about.
@@ -55,7 +55,7 @@ class RankingPair(LocalCurvature):
       (positions, where arms come with features alone). In the order of the list, whoever lists arms from the best to the worst
       would begin with neighbours, which are hardest to tell apart and settle least.
 
-    Cost a round: O(K^2 d + K d^2) for the pairs, O(K d^2) from 256 arms on; O(K^3) with K up to 128 `FreeArms`, O(K log K) with
+    Cost a round: O(K^2 d + K d^2) for the pairs, O(K d^2) from 256 arms on; O(K^3) with K up to 128 `ArmTable`, O(K log K) with
     more; O(n d^2) for the curvature with n distinct differences, and a solve.
 
     >>> import numpy as np

@@ -42,7 +42,7 @@ class RewardDesign(LocalCurvature):
     - The ridge is `dim` times the squared size of each feature, so that the utility of an average arm is about one in
       size before the first vote; the paper has none and fits a network.
     - From 256 arms on, pairs of the 128 arms that lie farthest from the middle of all, in H_t^-1; of more than 64
-      `FreeArms`, pairs of the 64 that least is known about. Where none of these may be asked, all pairs.
+      `ArmTable`, pairs of the 64 that least is known about. Where none of these may be asked, all pairs.
     - In batches of contexts with 256 candidates and more, the pair of each context is decided first, and then the contexts.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
@@ -189,10 +189,10 @@ class CountingReference(Policy):
         return [self._inside[number] for number in numbers]
 
     def _numbers(self, arms: Any) -> list[int]:
-        if isinstance(arms, FreeArms):
-            return [int(number) for number in arms.numbers]
+        if isinstance(arms, ArmTable):
+            return [int(number) for number in arms.ids]
         if np.ndim(arms) < 2:
-            return [int(number) for number in FreeArms(arms).numbers]
+            return [int(number) for number in ArmTable(arms).ids]
         return list(range(len(arms)))
 
     # -- what it knows -------------------------------------------------------------------

@@ -80,8 +80,8 @@ async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, calle
     """Make a study."""
     check_policy(given.policy)
     settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
-    if settings.get("own_terms") is None:
-        settings.pop("own_terms", None)  # the goal says it
+    if settings.get("arm_effects") is None:
+        settings.pop("arm_effects", None)  # the goal says it
     other_goal = settings.pop("goal", None)
     goal = given.goal or other_goal
 

@@ -193,9 +193,9 @@ class Settings(Asked):
 
     policy_settings: dict[str, Any] | None = Field(None, description="Fixed once the study is there.")
     seed: int | None = Field(None, ge=0, le=LARGEST, description="Fixed once the study is there.")
-    own_terms: bool | None = Field(
+    arm_effects: bool | None = Field(
         None,
-        description="Whether arms with features have a term of their own, too; null: as the goal has it. Fixed once the study is there.",
+        description="Whether arms with features have an arm effect, too; null: as the goal has it. Fixed once the study is there.",
     )
     lease_seconds: float | None = None
     raters_per_duel: int | None = None

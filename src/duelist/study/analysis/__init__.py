@@ -5,7 +5,7 @@ there are any. Those that end in `_of` take a fit that is there already (`fitted
 """
 
 from duelist.study.analysis.calibration import Bin, Calibration, calibration
-from duelist.study.analysis.fit.arm_effects import WithOwnTerms
+from duelist.study.analysis.fit.arm_effects import WithArmEffects
 from duelist.study.analysis.fit.fitted import Fitted, fitted, fitted_as_explained
 from duelist.study.analysis.fit.scoring import scorer_of
 from duelist.study.analysis.fit.votes import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log, as_log
@@ -44,7 +44,7 @@ __all__ = [
     "Standing",
     "WinChances",
     "WinMatrix",
-    "WithOwnTerms",
+    "WithArmEffects",
     "as_log",
     "board_of",
     "calibration",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
-from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.fitted import fitted
 from duelist.study.analysis.fit.posterior import Posterior
 from duelist.study.analysis.fit.votes import Log, as_log
@@ -117,7 +117,7 @@ def _moments(n: int, points: int) -> NDArray[np.int64]:
 def _digests(log: Log, moments: NDArray[np.int64], settings: str, features: Features) -> list[bytes]:
     """For each moment a digest of what its fit depends on."""
     digest = blake2b(settings.encode(), digest_size=16)
-    vectors = features.features if isinstance(features, WithOwnTerms) else features
+    vectors = features.features if isinstance(features, WithArmEffects) else features
     if vectors is not None:
         digest.update(type(features).__name__.encode() + np.ascontiguousarray(vectors).tobytes())
     keys = [digest.digest()]

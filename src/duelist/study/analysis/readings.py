@@ -58,7 +58,7 @@ class _Seen(NamedTuple):
 
     log: analysis.Log
     arms: list[str]
-    features: NDArray[np.float64] | analysis.WithOwnTerms | None
+    features: NDArray[np.float64] | analysis.WithArmEffects | None
     among: list[str] | None
     contexts: list[str | None]
     left_out: frozenset[str]
@@ -107,7 +107,7 @@ class Readings(ABC):
         Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
         of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
 
-        Arms with the same features are named together where features are all that is known of an arm. With `own_terms` votes can tell
+        Arms with the same features are named together where features are all that is known of an arm. With `arm_effects` votes can tell
         them apart, and must; if they are equally good, that never ends, and `advice` says so. `tolerance=0.01, unit="chance"` is content
         with an arm as good as the best to within one percentage point, which ends; a tolerance without a unit is in utilities.
         """
@@ -215,7 +215,7 @@ class Readings(ABC):
             kept.log.follow(lambda: self._storage.viewing(self._id))
             if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
                 scope = scope._replace(criterion=self.settings.main_criterion)
-            return _look(kept.log, scope, self.settings.own_terms)
+            return _look(kept.log, scope, self.settings.arm_effects)
 
     def _fit(self, scope: _Scope, options: dict[str, Any]) -> analysis.Fitted:
         """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
@@ -307,7 +307,7 @@ def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
     return scope.without | (frozenset() if scope.everyone else seen.left_out)
 
 
-def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
+def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
     """What a reading looks at, out of everything that is known."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
@@ -319,7 +319,7 @@ def _look(known: VoteLog, scope: _Scope, own_terms: bool) -> _Seen:
     seen = _Seen(
         log=log,
         arms=[arm.id for arm in chosen],
-        features=_features(known, [arm.number for arm in chosen], own_terms),
+        features=_features(known, [arm.number for arm in chosen], arm_effects),
         among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
         contexts=[arm.context for arm in chosen],
         left_out=known.left_out,
@@ -359,8 +359,8 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
 
 
 def _features(
-    known: VoteLog, numbers: Sequence[int], own_terms: bool
-) -> NDArray[np.float64] | analysis.WithOwnTerms | None:
+    known: VoteLog, numbers: Sequence[int], arm_effects: bool
+) -> NDArray[np.float64] | analysis.WithArmEffects | None:
     """The newest features of arms; None where there are none, or each arm has one of its own, for which there is a faster way."""
     if not numbers or not known.arms.dim:
         return None
@@ -369,7 +369,7 @@ def _features(
     own = (ones.sum(axis=1) == 1).all() and (ones.sum(axis=0) <= 1).all() and np.count_nonzero(features) == len(numbers)
     if own:
         return None
-    return analysis.WithOwnTerms(features) if own_terms else features
+    return analysis.WithArmEffects(features) if arm_effects else features
 
 
 def _in_game(arms: Sequence[Arm]) -> list[str]:

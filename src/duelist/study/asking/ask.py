@@ -39,7 +39,7 @@ class Known:
 
     def __init__(self, settings: StudySettings, arms: KnownArms | None = None) -> None:
         self.settings = settings
-        self.arms = KnownArms(settings.own_terms or counts_wins(settings)) if arms is None else arms
+        self.arms = KnownArms(settings.arm_effects or counts_wins(settings)) if arms is None else arms
         self.fold = Fold(settings)
         self.histories = Histories()
         self.sides = Sides()

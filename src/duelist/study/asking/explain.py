@@ -172,7 +172,7 @@ def _known_by_features(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints)
 
 
 def _known_by_name(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
-    """What the policy knows of arms with terms of their own, with the features they have now."""
+    """What the policy knows of arms with arm effects, with the features they have now."""
     everyone = np.union1d(group, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
     first, second, *_ = np.searchsorted(everyone, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
     place = np.searchsorted(everyone, group)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, Ints
 from duelist.policies import Policy
 from duelist.study.asking.pairs import among, count_free, random_free, split
@@ -15,7 +15,7 @@ from duelist.study.items.catalog import Shown
 from duelist.study.records import ChosenBy
 from duelist.study.storage.vectors import Vectors
 
-Pending = list[tuple[Floats | FreeArms, int, float]]
+Pending = list[tuple[Floats | ArmTable, int, float]]
 
 _WORK: Final = 1 << 32
 """n candidates are looked at together if n^2 dim is at most this. Where features are long and nothing is ruled out, a policy
@@ -70,7 +70,7 @@ class Chooser(NamedTuple):
         if not count_free(len(kept), taken):
             return self._by_chance(1.0)  # of very many candidates, none that the policy looked at
         shown = self.candidates if every else self.candidates[kept]
-        arms = shown if isinstance(shown, FreeArms) else np.asarray(shown, np.float64)
+        arms = shown if isinstance(shown, ArmTable) else np.asarray(shown, np.float64)
         exclude = np.stack(split(taken), axis=1)
         choice = self.policy.consider(
             arms, pending=self.pending, seed=seed, rounds=self.rounds, distinct=True, exclude=exclude
@@ -89,7 +89,7 @@ class Chooser(NamedTuple):
         """Positions of the candidates that the policy looks at: all; or, of very many, those that seem best to it for one half
         and others by chance for the other half, so that none is forgotten. Who the arms are is looked at one by one, not in pairs.
         """
-        if isinstance(self.candidates, FreeArms):
+        if isinstance(self.candidates, ArmTable):
             return np.arange(len(self.candidates))
         n, dim = self.candidates.shape
         most = most_considered(dim)
@@ -122,7 +122,7 @@ def _utilities(candidates: Vectors, theta: Floats) -> Floats:
 
 def placed(policy: Policy, candidates: Shown, first: int, second: int) -> tuple[int, float]:
     """Layer and share of a pair that the policy did not ask for."""
-    if isinstance(candidates, FreeArms):
+    if isinstance(candidates, ArmTable):
         layer, share = policy.place(candidates[[first, second]])
         return int(layer), float(share)
     one, other = (candidates[k].astype(np.float64) for k in (first, second))

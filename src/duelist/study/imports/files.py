@@ -105,7 +105,7 @@ class Filing(Staging, Keeping):
         """
         with self._reading():
             adopting = not len(self._reader.known.arms)
-        scan, arms = Scan(), FileArms(free=new_policy(self._reader.known.settings).takes_free_arms)
+        scan, arms = Scan(), FileArms(free=new_policy(self._reader.known.settings).accepts_arm_table)
         for row in self._rows_of(name, path, options):
             scan.take(row)
             if adopting:

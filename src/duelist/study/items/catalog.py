@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.study.errors import damaged, unknown_arm
@@ -17,7 +17,7 @@ from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 from duelist.study.storage.vectors import Vectors
 
-Shown = Vectors | FreeArms
+Shown = Vectors | ArmTable
 """Arms as a policy is shown them: by their features, or by who they are."""
 _IN_BETWEEN: Final = -1
 """The revision of arms that are being taken in; if that is interrupted, they are of none."""
@@ -30,11 +30,11 @@ class KnownArms:
     """Arms by number, with every version of their features.
 
     A row of features is never changed or moved: an arm points at its newest row, a duel at the two rows it showed. Arms without
-    features have empty rows. With `own_terms` policies know arms by who they are, features or not.
+    features have empty rows. With `arm_effects` policies know arms by who they are, features or not.
     """
 
-    def __init__(self, own_terms: bool = False) -> None:
-        self.own_terms = own_terms
+    def __init__(self, arm_effects: bool = False) -> None:
+        self.arm_effects = arm_effects
         self.revision = 0
         self.n_rows = 0
         self._rows: list[ArmRow] = []
@@ -51,7 +51,7 @@ class KnownArms:
 
     def forget(self) -> None:
         """Drop everything; the next `follow` finds it again."""
-        self.__init__(self.own_terms)  # type: ignore[misc]
+        self.__init__(self.arm_effects)  # type: ignore[misc]
 
     def follow(self, tx: Transaction) -> None:
         """Take in what has changed in the storage."""
@@ -264,7 +264,7 @@ class KnownArms:
     @property
     def by_who_they_are(self) -> bool:
         """Whether policies are shown who the arms are, and not their features alone."""
-        return self.own_terms or self.dim == 0
+        return self.arm_effects or self.dim == 0
 
     def matrix(self, numbers: Ints) -> Floats:
         """The newest features of arms in double precision, as policies want them."""
@@ -273,7 +273,7 @@ class KnownArms:
     def table(self, numbers: Ints, as_kept: bool = False) -> Shown:
         """Arms as a policy is shown them; or with their features in the precision that they are kept in."""
         if self.by_who_they_are:
-            return FreeArms.trusted(numbers, self.matrix(numbers))
+            return ArmTable.from_checked(numbers, self.matrix(numbers))
         return self._features[self._newest[numbers]] if as_kept else self.matrix(numbers)
 
     def group_table(self, context: str | None, as_kept: bool = False) -> Shown:
@@ -286,18 +286,18 @@ class KnownArms:
         """The two arms of a duel as it showed them, in double precision."""
         rows = np.array([first_row, second_row])
         vectors = self.vectors(rows)
-        return FreeArms.trusted(self.owners(rows), vectors) if self.by_who_they_are else vectors
+        return ArmTable.from_checked(self.owners(rows), vectors) if self.by_who_they_are else vectors
 
-    def compared(self, first_row: int, second_row: int) -> Floats | FreeArms:
+    def compared(self, first_row: int, second_row: int) -> Floats | ArmTable:
         """Features of the first minus features of the second, in double precision; or who the two are."""
         return self.all_compared(np.array([[first_row, second_row]]))[0]
 
-    def all_compared(self, shown: Ints) -> list[Floats | FreeArms]:
+    def all_compared(self, shown: Ints) -> list[Floats | ArmTable]:
         """The same of many duels, by the rows that they show (duels, 2)."""
         owners = self.owners(shown)  # are they there?
         vectors = self.vectors(shown)
         if self.by_who_they_are:
-            return [FreeArms.trusted(*pair) for pair in zip(owners, vectors, strict=True)]
+            return [ArmTable.from_checked(*pair) for pair in zip(owners, vectors, strict=True)]
         return list(vectors[:, 0] - vectors[:, 1])
 
 

@@ -16,7 +16,7 @@ from duelist.study.cache import Side
 from duelist.study.imports.votes import Described
 from duelist.study.items.catalog import KnownArms, chunked, own_features
 from duelist.study.records import Arm, StudySettings
-from duelist.study.replay import check_takes_free_arms, new_policy
+from duelist.study.replay import check_accepts_arm_table, new_policy
 from duelist.study.storage import ArmRow, Transaction
 from duelist.study.storage.vectors import Vectors
 from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
@@ -61,7 +61,7 @@ class Keeping(ABC):
         features
             (n_arms, dim), kept as they are given, in double precision; or None, for all arms of the study: then each is known by its
             votes alone (where the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's
-            setting `own_terms` both count, what features say and what they do not. More arms may join at any time.
+            setting `arm_effects` both count, what features say and what they do not. More arms may join at any time.
         payloads
             What a rater is shown: text, the path of an image, or anything JSON can hold.
         contexts
@@ -113,11 +113,11 @@ class Keeping(ABC):
     def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
         """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
         known = self._writer.known
-        free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).takes_free_arms)
+        free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).accepts_arm_table)
         if features is not None or free:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             if not vectors.shape[1]:
-                check_takes_free_arms(
+                check_accepts_arm_table(
                     new_policy(self.settings), "These arms have no features", "Give features. Otherwise: "
                 )
             return vectors

@@ -197,21 +197,21 @@ def test_what_columns_of_numbers_do_not_explain_is_left_to_terms_of_the_arms_own
     (tmp_path / "arms.csv").write_text("id,year\na,1999\nb,1999\nc,2001\n")
     draft = read_draft([tmp_path / "arms.csv"], {"goal": "best"})
     study = draft.create("with terms", "memory")
-    assert study.settings.own_terms
+    assert study.settings.arm_effects
     for k in range(30):
         duel = study.ask(f"rater {k}")
         study.tell(duel, "first" if duel.first.id < duel.second.id else "second", rater=f"rater {k}")
     board = {each.arm: each.utility for each in study.leaderboard().standings}
     assert board["a"] > board["b"], "of one year, and yet told apart"
-    assert not read_draft([tmp_path / "arms.csv"], {"policy": "VACDB"}).create("layered", "memory").settings.own_terms
-    plain = {"settings": {"own_terms": False}}
-    assert not read_draft([tmp_path / "arms.csv"], plain).create("plain", "memory").settings.own_terms
+    assert not read_draft([tmp_path / "arms.csv"], {"policy": "VACDB"}).create("layered", "memory").settings.arm_effects
+    plain = {"settings": {"arm_effects": False}}
+    assert not read_draft([tmp_path / "arms.csv"], plain).create("plain", "memory").settings.arm_effects
 
 
-def test_own_terms_can_be_asked_for_with_a_file(shell, tmp_path):
+def test_arm_effects_can_be_asked_for_with_a_file(shell, tmp_path):
     Path("arms.jsonl").write_text('{"id": "a", "features": [1]}\n{"id": "b", "features": [2]}\n')
-    shell("create", "terms", "arms.jsonl", "--own-terms")
-    assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.own_terms
+    shell("create", "terms", "arms.jsonl", "--arm-effects")
+    assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.arm_effects
 
 
 def test_numbers_elsewhere_in_json_are_no_features(tmp_path):

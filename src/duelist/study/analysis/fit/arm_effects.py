@@ -10,19 +10,19 @@ from numpy.typing import ArrayLike
 from duelist.core.arrays import Floats
 
 
-class WithOwnTerms(NamedTuple):
-    """Features (n_arms, dim) beside which every arm has a term of its own.
+class WithArmEffects(NamedTuple):
+    """Features (n_arms, dim) beside which every arm has an arm effect.
 
     With w ~ N(0, I / ridge), and theta such that over the arms X theta has as much variance as w, each feature an equal part of
-    it: the prior that policies have (`engine.own_terms`). So the fit has a number u for each arm, as without features, and a prior
+    it: the prior that policies have (`engine.arm_effects`). So the fit has a number u for each arm, as without features, and a prior
     N(0, (I + Y Y^T) / ridge), Y = X / sqrt(dim var(X)).
     """
 
     features: Floats
 
 
-Features = ArrayLike | WithOwnTerms | None
-"""What arms are described by: features, features and terms of their own, or terms of their own alone (None)."""
+Features = ArrayLike | WithArmEffects | None
+"""What arms are described by: features, features and arm effects, or arm effects alone (None)."""
 
 
 class SharedPart:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, finite_floats
 from duelist.core.errors import InvalidInput
-from duelist.study.analysis.fit.arm_effects import Features, SharedPart, WithOwnTerms
+from duelist.study.analysis.fit.arm_effects import Features, SharedPart, WithArmEffects
 from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from duelist.study.analysis.fit.votes import Pairs
 
@@ -54,7 +54,7 @@ def fit_utilities(
     """The u that minimise ridge/2 |theta|^2 + sum_votes [log(e^(s/2) + e^(-s/2) + nu) - (share - 1/2) s] - ties log(nu).
 
     Here s = u_first - u_second, and share is 1, 0, or 1/2 for a tie. With features u = X theta; without, theta = u, one number an
-    arm; `WithOwnTerms` is both, see there. Features are centred and scaled, so that each has an equal part in a utility's prior
+    arm; `WithArmEffects` is both, see there. Features are centred and scaled, so that each has an equal part in a utility's prior
     variance 1/ridge, whatever units they came in. nu is there only where there are ties, and has a vote of its own, half a tie between
     two equal arms (Jeffreys' prior for the share of ties among equals), so that it is finite. The covariance is that of the inverse of
     the second derivative at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of
@@ -64,8 +64,8 @@ def fit_utilities(
     With ridge="auto" the ridge is found, too: the one that makes the votes most likely, held near 1 by a prior that is worth three
     parameters. docs/intervals.md says when that is better.
     """
-    own = isinstance(features, WithOwnTerms)
-    given = features.features if isinstance(features, WithOwnTerms) else features
+    own = isinstance(features, WithArmEffects)
+    given = features.features if isinstance(features, WithArmEffects) else features
     x = None if given is None else _check_features(given, pairs.n_arms)
     centred = None if x is None else _standardised(x)
     linear = SharedPart(centred) if own and centred is not None else None
@@ -295,7 +295,7 @@ def _posterior(model: _Model, theta: Floats, tie: float | None, seed: int) -> Po
     linear = model.linear
     features = model.x if linear is None else linear.scaled
     mean = utilities - utilities.mean()
-    return Posterior(mean, covariance, factor, tie, model.ridge, features, theta, doubt, own_terms=linear is not None)
+    return Posterior(mean, covariance, factor, tie, model.ridge, features, theta, doubt, arm_effects=linear is not None)
 
 
 def _inverse(matrix: Floats) -> Floats:

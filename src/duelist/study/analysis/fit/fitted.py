@@ -17,7 +17,7 @@ from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
 from duelist.model.misfit import MOST_ARMS, UNLIKELY, PairVotes, misfit
 from duelist.model.stopping import Known
-from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
@@ -139,20 +139,20 @@ def fitted_as_explained(
     start: Posterior | None = None,
     **options: Any,
 ) -> Fitted:
-    """As `fitted`; where features do not explain the votes every arm has a term of its own beside them, and `oddity` says so."""
+    """As `fitted`; where features do not explain the votes every arm has an arm effect beside them, and `oddity` says so."""
     chance = _chance_if_explained(votes.on_arms, features, seed)
     odd = chance < UNLIKELY
-    shown = WithOwnTerms(np.asarray(features, np.float64)) if odd else features
-    if start is not None and start.own_terms != isinstance(shown, WithOwnTerms):
+    shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
+    if start is not None and start.arm_effects != isinstance(shown, WithArmEffects):
         start = None
     fit = fitted(votes, arms, shown, seed=seed, start=start, **options)
-    said = f"the features do not explain the votes (p = {chance:.2g}): every arm has a term of its own here"
+    said = f"the features do not explain the votes (p = {chance:.2g}): every arm has an arm effect here"
     return replace(fit, oddity=said) if odd else fit
 
 
 def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
     """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.model.misfit`); 1 if unknown."""
-    if features is None or isinstance(features, WithOwnTerms) or not 2 < log.n_arms <= MOST_ARMS:
+    if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MOST_ARMS:
         return 1.0
     pairs = counted(log.of(log.decided))
     if not len(pairs.low):

@@ -33,8 +33,8 @@ class Posterior:
     """What was fitted, for the next fit to begin with."""
     doubt: float = 0.0
     """Sum of the variances of what was fitted."""
-    own_terms: bool = False
-    """Whether arms have terms of their own beside their features."""
+    arm_effects: bool = False
+    """Whether arms have arm effects beside their features."""
 
     @property
     def variance(self) -> Floats:
@@ -61,7 +61,7 @@ class Posterior:
         own = np.where(first == second, 0.0, 2.0) / self.ridge
         if self.features is None:
             return own
-        return _squares(self.features, first, second) / self.ridge + (own if self.own_terms else 0.0)
+        return _squares(self.features, first, second) / self.ridge + (own if self.arm_effects else 0.0)
 
     def root(self, chosen: Ints) -> Floats:
         """A matrix R such that R e, e standard normal, has the covariance of some utilities but for a shift of them all.
@@ -86,7 +86,7 @@ class Posterior:
         features = None if self.features is None else self.features[chosen]
         mean = self.mean[chosen]
         mean = mean - mean.mean()
-        return Posterior(mean, covariance, factor, self.tie, self.ridge, features, own_terms=self.own_terms)
+        return Posterior(mean, covariance, factor, self.tie, self.ridge, features, arm_effects=self.arm_effects)
 
     # -- chances of outcomes -------------------------------------------------------------
 

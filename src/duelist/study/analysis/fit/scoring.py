@@ -7,7 +7,7 @@ import numpy as np
 from duelist.core.errors import InvalidInput
 from duelist.model.fit import fitted_scorer
 from duelist.model.scorer import Scorer
-from duelist.study.analysis.fit.arm_effects import Features, WithOwnTerms
+from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.votes import Log, counted
 
 
@@ -16,7 +16,7 @@ def scorer_of(log: Log, features: Features, source: str = "") -> Scorer:
 
     The centre is the mean of the arms: an average one has score 0.
     """
-    given = features.features if isinstance(features, WithOwnTerms) else features
+    given = features.features if isinstance(features, WithArmEffects) else features
     if given is None:
         raise InvalidInput(
             "A scorer goes by features, and these arms have none.",

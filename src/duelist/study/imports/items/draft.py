@@ -29,7 +29,7 @@ from duelist.study.imports.items.rows import (
 )
 from duelist.study.items.catalog import KnownArms
 from duelist.study.items.features import KINDS_OF_FEATURES, Recipe, applied, fitted, unchanged
-from duelist.study.opening import create_study, delete_study, takes_own_terms
+from duelist.study.opening import create_study, delete_study, supports_arm_effects
 from duelist.study.replay import new_policy
 from duelist.study.storage import Storage
 from duelist.study.study import Study
@@ -114,8 +114,8 @@ class Draft:
     def _settings(self, kind: str) -> dict[str, Any]:
         """The settings of the study: what columns of numbers do not explain is left to terms of the arms' own, if not told otherwise."""
         settings = dict(self.plan.get("settings") or {})
-        if kind == "columns" and "own_terms" not in settings and self.plan.get("goal") != "learn":
-            settings["own_terms"] = takes_own_terms(self.plan.get("policy"), self.plan.get("goal"), settings)
+        if kind == "columns" and "arm_effects" not in settings and self.plan.get("goal") != "learn":
+            settings["arm_effects"] = supports_arm_effects(self.plan.get("policy"), self.plan.get("goal"), settings)
         return settings
 
     def add_to(self, study: Study) -> int:
@@ -218,7 +218,7 @@ class Draft:
         (count, dim), has = there.shape, 0 if found is None else found.shape[1]
         if not count:
             return found
-        if dim == 0 or (_each_its_own(there) and (has != dim or not new_policy(study.settings).takes_free_arms)):
+        if dim == 0 or (_each_its_own(there) and (has != dim or not new_policy(study.settings).accepts_arm_table)):
             return None
         if has == dim:
             return found

@@ -1,6 +1,6 @@
-"""Arms without features, and features with terms of their own: what they cost, and what they are worth.
+"""Arms without features, and features with arm effects: what they cost, and what they are worth.
 
-    python -m benchmarks.own_terms --page docs/own-terms.md
+    python -m benchmarks.arm_effects --page docs/arm-effects.md
 
 Every number of the page comes from one run of this program: about ten minutes on one core.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.policies.engine import arm_effects as own_terms
+from duelist.policies.engine import arm_effects
 from duelist.study import create_study
 
 NAMES = ("LocalPairUCB", "BestArmPair", "UniformPair")
@@ -43,7 +43,7 @@ def milliseconds(policy: Any, arms: Any, utility: np.ndarray, votes: int, rounds
     for _ in range(votes):
         i, j = rng.permutation(len(utility))[:2] if len(utility) < 500 else rng.integers(len(utility), size=2)
         if i != j:
-            seen = arms[[i, j]] if isinstance(arms, dl.FreeArms) else arms[i] - arms[j]
+            seen = arms[[i, j]] if isinstance(arms, dl.ArmTable) else arms[i] - arms[j]
             policy.learn(seen, float(rng.random() < chance(utility[i] - utility[j])), layer=0)
     spent = []
     for _ in range(rounds):
@@ -56,14 +56,14 @@ def milliseconds(policy: Any, arms: Any, utility: np.ndarray, votes: int, rounds
 
 def costs() -> list[str]:
     lines = [
-        f"| policy | arms | {FEATURES} features | none | {FEATURES} features and own terms | a feature each | snapshot, none |",
+        f"| policy | arms | {FEATURES} features | none | {FEATURES} features and arm effects | a feature each | snapshot, none |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name in NAMES:
         for n in SIZES:
             rng = np.random.default_rng(n)
             features, utility = rng.normal(size=(n, FEATURES)), rng.normal(size=n)
-            tables = (features, dl.FreeArms(n), dl.FreeArms(n, features))
+            tables = (features, dl.ArmTable(n), dl.ArmTable(n, features))
             policies = [POLICIES[name](estimator="online", random_state=0) for _ in tables]
             spent = [milliseconds(policy, arms, utility, 2 * n) for policy, arms in zip(policies, tables, strict=True)]
             size = len(json.dumps(policies[1].snapshot())) / 1024
@@ -134,7 +134,7 @@ def noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray | No
 
 
 def plain_utilities(policy: Any, table: Any) -> np.ndarray:
-    return policy.look(table).utilities if isinstance(table, dl.FreeArms) else table @ policy.theta_
+    return policy.look(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
 
 
 def votes_until(
@@ -158,7 +158,7 @@ def interval(values: list[float]) -> str:
 
 def worth(n: int = 30, share: float = 0.85, most: int = 3000, runs: int = RUNS) -> list[str]:
     lines = [
-        "| votes until | policy | features explain | no features | features alone | features and own terms | more than with none |",
+        "| votes until | policy | features explain | no features | features alone | features and arm effects | more than with none |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
     for what, name in ((f"{share:.0%} of pairs in order", "UniformPair"), ("the best arm leads", "BestArmPair")):
@@ -166,7 +166,7 @@ def worth(n: int = 30, share: float = 0.85, most: int = 3000, runs: int = RUNS) 
             needed: list[list[float]] = [[], [], []]
             for seed in range(runs):
                 utility, features = made(np.random.default_rng([seed, 11]), n)
-                tables = (dl.FreeArms(n), features, dl.FreeArms(n, features))
+                tables = (dl.ArmTable(n), features, dl.ArmTable(n, features))
                 best = int(np.argmax(utility))
 
                 def done(found: np.ndarray, utility: np.ndarray = utility, best: int = best, name: str = name) -> bool:
@@ -196,7 +196,7 @@ def late_arms(n: int = 24, late: int = 8, early: int = 400, more: int = 200, run
             for seed in range(runs):
                 utility, features = made(np.random.default_rng([seed, 13]), n)
                 shown = features if with_features else None
-                everyone = dl.FreeArms(n, shown)
+                everyone = dl.ArmTable(n, shown)
                 first = everyone[np.arange(n - late)]
                 for column, start in ((0, first), (2, everyone)):
                     policy = POLICIES[name](estimator="online", random_state=seed)
@@ -235,15 +235,15 @@ def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
         "| block | rank of the arm named by BestArmPair | by LocalPairUCB | pairs in order, UniformPair | ask + tell |",
         "|---:|---:|---:|---:|---:|",
     ]
-    kept = own_terms.BLOCK
+    kept = arm_effects.BLOCK
     for block in (16, 64, 256, n):
-        own_terms.BLOCK = block
+        arm_effects.BLOCK = block
         columns: dict[str, list[float]] = {name: [] for name in ("BestArmPair", "LocalPairUCB", "UniformPair")}
         start = time.process_time()
         for name, column in columns.items():
             for seed in range(runs):
                 utility = np.sqrt(2.0) * np.random.default_rng([seed, 19]).normal(size=n)
-                policy, table = POLICIES[name](estimator="online", random_state=seed), dl.FreeArms(n)
+                policy, table = POLICIES[name](estimator="online", random_state=seed), dl.ArmTable(n)
                 play(policy, table, utility, votes, seed)
                 found = policy.look(table).utilities
                 rank = 1 + int((utility > utility[np.argmax(found)]).sum())
@@ -251,13 +251,13 @@ def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
         spent = 1e3 * (time.process_time() - start) / (3 * runs * votes)
         cells = f"{interval(columns['BestArmPair'])} | {interval(columns['LocalPairUCB'])} | {percent(columns['UniformPair'])}"
         lines.append(f"| {block} | {cells} | {spent:.2f} ms |")
-    own_terms.BLOCK = kept
+    arm_effects.BLOCK = kept
     return lines
 
 
-PAGE = """# Arms without features, and terms of their own
+PAGE = """# Arms without features, and arm effects
 
-Made by `make bench-own-terms`; [arms.md](arms.md) says how to use them, [decision 27](decisions/0027-arms-without-features.md) how they
+Made by `make bench-arm-effects`; [arms.md](arms.md) says how to use them, [decision 27](decisions/0027-arms-without-features.md) how they
 work.
 
 ## What they cost
@@ -273,7 +273,7 @@ The same in a study in memory with 2,000 arms and 16 duels out with others:
 ## What they are worth
 
 {runs} runs; utilities of variance 2, four features, 30 arms; at most 3,000 votes; ± is a 95 % interval of the mean. The last column
-compares run by run: features and own terms with no features.
+compares run by run: features and arm effects with no features.
 
 {worth}
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from duelist.core.arms import FreeArms
+from duelist.core.arms import ArmTable
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies import Policy
@@ -22,19 +22,19 @@ N_ARMS: Final = 12
 DIMS: Final = (0, 2)
 
 
-def draw_table(dim: int, n: int = N_ARMS, seed: int = 0) -> FreeArms:
+def draw_table(dim: int, n: int = N_ARMS, seed: int = 0) -> ArmTable:
     """Arms with numbers that are not in order, and features, if dim is not 0."""
     rng = np.random.default_rng([seed, dim])
-    return FreeArms(rng.permutation(3 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
+    return ArmTable(rng.permutation(3 * n)[:n], rng.normal(size=(n, dim)) if dim else None)
 
 
-def draw_outcome(table: FreeArms, duel: Any, luck: float) -> float:
+def draw_outcome(table: ArmTable, duel: Any, luck: float) -> float:
     """The larger number is the better arm, and wins if luck allows."""
-    first, second = (float(table.numbers[k]) for k in duel)
+    first, second = (float(table.ids[k]) for k in duel)
     return float(luck < 1.0 / (1.0 + math.exp(0.2 * (second - first))))
 
 
-def play_free(policy: Policy, table: FreeArms, rounds: int, seed: int = 0) -> list[tuple[int, int]]:
+def play_free(policy: Policy, table: ArmTable, rounds: int, seed: int = 0) -> list[tuple[int, int]]:
     """Ask and tell; the duels played."""
     luck = np.random.default_rng(seed).random(rounds)
     played = []
@@ -46,8 +46,8 @@ def play_free(policy: Policy, table: FreeArms, rounds: int, seed: int = 0) -> li
 
 
 @pytest.mark.parametrize("dim", DIMS)
-class FreeArmsContract(ABC):
-    """What every policy promises that says `takes_free_arms`."""
+class ArmTableContract(ABC):
+    """What every policy promises that says `accepts_arm_table`."""
 
     @abstractmethod
     def make(self, random_state: int) -> Any:
@@ -89,7 +89,7 @@ class FreeArmsContract(ABC):
             folded.consider(table, [(table[[0, 1]], 0, 1.0)], seed=7, rounds=3)
             folded.look(table)
             folded.learn(table[[duel.first, duel.second]], outcome, layer=0, share=1.0)
-        one, other = asked.snapshot()["own_terms"], folded.snapshot()["own_terms"]
+        one, other = asked.snapshot()["arm_effects"], folded.snapshot()["arm_effects"]
         assert {k: v for k, v in one.items() if k != "words"} == {k: v for k, v in other.items() if k != "words"}
 
     def test_considering_depends_on_the_seed_alone(self, dim: int) -> None:
@@ -140,7 +140,7 @@ class FreeArmsContract(ABC):
         """With votes enough, the best arm has the largest utility; `recommend` names it, and says how sure that is."""
         policy, table = self.make(4), draw_table(dim, 6)
         play_free(policy, table, 500)
-        best = int(np.argmax(table.numbers))
+        best = int(np.argmax(table.ids))
         found = policy.recommend(table)
         assert best in found.candidates
         assert int(np.argmax(policy.look(table).utilities)) == found.best
@@ -149,7 +149,7 @@ class FreeArmsContract(ABC):
     def test_units_of_features_do_not_matter(self, dim: int) -> None:
         """Each feature may be in another unit, and have another origin."""
         table = draw_table(dim)
-        other = FreeArms(table.numbers, table.features * 2.0 ** np.arange(3, 3 + dim) + 1.0 if dim else None)
+        other = ArmTable(table.ids, table.features * 2.0 ** np.arange(3, 3 + dim) + 1.0 if dim else None)
         assert play_free(self.make(6), table, 40) == play_free(self.make(6), other, 40)
 
     def test_what_does_not_fit_is_refused(self, dim: int) -> None:
@@ -158,11 +158,11 @@ class FreeArmsContract(ABC):
         duel = policy.ask(table)
         before = policy.snapshot()
         cases: list[tuple[Callable[[], Any], str]] = [
-            (lambda: policy.ask(np.eye(3)), "FreeArms"),
-            (lambda: policy.ask(FreeArms(3, np.eye(3))), "3 features"),
+            (lambda: policy.ask(np.eye(3)), "ArmTable"),
+            (lambda: policy.ask(ArmTable(3, np.eye(3))), "3 features"),
             (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
             (lambda: policy.learn(table[[0, 1, 2]], 1.0), "give the two"),
-            (lambda: policy.consider(table, [(np.ones(3), 0, 1.0)]), "FreeArms"),
+            (lambda: policy.consider(table, [(np.ones(3), 0, 1.0)]), "ArmTable"),
             (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
             (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
             (lambda: policy.precision_, "look"),
