@@ -40,7 +40,7 @@ def votes(n: int) -> Iterator[object]:
             outcomes[k % 5],
             rater=f"rater {k % 50}",
             context=f"q{context}",
-            told_at=start + timedelta(seconds=k),
+            voted_at=start + timedelta(seconds=k),
             prompt=f"Question {context}? " + "why " * 20,
             payload_first=f"Answer of {first} to {context}. " + "so " * 120,
             payload_second=f"Answer of {second} to {context}. " + "so " * 120,

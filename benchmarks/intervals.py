@@ -64,7 +64,7 @@ def made_log(first: np.ndarray, second: np.ndarray, outcome: np.ndarray, n_arms:
         rater=np.full(n, -1),
         context=nothing,
         duel=np.arange(n),
-        told_at=np.zeros(n, np.int64),
+        voted_at=np.zeros(n, np.int64),
         seconds=unknown,
         chosen_by=nothing,
         chance=unknown,

@@ -123,7 +123,7 @@ FILL = {
     "duelist_leases": """INSERT INTO duelist_leases (study_id, duel, rater, state, asked_at, deadline)
         SELECT :study, k, 'rater ' || (k::bigint * 7919 % 10000), 1, k, k + 600 FROM generate_series(1, :rows) k""",
     "duelist_votes": """INSERT INTO duelist_votes
-            (study_id, sequence, duel, rater, outcome, told_at, source, response_seconds, late, root, criterion)
+            (study_id, sequence, duel, rater, outcome, voted_at, source, response_seconds, late, root, criterion)
         SELECT :study, k, k, 'rater ' || (k::bigint * 7919 % 10000), 'first', k, 'human', 1.5, false, k, ''
         FROM generate_series(1, :rows) k""",
 }
@@ -148,7 +148,7 @@ def million_rows(url: str, rows: int) -> tuple[list[tuple[str, ...]], list[str]]
             print(sizes[-1], flush=True)
         query = "SELECT count(*) FROM duelist_votes WHERE study_id = :study AND rater = 'rater 77'"
         by_rater = min(timed(lambda: connection.execute(sa.text(query), {"study": large})) for _ in range(5))
-        read = "SELECT sequence, duel, rater, outcome, told_at FROM duelist_votes WHERE study_id = :study ORDER BY sequence"
+        read = "SELECT sequence, duel, rater, outcome, voted_at FROM duelist_votes WHERE study_id = :study ORDER BY sequence"
         all_votes = timed(lambda: connection.execute(sa.text(read), {"study": large}).fetchall())
     after = round_time(small)
     small.close()

@@ -18,10 +18,10 @@ def test_open_pause_end_and_away(study):  # noqa: F811
     study("study", "tell", "captions", first["id"], "first", "-r", "ana")
     assert "paused" in study("study", "list")
     study("study", "end", "captions")
-    assert "closed" in study("study", "status", "captions")
+    assert "ended" in study("study", "status", "captions")
     study("study", "open", "captions")
     study("study", "close", "captions")  # the same as end
-    assert load_study("captions", f"sqlite:///{Path('studies.db').resolve()}").state == "closed"
+    assert load_study("captions", f"sqlite:///{Path('studies.db').resolve()}").state == "ended"
     study("study", "put-away", "captions")
     assert "captions" not in study("study", "list")
     assert "archived" in study("study", "list", "--all")

@@ -30,7 +30,7 @@ def votes(n=200, outcomes=tuple(Outcome)):
         made.append(
             Comparison(
                 str(first), str(second), Outcome(rng.choice(outcomes)), rater=f"rater {k % 3}", context=f"q{k % 5}",
-                told_at=START + timedelta(seconds=k), prompt=f"Why {k % 5}?\n漢", payload_first=f"one, {k}",
+                voted_at=START + timedelta(seconds=k), prompt=f"Why {k % 5}?\n漢", payload_first=f"one, {k}",
                 payload_second=f'two "{k}"\n', extra={"turn": 1},
             )
         )  # fmt: skip
@@ -215,14 +215,14 @@ def sheet(path: Path, rows):
 def test_votes_from_a_sheet_of_excel(tmp_path):
     rows = [
         [],
-        ["left", "right", "winner", "worker", "chance", "told_at", "turn", None],
+        ["left", "right", "winner", "worker", "propensity", "voted_at", "turn", None],
         [1, "b\nb", "Left", "ána", 0.25, "2026-01-01T00:00:00+00:00", 3, None],
         [None] * 8,
         ["x", 2, "tie", None, "0,5", None, 2.5, None],
     ]
     sheet(tmp_path / "votes.xlsx", rows)
     assert list(read("csv", tmp_path / "votes.xlsx")) == [
-        Comparison("1", "b\nb", Outcome.FIRST, rater="ána", chance=0.25, told_at=START, extra={"turn": "3"}),
+        Comparison("1", "b\nb", Outcome.FIRST, rater="ána", propensity=0.25, voted_at=START, extra={"turn": "3"}),
         Comparison("x", "2", Outcome.TIE, chance=0.5, extra={"turn": "2.5"}),
     ]
 

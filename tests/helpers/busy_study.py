@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from duelist.policies import Policy, restore_policy
-from duelist.study import Outcome, Source, Study, Vote, create_study, delete_study, load_study, standing
+from duelist.study import Outcome, Source, Study, Vote, create_study, current_votes, delete_study, load_study
 from duelist.study.records import WINS
 
 N_ARMS, DIM, POLICY = 120, 4, "VACDB"
@@ -82,7 +82,7 @@ def rebuilt(study: Study) -> Policy:
     assert stored is not None
     policy = restore_policy(json.loads(zlib.decompress(stored[1])))
     features = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
-    for vote in standing(study.votes()):
+    for vote in current_votes(study.votes()):
         if vote.outcome in WINS:
             duel = duels[vote.duel_id]
             shown = np.array([features[vote.first], features[vote.second]])
@@ -117,7 +117,7 @@ def check_pairs(url: str) -> None:
     study = load_study("busy", url)
     with study._storage.reading(study._id) as tx:
         asked = {duel.number: duel.asked_at for duel in tx.duels_since(0)}
-        told = {vote.duel: vote.told_at for vote in tx.votes_since(0) if vote.revises is None}
+        told = {vote.duel: vote.voted_at for vote in tx.votes_since(0) if vote.revises is None}
     pairs: dict[frozenset[str], list[int]] = {}
     for vote in study.votes():
         if vote.revises is None:

@@ -62,9 +62,9 @@ def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
     study = load_study("owned", url)
     deeds: dict[str, Callable[[], object]] = {
         "block": lambda: study.block(luck.choice(RATERS)),
-        "unblock": lambda: study.unblock(luck.choice(RATERS)),
+        "unblock": lambda: study.reinstate(luck.choice(RATERS)),
         "erase": lambda: study.erase_rater(luck.choice(RATERS)),
-        "archive": lambda: study.archive(folder / "archive.duelist"),
+        "archive": lambda: study.save(folder / "archive.duelist"),
         "restore": lambda: restore_study(folder / "archive.duelist", url, f"restored {luck.random()}"),
         "copy": lambda: copy_study("owned", url, to_name=f"copy {luck.random()}"),
         "backup": lambda: backup_storage(url, folder / f"backup {luck.random()}.db"),
@@ -97,7 +97,7 @@ def check_study(study: Study) -> int:
         erased = str(vote.rater).startswith("erased")
         assert (vote.reason is None) if erased else (vote.reason == f"{vote.rater} says"), "half erased"
     if votes:
-        out = tuple(rater.name for rater in study.described_raters() if rater.left_out)
+        out = tuple(rater.name for rater in study.rater_records() if rater.excluded)
         assert study.policy().snapshot() == refolded(study, out), "the policy is not its log"
     return len(votes)
 
@@ -114,7 +114,7 @@ def check(url: str, folder: Path, acknowledged: Path, looked_at: dict[Path, int]
         if looked_at.get(archive) != archive.stat().st_mtime_ns:
             check_study(restore_study(archive, "memory"))
             looked_at[archive] = archive.stat().st_mtime_ns
-    now = study.archive(folder / "now")  # the archive of what is left is what is left
+    now = study.save(folder / "now")  # the archive of what is left is what is left
     assert whole(restore_study(now, "memory")) == whole(study)
     for backup in folder.glob("*/backup*.db"):
         check_study(load_study("owned", f"sqlite:///{backup}"))

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from duelist.policies import restore_policy
-from duelist.study import Study, standing
+from duelist.study import Study, current_votes
 from duelist.study.records import WINS, Vote
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
@@ -37,7 +37,7 @@ def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None 
     assert stored is not None
     policy = restore_policy(json.loads(zlib.decompress(stored[1])))
     arms = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
-    for vote in standing(study.votes()):
+    for vote in current_votes(study.votes()):
         duel = duels[vote.duel_id]
         taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
         if taught and vote.outcome in WINS:

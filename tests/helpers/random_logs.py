@@ -44,10 +44,10 @@ class World:
             rater=rater.astype(np.int32),
             context=np.zeros(votes, np.int32),
             duel=np.arange(votes),
-            told_at=np.full(votes, NO_TIME),
+            voted_at=np.full(votes, NO_TIME),
             seconds=np.full(votes, np.nan),
             chosen_by=np.full(votes, CHOSEN_CODES["random"], np.int8),
-            chance=share * q[drawn],
+            propensity=share * q[drawn],
             kind=np.zeros(votes, np.int8),
             expected=np.full(votes, -1, np.int8),
         )

@@ -157,10 +157,10 @@ def test_a_study_that_is_deleted_is_closed_when_the_last_who_uses_it_leaves(url:
         desk = Desk(ServerOptions(url))
         async with desk.study(ids[0]) as study:
             desk.forget(ids[0])
-            assert await study.read(Study.stamp)
+            assert await study.read(Study.revision)
         await asyncio.gather(*desk._closing)
         with pytest.raises(RuntimeError):
-            await study.read(Study.stamp)
+            await study.read(Study.revision)
         await desk.close()
 
     asyncio.run(use())

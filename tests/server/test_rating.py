@@ -36,16 +36,16 @@ def test_what_a_rater_gets_does_not_say_what_is_what(ana: httpx.Client, study: s
         assert duel["first"]["content"][0]["text"].startswith("text ")
         checked(ana.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "skip"}))
     told = checked(admin.post(f"{study}/ask", json={"rater": "eve"}))
-    assert {"kind", "chosen_by", "chance"} <= set(told)
+    assert {"kind", "chosen_by", "propensity"} <= set(told)
     assert told["first"]["id"].startswith("a")
 
 
 def test_asked_again_it_is_the_same_and_besides_it_another(ana: httpx.Client, study: str) -> None:
     first = ask(ana, study)
     assert ask(ana, study) == first
-    second = ask(ana, study, besides=[first["id"]])
+    second = ask(ana, study, in_progress=[first["id"]])
     assert second["id"] != first["id"]
-    assert ask(ana, study, besides=[first["id"]]) == second
+    assert ask(ana, study, in_progress=[first["id"]]) == second
     assert ask(ana, study) == first, "the older one comes first after a reload"
     checked(ana.post(f"{study}/votes", json={"duel": first["id"], "outcome": "tie"}))
     assert ask(ana, study) == second
@@ -75,7 +75,7 @@ def test_undo_and_release_give_the_duel_back(ana: httpx.Client, study: str, stor
 
 def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(question="Which is funnier?", guidelines="# Look\n*twice*", answers=["tie"], ask_reason=True)
-    checked(admin.patch(study, json={"settings": {"most_votes_per_rater": 9}}))
+    checked(admin.patch(study, json={"settings": {"max_votes_per_rater": 9}}))
     with server.client(token_of(admin, study, "rater", rater="bo")) as bo:
         duels = []
         for outcome in ("first", "second", "tie"):
@@ -83,7 +83,7 @@ def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make
             checked(bo.post(f"{study}/votes", json={"duel": duels[-1], "outcome": outcome}))
         checked(bo.post(f"{study}/undo", json={"duel": duels[0]}))
         me = checked(bo.get(f"{study}/me"))
-    assert (me["rater"], me["votes"], me["most_votes"], me["state"]) == ("bo", 2, 9, "open")
+    assert (me["rater"], me["votes"], me["max_votes"], me["state"]) == ("bo", 2, 9, "open")
     assert me["last"] == [{"duel": duels[2], "outcome": "tie"}, {"duel": duels[1], "outcome": "second"}]
     assert me["answers"] == ["first", "second", "tie"]
     assert (me["question"], me["guidelines"], me["ask_reason"]) == ("Which is funnier?", "# Look\n*twice*", True)
@@ -111,8 +111,8 @@ def test_who_is_through_is_told_so(ana: httpx.Client, study: str) -> None:
     ("change", "status", "code"),
     [
         ({"state": "paused"}, 409, "study_not_open"),
-        ({"state": "closed"}, 409, "study_not_open"),
-        ({"settings": {"most_votes": 1}}, 409, "limit_reached"),
+        ({"state": "ended"}, 409, "study_not_open"),
+        ({"settings": {"max_votes": 1}}, 409, "limit_reached"),
     ],
 )
 def test_what_the_owner_stops_is_stopped(

@@ -44,7 +44,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         rater = ("ana", "ben")[k % 2]
         duel = study.ask(rater)
         shown.append((duel.id, duel.first, duel.second, duel.kind, duel.chosen_by, duel.prompt, duel.context))
-        ahead = study.ask(rater, besides=[duel])
+        ahead = study.ask(rater, in_progress=[duel])
         assert ahead.id != duel.id
         study.release(ahead, rater)
         study.tell(duel, ("first", "second", "tie")[k % 3], rater=rater, response_seconds=2.0, reason="so")
@@ -59,11 +59,11 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
     study.limit(per_rater=50)
     study.describe_rater("ana", age=31, name="Ana")
     study.block("ben", keep_votes=True)
-    study.unblock("ben")
+    study.reinstate("ben")
     study.rename(f"{study.name}, renamed")
     study.pause()
     export = study.export("csv", folder / "votes.csv")
-    study.archive(folder / "study.duelist")
+    study.save(folder / "study.duelist")
     return {
         "shown": shown,
         "arms": study.arms(),
@@ -83,12 +83,12 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         "progress": study.progress(),
         "recommend": study.recommend(),
         "can_stop": study.can_stop(),
-        "why": study.why(2),
+        "why": study.explain(2),
         "gold": study.gold(),
         "export": export,
         "state": study.state,
         "length": len(study),
-        "limit": study.settings.most_votes_per_rater,
+        "limit": study.settings.max_votes_per_rater,
         "erased": study.erase_rater("ana"),
     }
 
@@ -134,8 +134,8 @@ def test_arm_effects_are_chosen_when_a_study_is_created_and_stay(
 def test_every_verb_of_a_study_is_there() -> None:
     """But for what needs the study at hand: its features, its policy, drawings, files of the server's own."""
     at_hand = {
-        "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "described_raters", "rater",
-        "mine", "knows_rater", "put_media", "media", "stamp", "scorer",
+        "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "rater_records", "rater",
+        "rater_progress", "has_rater", "add_media", "media", "revision", "scorer",
     }  # fmt: skip
     verbs = {name for name in dir(Study) if not name.startswith(("_", "plot_"))} - at_hand
     assert verbs <= set(dir(RemoteStudy)) | {"settings", "name", "id"}

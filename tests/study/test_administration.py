@@ -16,7 +16,7 @@ from duelist.core.errors import (
     StudyNotOpen,
     VoteRefused,
 )
-from duelist.study import Study, counted, create_study, list_studies, load_study, standing
+from duelist.study import Study, counted_votes, create_study, current_votes, list_studies, load_study
 from duelist.study.analysis import Leaderboard
 from duelist.study.records import StudyState
 from duelist.study.storage import StagedRow
@@ -64,7 +64,7 @@ def test_an_ended_study_takes_no_votes_but_knows_those_it_has(url: str) -> None:
 def test_what_is_put_away_stays_as_it_is(url: str) -> None:
     study = filled(storage=url)
     play(study, 3)
-    study.put_away()
+    study.archive()
     for change in (
         lambda: study.add_arms(["new"], [[1.0, 1.0, 1.0]]),
         lambda: study.retire(["a0"]),
@@ -75,7 +75,7 @@ def test_what_is_put_away_stays_as_it_is(url: str) -> None:
         with pytest.raises(StudyNotOpen, match="archived"):
             change()
     assert [summary.state for summary in list_studies(url)] == []
-    assert [summary.state for summary in list_studies(url, put_away=True)] == ["archived"]
+    assert [summary.state for summary in list_studies(url, include_archived=True)] == ["archived"]
     assert len(study.leaderboard().standings) == 6
     study.open()
     study.ask("ana")
@@ -123,7 +123,7 @@ def test_settings_are_changed_for_everybody(url: str) -> None:
 
 
 def test_a_limit_in_total(url: str) -> None:
-    study = filled(storage=url, most_votes=3)
+    study = filled(storage=url, max_votes=3)
     duels = {rater: study.ask(rater) for rater in ("ana", "ben", "cleo")}
     with pytest.raises(LimitReached, match=r"this study has 0 votes and 3 to come, and the limit is 3; `limit\(total="):
         study.ask("dora")
@@ -139,7 +139,7 @@ def test_a_limit_in_total(url: str) -> None:
     study.ask("dora")
     study.limit(total=None)
     study.ask("erik")
-    with pytest.raises(InvalidInput, match="most_votes is -1; give a whole number from 1"):
+    with pytest.raises(InvalidInput, match="max_votes is -1; give a whole number from 1"):
         study.limit(total=-1)
 
 
@@ -160,7 +160,7 @@ def test_a_limit_per_rater(url: str) -> None:
 
 
 def test_a_limit_per_pair(url: str) -> None:
-    study = filled(storage=url, n_arms=4, most_votes_per_pair=2, policy="UniformPair")
+    study = filled(storage=url, n_arms=4, max_votes_per_pair=2, policy="UniformPair")
     raters = [f"rater {k}" for k in range(12)]
     for rater in raters:
         study.tell(study.ask(rater), "first", rater)
@@ -176,9 +176,9 @@ def test_a_limit_per_pair(url: str) -> None:
 
 
 def test_votes_that_are_left_out_make_room(url: str) -> None:
-    study = filled(storage=url, most_votes=4)
+    study = filled(storage=url, max_votes=4)
     play(study, 2, ("ana",))
-    while (votes := len(counted(standing(study.votes())))) < 4:
+    while (votes := len(counted_votes(current_votes(study.votes())))) < 4:
         study.tell(study.ask(f"ben {votes}"), "first", f"ben {votes}")
     with pytest.raises(LimitReached):
         study.ask("cleo")
@@ -200,13 +200,13 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("ben",)) != before
     assert load_study("study", url).policy().snapshot() == study.policy().snapshot()
     teach = ("first", "second", "tie")
-    mine = [vote for vote in standing(study.votes()) if vote.rater != "ben" and vote.outcome in teach]
+    mine = [vote for vote in current_votes(study.votes()) if vote.rater != "ben" and vote.outcome in teach]
     assert study.leaderboard().votes == len(mine) < board.votes
-    assert {vote.rater for vote in study.votes() if vote.left_out} == {"ben"}
+    assert {vote.rater for vote in study.votes() if vote.excluded} == {"ben"}
     play(elsewhere, 40, ("ana", "cleo"), seed=1)
     assert study.policy().snapshot() == refolded(study, ("ben",))
-    study.unblock("ben")
-    study.unblock("ben")
+    study.reinstate("ben")
+    study.reinstate("ben")
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study)
     play(elsewhere, 10)
     assert study.policy().snapshot() == refolded(study)
@@ -227,7 +227,7 @@ def test_what_happens_while_a_rater_is_blocked_counts(
         if meanwhile == "votes":
             play(elsewhere, 5, ("ana", "ben"), seed=2)
         elif meanwhile == "a revision":
-            early = next(v for v in standing(study.votes()) if v.rater == "cleo")
+            early = next(v for v in current_votes(study.votes()) if v.rater == "cleo")
             elsewhere.tell(early.duel_id, "tie" if early.outcome != "tie" else "first", "cleo", revise=True)
         elif meanwhile == "another block":
             elsewhere.block("cleo")
@@ -254,7 +254,7 @@ def test_unblocking_at_once_changes_nothing() -> None:
     play(study, 300)
     before, board = study.policy().snapshot(), board_of(study)
     study.block("ben")
-    study.unblock("ben")
+    study.reinstate("ben")
     assert (study.policy().snapshot(), board_of(study)) == (before, board)
     twin = filled("twin", policy="VACDB")
     play(twin, 300)
@@ -274,7 +274,7 @@ def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
     with pytest.raises(VoteRefused, match="'ben' is blocked"):
         study.tell(duel, "first", "ben")
     assert study.ask("ana").id == duel.id
-    study.unblock("ben")
+    study.reinstate("ben")
     assert study.tell(duel, "first", "ben").late is False
 
 
@@ -285,7 +285,7 @@ def test_votes_brought_in_for_a_blocked_rater_do_not_count() -> None:
     study.block("ben")
     study.add_votes(source.votes())
     assert study.policy().snapshot() == refolded(study, ("ben",))
-    study.unblock("ben")
+    study.reinstate("ben")
     assert study.policy().snapshot() == refolded(study)
 
 
@@ -320,7 +320,7 @@ def test_attributes_of_raters(url: str) -> None:
     study.describe_rater("ana", age=None, expert=True)
     assert load_study("study", url).rater("ana").attributes == {"languages": ["de", "en"], "expert": True}
     study.block("ben")
-    assert [rater.name for rater in study.described_raters()] == ["ana", "ben"]
+    assert [rater.name for rater in study.rater_records()] == ["ana", "ben"]
     with pytest.raises(InvalidInput, match="attribute age is nan"):
         study.describe_rater("ana", age=float("nan"))
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta
 
 from duelist.core.errors import InvalidInput, UnknownArm, UnknownDuel
-from duelist.study import create_study, load_study, standing
+from duelist.study import create_study, current_votes, load_study
 from duelist.study.records import DuelKind
 from tests.helpers.owners import OUTCOMES, play, refolded
 from tests.study.conftest import features, filled
@@ -33,7 +33,7 @@ def test_several_criteria_about_one_pair(url: str) -> None:
         assert [(vote.criterion, vote.outcome) for vote in votes] == list(outcomes.items())
     assert study.policy().snapshot() == refolded(study, criterion="clear")
     teach = ("first", "second", "tie")
-    clear = [vote for vote in standing(study.votes()) if vote.criterion == "clear" and vote.outcome in teach]
+    clear = [vote for vote in current_votes(study.votes()) if vote.criterion == "clear" and vote.outcome in teach]
     assert study.leaderboard().votes == len(clear)
     last = votes[0].duel_id
     study.undo(last, rater, criterion="short")
@@ -128,7 +128,7 @@ def test_why_this_pair() -> None:
     study = filled(policy="LocalPairUCB", random_share=0.5, n_arms=6)
     play(study, 40)
     duel = study.ask("dora")
-    said = study.why(duel)
+    said = study.explain(duel)
     x, policy = features(6).astype(np.float64), study.policy()
     first, second = (x[arm.number] for arm in (duel.first, duel.second))
     width = np.sqrt((first - second) @ np.linalg.inv(policy.precision_) @ (first - second))
@@ -137,19 +137,19 @@ def test_why_this_pair() -> None:
     assert said.utility_first == pytest.approx(utilities[duel.first.number])
     assert said.chance_first == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
     assert [each.arm for each in said.considered] == [f"a{k}" for k in np.argsort(-utilities)]
-    assert (said.chosen_by, said.chance, said.candidates) == (duel.chosen_by, duel.chance, 6)
-    assert study.why(duel.id) == said
-    kinds = {study.why(vote.duel_id).chosen_by for vote in study.votes()}
+    assert (said.chosen_by, said.propensity, said.candidates) == (duel.chosen_by, duel.propensity, 6)
+    assert study.explain(duel.id) == said
+    kinds = {study.explain(vote.duel_id).chosen_by for vote in study.votes()}
     assert kinds == {"policy", "random"}
     assert "LocalPairUCB gives them" in str(said)
     with pytest.raises(UnknownDuel):
-        study.why(999)
+        study.explain(999)
 
 
 def test_why_a_gold_pair() -> None:
     study = filled(gold_share=1.0)
     study.add_gold("a0", "a1", "first")
-    said = study.why(study.ask("ana"))
+    said = study.explain(study.ask("ana"))
     assert said.kind is DuelKind.GOLD
     assert "gold pair" in str(said)
 
@@ -191,7 +191,7 @@ def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
     horizon = {"horizon": 200} if policy == "BeatTheMean" else {}
     study = create_study("counted", "memory", policy=policy, policy_settings=horizon, repeat_pairs=0)
     study.add_arms(["a", "b", "c", "d"], np.random.default_rng(0).normal(size=(4, 2)) if featured else None)
-    fresh = study.why(study.ask("nobody yet"))
+    fresh = study.explain(study.ask("nobody yet"))
     assert (fresh.wins, fresh.chance_first) == ((0.0, 0.0), 0.5)
     assert fresh.width == pytest.approx(beta(1, 1).std())
     assert "they have not met" in str(fresh)
@@ -203,7 +203,7 @@ def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
         pair = (min(one, other), max(one, other))
         won[pair] = won.get(pair, 0) + 1
     duel = study.ask("last")
-    said = study.why(duel)
+    said = study.explain(duel)
     pair = (min(said.first, said.second), max(said.first, said.second))
     wins = won.get(pair, 0)
     assert said.wins == ((wins, 0) if said.first == pair[0] else (0, wins))

@@ -78,11 +78,11 @@ def test_a_study_goes_from_database_to_database_to_the_bit(
     sqlite_url: str, postgres_url: str, tmp_path: Path, clock: Clock
 ) -> None:
     study = eventful(sqlite_url, clock)
-    first = study.archive(tmp_path / "first.duelist")
+    first = study.save(tmp_path / "first.duelist")
     there = restore_study(first, postgres_url)
-    second = there.archive(tmp_path / "second.duelist")
+    second = there.save(tmp_path / "second.duelist")
     back = restore_study(second, sqlite_url, "back")
-    third = restore_study(second, "memory").archive(tmp_path / "third.duelist")
+    third = restore_study(second, "memory").save(tmp_path / "third.duelist")
     assert first.read_bytes() == second.read_bytes() == third.read_bytes()
     assert everything(there) == everything(study)
     assert everything(there) == everything(restore_study(first, "memory"))
@@ -102,7 +102,7 @@ def test_a_study_goes_from_database_to_database_to_the_bit(
 
 def test_an_archive_can_be_read_by_others(tmp_path: Path, clock: Clock) -> None:
     study = eventful("memory", clock)
-    with zipfile.ZipFile(study.archive(tmp_path / "a.duelist")) as archive:
+    with zipfile.ZipFile(study.save(tmp_path / "a.duelist")) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))
         votes = [VoteRow(*json.loads(line)) for line in archive.read("votes.jsonl").splitlines()]
@@ -114,7 +114,7 @@ def test_an_archive_can_be_read_by_others(tmp_path: Path, clock: Clock) -> None:
 def test_a_taken_name_is_refused(url: str, tmp_path: Path) -> None:
     study = filled("one", url)
     play(study, 5)
-    path = study.archive(tmp_path / "one.duelist")
+    path = study.save(tmp_path / "one.duelist")
     with pytest.raises(StudyExists, match="'one' already"):
         restore_study(path, url)
     assert len(load_study("one", url)) == len(study)
@@ -125,7 +125,7 @@ def test_a_taken_name_is_refused(url: str, tmp_path: Path) -> None:
 def test_a_damaged_archive_is_refused_whole(part: str, sqlite_url: str, tmp_path: Path) -> None:
     study = filled("one")
     play(study, 20)
-    path, bad = study.archive(tmp_path / "one.duelist"), tmp_path / "bad.duelist"
+    path, bad = study.save(tmp_path / "one.duelist"), tmp_path / "bad.duelist"
     create_study("other", sqlite_url)
     with zipfile.ZipFile(path) as good, zipfile.ZipFile(bad, "w") as worse:
         for name in good.namelist():
@@ -146,7 +146,7 @@ def test_a_damaged_archive_is_refused_whole(part: str, sqlite_url: str, tmp_path
 def test_every_flipped_bit_of_an_archive_is_noticed_or_harmless(tmp_path: Path) -> None:
     study = filled("one")
     play(study, 8)
-    path, bad = study.archive(tmp_path / "one.duelist"), tmp_path / "bad.duelist"
+    path, bad = study.save(tmp_path / "one.duelist"), tmp_path / "bad.duelist"
     body = path.read_bytes()
     luck = np.random.default_rng(0)
     refused = 0
@@ -163,7 +163,7 @@ def test_every_flipped_bit_of_an_archive_is_noticed_or_harmless(tmp_path: Path) 
 
 @pytest.mark.parametrize("method", [0, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 99])
 def test_parts_that_are_not_compressed_as_they_say(tmp_path: Path, method: int) -> None:
-    path = filled("one").archive(tmp_path / "one.duelist")
+    path = filled("one").save(tmp_path / "one.duelist")
     body = bytearray(path.read_bytes())
     for mark, after in (
         (b"PK\x01\x02", 10),
@@ -179,7 +179,7 @@ def test_parts_that_are_not_compressed_as_they_say(tmp_path: Path, method: int) 
 
 
 def test_a_directory_before_the_beginning_of_the_file(tmp_path: Path) -> None:
-    path = filled("one").archive(tmp_path / "one.duelist")
+    path = filled("one").save(tmp_path / "one.duelist")
     body = bytearray(path.read_bytes())
     body[-3] ^= 1 << 7  # the highest byte of where the zip's directory is said to begin
     path.write_bytes(body)
@@ -264,7 +264,7 @@ def test_an_archive_of_many_votes_takes_little_memory(tmp_path: Path) -> None:
         study.add_votes([replace(vote, sequence=k) for k in range(votes)])
         tracemalloc.start()
         try:
-            restore_study(study.archive(tmp_path / f"{votes}.duelist"), url, "again")
+            restore_study(study.save(tmp_path / f"{votes}.duelist"), url, "again")
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

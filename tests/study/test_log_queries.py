@@ -39,7 +39,7 @@ def test_besides_gives_another_even_where_duels_have_room(url: str) -> None:
     first = study.ask("ana")
     held = [first]
     for _ in range(3):
-        held.append(study.ask("ana", besides=held))
+        held.append(study.ask("ana", in_progress=held))
         assert len({duel.id for duel in held}) == len(held)
     assert study.ask("ben").id in {duel.id for duel in held}
     assert study.ask("ana").id == first.id
@@ -64,21 +64,21 @@ def test_what_a_rater_did_is_what_stands() -> None:
     assert duels
     study.tell(1, "second", "ana", revise=True)
     study.undo(2, "ana")
-    found = study.mine("ana")
+    found = study.rater_progress("ana")
     assert found.votes == 2
     assert found.last == [(3, Outcome.SKIP), (1, Outcome.SECOND)]
-    assert study.knows_rater("ana")
-    assert not study.knows_rater("nobody")
+    assert study.has_rater("ana")
+    assert not study.has_rater("nobody")
 
 
 def test_files_come_back_also_from_an_archive(url: str, tmp_path: Path) -> None:
     study = filled(storage=url)
-    one, again, other = study.put_media([("a.png", "", b"one"), ("b.png", "", b"one"), ("c.mp3", "", b"other")])
+    one, again, other = study.add_media([("a.png", "", b"one"), ("b.png", "", b"one"), ("c.mp3", "", b"other")])
     assert (one == again, one[-4:], other[-4:]) == (True, ".png", ".mp3")
     assert study.media(one).body == b"one"
     with pytest.raises(UnknownArm):
         study.media("nothing.png")
-    back = restore_study(study.archive(tmp_path / "a.duelist"), "memory")
+    back = restore_study(study.save(tmp_path / "a.duelist"), "memory")
     assert back.media(other).body == b"other"
 
 

@@ -15,8 +15,8 @@ from duelist.study import (
     Study,
     Vote,
     create_study,
+    current_votes,
     load_study,
-    standing,
 )
 from duelist.study import (
     replay as _fold,
@@ -188,7 +188,7 @@ def test_standing_lessons_are_the_standing_votes() -> None:
             outcome = None if revises is not None and rng.random() < 0.3 else Outcome(rng.choice(OUTCOMES))
             votes.append(Vote(sequence, sequence, outcome, "ana", when, "a", "b", revises=revises))
         lessons = [Lesson(v.sequence, root, v.outcome, 0, 1, 0, 1.0) for v, root in zip(votes, roots, strict=True)]
-        expected = [vote.sequence for vote in standing(votes)]
+        expected = [vote.sequence for vote in current_votes(votes)]
         assert [lesson.sequence for lesson in standing_lessons(lessons)] == expected
 
 
@@ -234,15 +234,15 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
     study = filled(storage=url, policy=policy)
     assert study.add_votes(history(300)) == 300
     votes = study.votes()
-    assert [(v.first, v.second, v.outcome, v.told_at) for v in votes] == [
-        (v.first, v.second, v.outcome, v.told_at) for v in history(300)
+    assert [(v.first, v.second, v.outcome, v.voted_at) for v in votes] == [
+        (v.first, v.second, v.outcome, v.voted_at) for v in history(300)
     ]
     assert {vote.chosen_by for vote in votes} == {ChosenBy.IMPORT}
     assert snapshots(study) == [0, 256]
     assert np.any(study.policy().theta_)
     play(study, 10)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
-    assert study.votes()[300].told_at > votes[-1].told_at
+    assert study.votes()[300].voted_at > votes[-1].voted_at
 
 
 def test_a_long_import_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_a_long_import_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     parted.add_votes(history(1000))
     assert snapshots(parted) == [0, 300, 600, 900]
     assert parted.policy().snapshot() == whole.policy().snapshot() == rebuilt(parted).snapshot()
-    bad = Vote(1001, 1001, Outcome.TIE, None, history(1)[0].told_at, "a0", "a0")
+    bad = Vote(1001, 1001, Outcome.TIE, None, history(1)[0].voted_at, "a0", "a0")
     with pytest.raises(InvalidInput):
         parted.add_votes([*history(1000), bad])
     assert parted.votes() == whole.votes()
@@ -262,7 +262,7 @@ def test_a_long_import_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 def test_only_standing_votes_are_imported() -> None:
     study = filled()
     votes = history(3)
-    undone = Vote(4, 1, None, None, votes[0].told_at, votes[0].first, votes[0].second, revises=1)
+    undone = Vote(4, 1, None, None, votes[0].voted_at, votes[0].first, votes[0].second, revises=1)
     assert study.add_votes([*votes, undone]) == 2
     assert study.add_votes([]) == 0
     assert len(study) == 2
@@ -272,8 +272,8 @@ def test_an_import_is_all_or_nothing() -> None:
     study = filled()
     good = history(3)
     for bad, error, match in (
-        (Vote(4, 4, Outcome.TIE, None, good[0].told_at, "a0", "nobody"), UnknownArm, "'nobody'"),
-        (Vote(4, 4, Outcome.TIE, None, good[0].told_at, "a0", "a0"), InvalidInput, "with itself"),
+        (Vote(4, 4, Outcome.TIE, None, good[0].voted_at, "a0", "nobody"), UnknownArm, "'nobody'"),
+        (Vote(4, 4, Outcome.TIE, None, good[0].voted_at, "a0", "a0"), InvalidInput, "with itself"),
         (Vote(4, 4, Outcome.TIE, None, datetime(2020, 1, 1), "a0", "a1"), InvalidInput, "time zone"),
     ):
         with pytest.raises(error, match=match):

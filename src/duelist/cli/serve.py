@@ -148,7 +148,7 @@ def list_(study: OfStudy = None, storage: Url = STORAGE) -> None:
 
     with kind_errors():
         opened = open_storage(storage, create=False)
-        names = {each.id: each.name for each in list_studies(opened, put_away=True)}
+        names = {each.id: each.name for each in list_studies(opened, include_archived=True)}
         table = Table("id", "scope", "study", "rater", "label", "created", "state")
         for each in list_tokens(opened, None if study is None else load_study(study, opened).id):
             state = "revoked" if each.revoked else "valid" if each.is_valid() else "expired"

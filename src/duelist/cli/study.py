@@ -129,7 +129,7 @@ def list_(
 
     with kind_errors():
         table = Table("study", "state", "policy", "arms", "duels", "votes", "created")
-        for each in list_studies(storage, put_away=every):
+        for each in list_studies(storage, include_archived=every):
             counts = (str(n) for n in (each.arms, each.duels, each.votes))
             created = f"{each.created_at:%Y-%m-%d %H:%M} UTC"
             table.add_row(escape(each.name), each.state.value, each.settings.policy, *counts, created)

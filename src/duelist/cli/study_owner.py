@@ -49,7 +49,7 @@ def end(name: Name, storage: Url = STORAGE) -> None:
 def put_away(name: Name, storage: Url = STORAGE) -> None:
     """Keep a study as it is, for reading only, out of the list."""
     with kind_errors():
-        _study(name, storage).put_away()
+        _study(name, storage).archive()
         say(f"study {name!r} is archived: it can be read, and `duelist study list --all` shows it")
 
 
@@ -69,7 +69,7 @@ def limit(
     with kind_errors():
         given = {"total": total, "per_pair": per_pair, "per_rater": per_rater}
         settings = _study(name, storage).limit(**{key: _limit(key, text) for key, text in given.items() if text})
-        found = settings.most_votes, settings.most_votes_per_pair, settings.most_votes_per_rater
+        found = settings.max_votes, settings.max_votes_per_pair, settings.max_votes_per_rater
         words = ("in total", "per pair", "per rater")
         say(", ".join(f"{'no limit' if n is None else n} {word}" for n, word in zip(found, words, strict=True)))
 
@@ -100,7 +100,7 @@ def block(
 def unblock(name: Name, rater: RaterName, storage: Url = STORAGE) -> None:
     """Ask a rater again, and count their votes again, as if nothing had been."""
     with kind_errors():
-        _study(name, storage).unblock(rater)
+        _study(name, storage).reinstate(rater)
         say(f"{rater!r} is asked again, and their votes count")
 
 
@@ -135,7 +135,7 @@ def describe(
     with kind_errors():
         study = _study(name, storage)
         found = study.describe_rater(rater, **_pairs(attributes)) if attributes else study.rater(rater)
-        state = [word for word in ("blocked", "left_out", "erased") if getattr(found, word)]
+        state = [word for word in ("blocked", "excluded", "erased") if getattr(found, word)]
         say(f"{rater}: {json.dumps(found.attributes, ensure_ascii=False)}{' ' * bool(state)}{', '.join(state)}")
 
 
@@ -148,7 +148,7 @@ def retire(
     """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
     with kind_errors():
         study = _study(name, storage)
-        (study.restore if back else study.retire)(arms)
+        (study.activate if back else study.retire)(arms)
         say(f"{sum(arm.retired for arm in study.arms())} of {len(study.arms())} arms of {name!r} are retired")
 
 
@@ -179,7 +179,7 @@ def gold(
 def why(name: Name, duel: Annotated[int, typer.Argument(help="The duel's number.")], storage: Url = STORAGE) -> None:
     """Why a pair was asked: who chose it, and what the policy thinks of it and of others."""
     with kind_errors():
-        say(_study(name, storage).why(duel))
+        say(_study(name, storage).explain(duel))
 
 
 def can_stop(
@@ -206,7 +206,7 @@ def archive(name: Name, file: Annotated[Path, typer.Argument(help="Where to writ
     """Write everything of a study into one file, from which `restore` makes it again to the bit."""
     with kind_errors():
         study = _study(name, storage)
-        say(f"{study.archive(file)}: study {name!r}, {len(study)} votes")
+        say(f"{study.save(file)}: study {name!r}, {len(study)} votes")
 
 
 def restore(
@@ -244,7 +244,7 @@ def backup(
 
     with kind_errors():
         path = backup_storage(storage, file)
-        say(f"{path}: {len(list_studies(f'sqlite:///{path}', put_away=True))} studies")
+        say(f"{path}: {len(list_studies(f'sqlite:///{path}', include_archived=True))} studies")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -41,7 +41,7 @@ class Changes:
             say("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
 
     async def _look_at(self, study: AsyncStudy) -> None:
-        stamp = await study.read(Study.stamp)
+        stamp = await study.read(Study.revision)
         number = ".".join(map(str, stamp))
         if number == self.number:
             return

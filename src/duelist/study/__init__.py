@@ -1,12 +1,12 @@
 """Live studies: ask and tell that survive anything."""
 
 from duelist.policies.goals import GOALS, Goal
-from duelist.study.administration import Erased
-from duelist.study.asking.explain import Why
+from duelist.study.administration import Erasure
+from duelist.study.asking.explain import Explanation
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
 from duelist.study.imports.votes import Imported
-from duelist.study.log_queries import Mine, Page, Queue, Stamp
+from duelist.study.log_queries import LogPage, Queue, RaterProgress, StudyRevision
 from duelist.study.opening import (
     StudySummary,
     create_study,
@@ -27,8 +27,8 @@ from duelist.study.records import (
     StudySettings,
     StudyState,
     Vote,
-    counted,
-    standing,
+    counted_votes,
+    current_votes,
 )
 from duelist.study.remote.remote_study import RemoteStudy
 from duelist.study.settings import policy_names
@@ -41,30 +41,31 @@ __all__ = [
     "AsyncStudy",
     "ChosenBy",
     "DuelKind",
-    "Erased",
+    "Erasure",
+    "Explanation",
     "Goal",
     "GoldPair",
     "Imported",
-    "Mine",
+    "LogPage",
     "Outcome",
-    "Page",
     "Queue",
     "Rater",
+    "RaterProgress",
     "RemoteStudy",
     "Source",
-    "Stamp",
     "Storage",
     "Study",
     "StudyDuel",
+    "StudyRevision",
     "StudySettings",
     "StudyState",
     "StudySummary",
     "Vote",
-    "Why",
     "backup_storage",
     "copy_study",
-    "counted",
+    "counted_votes",
     "create_study",
+    "current_votes",
     "delete_study",
     "list_studies",
     "load_study",
@@ -72,6 +73,5 @@ __all__ = [
     "open_storage",
     "policy_names",
     "restore_study",
-    "standing",
     "upgrade_storage",
 ]

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from duelist.core.errors import InvalidInput
 from duelist.study.archive import write_archive
-from duelist.study.asking.explain import Why, why
+from duelist.study.asking.explain import Explanation, why
 from duelist.study.cache import Side
 from duelist.study.records import GoldPair, Outcome, Rater, StudyDuel, StudySettings, StudyState
 from duelist.study.settings import changed_settings
@@ -29,7 +29,7 @@ _AS_IT_IS: Final[Any] = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class Erasure:
     """What became of a rater who was erased: the made-up name, None if there was nobody of that name, and the votes kept."""
 
     name: str | None
@@ -40,7 +40,7 @@ class _Ahead(NamedTuple):
     """A snapshot made ahead of time: with these raters left out, after that row of the log."""
 
     counting_revision: int
-    left_out: frozenset[str]
+    excluded: frozenset[str]
     sequence: int
     body: bytes
 
@@ -94,9 +94,9 @@ class Owning(ABC):
 
     def end(self) -> None:
         """Ask nothing and take no more votes (state "closed"). `close` is something else: it gives back connections."""
-        self._set_state(StudyState.CLOSED)
+        self._set_state(StudyState.ENDED)
 
-    def put_away(self) -> None:
+    def archive(self) -> None:
         """Keep the study as it is, for reading only, and out of the list of studies (state "archived")."""
         self._set_state(StudyState.ARCHIVED)
 
@@ -138,7 +138,7 @@ class Owning(ABC):
 
         Votes that count and duels that are out are counted, gold and repeated duels are not.
         """
-        given = {"most_votes": total, "most_votes_per_pair": per_pair, "most_votes_per_rater": per_rater}
+        given = {"max_votes": total, "max_votes_per_pair": per_pair, "max_votes_per_rater": per_rater}
         return self.change(**{name: value for name, value in given.items() if value is not _AS_IT_IS})
 
     # -- raters --------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Owning(ABC):
             row = self._reader.raters.get(checked_rater(name))
             return Rater(name) if row is None else _rater(row)
 
-    def described_raters(self) -> list[Rater]:
+    def rater_records(self) -> list[Rater]:
         """The raters of whom something was said: attributes, blocked, left out, erased."""
         with self._reading():
             return [_rater(row) for row in self._reader.raters.values()]
@@ -171,32 +171,32 @@ class Owning(ABC):
         Duels that they have are given back. `unblock` takes it all back: the policy is then to the bit what it would be had they
         never been blocked. `leaderboard()` shows the study without them from now on, `leaderboard(everyone=True)` with them.
         """
-        ahead = self._ahead(rater, left_out=not keep_votes)
+        ahead = self._ahead(rater, excluded=not keep_votes)
         with self._changing() as tx:
             before = self._row(rater)
             at = self._now() if before.blocked_at is None else before.blocked_at
-            self._say(tx, before._replace(blocked=True, left_out=not keep_votes, blocked_at=at), ahead)
+            self._say(tx, before._replace(blocked=True, excluded=not keep_votes, blocked_at=at), ahead)
             _give_back(tx, rater)
         return self.rater(rater)
 
-    def unblock(self, rater: str) -> Rater:
+    def reinstate(self, rater: str) -> Rater:
         """Ask a rater again, and count their votes again, as if nothing had been."""
-        ahead = self._ahead(rater, left_out=False)
+        ahead = self._ahead(rater, excluded=False)
         with self._changing() as tx:
-            self._say(tx, self._row(rater)._replace(blocked=False, left_out=False, blocked_at=None), ahead)
+            self._say(tx, self._row(rater)._replace(blocked=False, excluded=False, blocked_at=None), ahead)
         return self.rater(rater)
 
-    def _ahead(self, rater: str, left_out: bool) -> _Ahead | None:
+    def _ahead(self, rater: str, excluded: bool) -> _Ahead | None:
         """Fold the log anew before anybody has to wait for it; None where nothing changes."""
         with self._reading() as tx:
-            now = frozenset(row.name for row in self._reader.raters.values() if row.left_out)
-            then = now | {checked_rater(rater)} if left_out else now - {rater}
+            now = frozenset(row.name for row in self._reader.raters.values() if row.excluded)
+            then = now | {checked_rater(rater)} if excluded else now - {rater}
             first = tx.first_vote_of(rater) if then != now else None
             known = self._reader.known
             body = None if first is None else known.fold.without(tx, known.arms, then, first)
             return None if body is None else _Ahead(tx.counters.counting_revision, then, tx.counters.n_votes, body)
 
-    def erase_rater(self, name: str) -> Erased:
+    def erase_rater(self, name: str) -> Erasure:
         """Forget who a rater is: a made-up name takes the place of theirs, their attributes and reasons go; their votes stay.
 
         There is no way back. Archives, exports and backups that were made before keep the name; make them anew.
@@ -205,9 +205,9 @@ class Owning(ABC):
         with self._changing() as tx:
             row = self._writer.raters.get(name)
             if row is None and not tx.leases_of(name) and tx.first_vote_of(name) is None:
-                return Erased(None, 0)
+                return Erasure(None, 0)
             if row is not None and row.erased:
-                return Erased(name, _votes_of(tx, name))
+                return Erasure(name, _votes_of(tx, name))
             if tx.staged():
                 raise InvalidInput(
                     f"An import is being taken in, which may name {name!r}.", "Erase them when it is in the log."
@@ -218,7 +218,7 @@ class Owning(ABC):
             tx.put_rater(self._row(name)._replace(name=made_up, attributes={}, erased=True))
             tx.counters.revision += 1
             tx.counters.counting_revision += 1  # whoever keeps a copy of the log looks at it again
-            erased = Erased(made_up, _votes_of(tx, made_up))
+            erased = Erasure(made_up, _votes_of(tx, made_up))
         self._storage.scrub()
         return erased
 
@@ -239,7 +239,7 @@ class Owning(ABC):
             return
         tx.put_rater(row)
         tx.counters.revision += 1
-        if row.left_out == before.left_out:
+        if row.excluded == before.excluded:
             return
         tx.counters.counting_revision += 1
         first = tx.first_vote_of(row.name)
@@ -285,14 +285,14 @@ class Owning(ABC):
 
     # -- why, and where to ---------------------------------------------------------------
 
-    def why(self, duel: StudyDuel | int) -> Why:
+    def explain(self, duel: StudyDuel | int) -> Explanation:
         """Why this pair: who chose it and with what chance, and what the policy thinks of it and of the other candidates now."""
         number = checked_number(duel)
         with self._reading() as tx:
             known = self._reader.known
             return why(find_duel(tx, number), known.arms, known.fold.follow(tx, known.arms))
 
-    def archive(self, path: str | Path) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write everything there is of this study into one file, from which `restore_study` makes it again to the bit."""
         with self._storage.reading(self._id) as tx:  # all there is, an import that is on its way too
             return write_archive(tx, Path(path))
@@ -300,14 +300,14 @@ class Owning(ABC):
 
 def _still_right(tx: Transaction, ahead: _Ahead, first: int | None) -> bool:
     """Whether a snapshot made ahead of time is what a fold would come to: nobody else has changed what it was made from."""
-    names = frozenset(row.name for row in tx.raters() if row.left_out)
-    as_then = ahead.counting_revision == tx.counters.counting_revision - 1 and ahead.left_out == names
+    names = frozenset(row.name for row in tx.raters() if row.excluded)
+    as_then = ahead.counting_revision == tx.counters.counting_revision - 1 and ahead.excluded == names
     old = any(lesson.root <= ahead.sequence for lesson in tx.lessons_since(ahead.sequence, everyone=True))
     return as_then and not old and first is not None and first <= ahead.sequence
 
 
 def _rater(row: RaterRow) -> Rater:
-    return Rater(row.name, row.attributes, row.blocked, row.left_out, row.erased)
+    return Rater(row.name, row.attributes, row.blocked, row.excluded, row.erased)
 
 
 def _same_pair(one: GoldPair, other: GoldPair) -> bool:

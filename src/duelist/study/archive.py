@@ -5,7 +5,7 @@ format's version, the study itself, and how many lines each part has with their 
 or on when it was written, so two archives of one study are equal. It is written and read line by line; the memory it takes does
 not grow with the votes.
 
-    study.archive("captions.duelist")
+    study.save("captions.duelist")
     restore_study("captions.duelist", "postgresql+psycopg://...")
 """
 
@@ -164,7 +164,7 @@ def _read_media(tx: Transaction) -> Iterator[Line]:
 
 
 def _write_media(tx: Transaction, lines: list[Line]) -> None:
-    tx.put_media([MediaRow(key, name, kind, _bytes(body)) for key, name, kind, body in lines])
+    tx.add_media([MediaRow(key, name, kind, _bytes(body)) for key, name, kind, body in lines])
 
 
 TABLES: Final = (

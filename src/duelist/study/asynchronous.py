@@ -43,10 +43,10 @@ class AsyncStudy:
         rater: str,
         candidates: Sequence[str] | None = None,
         context: str | None = None,
-        besides: Sequence[StudyDuel | int] = (),
+        in_progress: Sequence[StudyDuel | int] = (),
     ) -> StudyDuel:
         """A duel for this rater, as `Study.ask`."""
-        return await self.write(Study.ask, rater, candidates, context, besides)
+        return await self.write(Study.ask, rater, candidates, context, in_progress)
 
     async def tell(self, duel: StudyDuel | int, outcome: Outcome | str, rater: str, **more: Any) -> Vote:
         """A rater's answer, as `Study.tell`; durable when this returns."""

@@ -64,7 +64,7 @@ class Side:
 
     def refused_vote(self, rater: str) -> VoteRefused | None:
         """Why no new vote of this rater is taken, if none is."""
-        if self.state in (StudyState.CLOSED, StudyState.ARCHIVED):
+        if self.state in (StudyState.ENDED, StudyState.ARCHIVED):
             return VoteRefused(
                 f"Study {self.name!r} is {self.state.value} and takes no votes.",
                 _REOPEN,

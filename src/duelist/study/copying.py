@@ -21,7 +21,7 @@ def restore_study(path: str | Path, storage: str | Storage | None = DEFAULT_STOR
     Parameters
     ----------
     path
-        A file that `Study.archive` wrote.
+        A file that `Study.save` wrote.
     storage
         Where to, as for `create_study`.
     name
@@ -52,7 +52,7 @@ def copy_study(
     source = open_storage(storage, create=False)
     study = load_study(name, source)
     with tempfile.TemporaryDirectory(prefix="duelist-copy-") as folder:
-        path = study.archive(Path(folder) / "study.duelist")
+        path = study.save(Path(folder) / "study.duelist")
         return restore_study(path, source if to_storage is None else to_storage, to_name)
 
 

@@ -24,7 +24,7 @@ LAST_SHOWN: Final = 20
 LARGEST_FILE: Final = 256 * 2**20
 
 
-class Mine(NamedTuple):
+class RaterProgress(NamedTuple):
     """A rater's own part: how many votes of theirs stand, and the newest of them, by duel."""
 
     votes: int
@@ -32,7 +32,7 @@ class Mine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LogPage:
     """Rows of the log, newest first; `next` is the `before` of the next page, None at the end; `total` are all rows there are."""
 
     votes: list[Vote]
@@ -49,7 +49,7 @@ class Queue(NamedTuple):
     late: int
 
 
-class Stamp(NamedTuple):
+class StudyRevision(NamedTuple):
     """How far a study has come: if none of these has changed, nothing has."""
 
     votes: int
@@ -92,11 +92,11 @@ class Serving(ABC):
         """The number of the study in its storage; it stays when the study is renamed."""
         return self._id
 
-    def stamp(self) -> Stamp:
+    def revision(self) -> StudyRevision:
         """How far the study has come."""
         with self._storage.viewing(self._id) as tx:
             c = tx.counters
-            return Stamp(c.n_votes, c.n_duels, c.n_arms, c.revision, c.counting_revision, c.arms_revision)
+            return StudyRevision(c.n_votes, c.n_duels, c.n_arms, c.revision, c.counting_revision, c.arms_revision)
 
     # -- raters --------------------------------------------------------------------------
 
@@ -115,16 +115,16 @@ class Serving(ABC):
                 tx.put_lease(lease._replace(state=LeaseState.RETURNED))
                 tx.set_free(number, row.free + 1)
 
-    def mine(self, rater: str) -> Mine:
+    def rater_progress(self, rater: str) -> RaterProgress:
         """What a rater has done: votes of theirs that stand, and the newest of them, newest first."""
         rater = checked_rater(rater)
         with self._reading() as tx:
             rows = _standing(tx.seen_by(rater, 0))
-        return Mine(
+        return RaterProgress(
             len(rows), [(row.duel, row.outcome) for row in reversed(rows[-LAST_SHOWN:]) if row.outcome is not None]
         )
 
-    def knows_rater(self, name: str) -> bool:
+    def has_rater(self, name: str) -> bool:
         """Whether anybody of that name has been asked, has voted, or was described."""
         with self._reading() as tx:
             said = checked_rater(name) in self._reader.raters
@@ -143,7 +143,7 @@ class Serving(ABC):
         context: str | None = None,
         criterion: str | None = None,
         kind: DuelKind | str | None = None,
-    ) -> Page:
+    ) -> LogPage:
         """A page of the log, newest first: rows before that one that are as wanted."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _PART:
             raise InvalidInput(f"limit is {limit!r}.", f"Give a whole number from 1 to {_PART}.", field="limit")
@@ -162,7 +162,7 @@ class Serving(ABC):
                 if len(found) == limit:
                     last = vote.sequence - 1
                     break
-        return Page(found, last + 1 if last > 0 else None, total)
+        return LogPage(found, last + 1 if last > 0 else None, total)
 
     def _backwards(self, tx: Transaction, start: int, last: int) -> Iterator[Vote]:
         while start > last:
@@ -181,7 +181,7 @@ class Serving(ABC):
 
     # -- files ---------------------------------------------------------------------------
 
-    def put_media(self, files: list[tuple[str, str, bytes]]) -> list[str]:
+    def add_media(self, files: list[tuple[str, str, bytes]]) -> list[str]:
         """Keep files (name, media type, content) that raters are shown; the key of each, which is made from its content."""
         rows = [MediaRow(_key(name, body), checked_text("name", name), kind, body) for name, kind, body in files]
         large = next((row for row in rows if len(row.body) > LARGEST_FILE), None)
@@ -189,7 +189,7 @@ class Serving(ABC):
             raise InvalidInput(f"{large.name!r} has {len(large.body)} bytes.", f"Give files of at most {LARGEST_FILE}.")
         for row in rows:  # one at a time: raters wait for no more than one file
             with self._changing() as tx:
-                tx.put_media([row])
+                tx.add_media([row])
         return [row.key for row in rows]
 
     def media(self, key: str) -> MediaRow:
@@ -198,7 +198,7 @@ class Serving(ABC):
             found = tx.media(checked_text("key", key))
         if found is None:
             raise UnknownArm(
-                f"There is no file {key!r} in this study.", "Add it with `put_media`.", code="unknown_arm.file"
+                f"There is no file {key!r} in this study.", "Add it with `add_media`.", code="unknown_arm.file"
             )
         return found
 
@@ -211,7 +211,7 @@ def _key(name: str, body: bytes) -> str:
 
 
 def _standing(rows: list[SeenRow]) -> list[SeenRow]:
-    """As `records.standing`: a revision in the place of what it revises, an undone one left out, in the order first given."""
+    """As `records.current_votes`: a revision in the place of what it revises, an undone one left out, in the order first given."""
     roots: dict[int, int] = {}
     latest: dict[int, SeenRow] = {}
     for row in rows:

@@ -71,7 +71,7 @@ def create_study(
         criteria: names of the criteria that raters judge every pair by; the policy learns from the first.
         arm_effects: whether arms with features also have an arm effect, for what features do not explain. Default: True for the
         goals "best" and "rank", which are about these arms, with a policy that can; else False. Arms without features always have one.
-        most_votes, most_votes_per_pair, most_votes_per_rater: limits, none by default; `Study.limit` changes them.
+        max_votes, max_votes_per_pair, max_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, for a rater who has not seen them all; default 0.1.
         question, guidelines: what raters read above a pair, and before they begin (Markdown); for the study server's pages, like
         answers: which of "tie", "both_bad" and "skip" are offered, all by default;
@@ -80,7 +80,7 @@ def create_study(
         open_registration: whether anybody who has the address may rate; default False.
         top: for "rank", how many places matter, to the policy that asks and to `can_stop`; all of them by default. (It is kept as the
         setting `top` of the policy.)
-        made_features: how features of arms were made from a file, see `duelist.study.imports.items`.
+        feature_recipe: how features of arms were made from a file, see `duelist.study.imports.items`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
         alike (such duels are of kind "repeat" and teach nothing about the arms).
@@ -146,10 +146,10 @@ def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
     return Study(opened, row)
 
 
-def list_studies(storage: str | Storage = DEFAULT_STORAGE, put_away: bool = False) -> list[StudySummary]:
+def list_studies(storage: str | Storage = DEFAULT_STORAGE, include_archived: bool = False) -> list[StudySummary]:
     """Every study in a storage, oldest first; those that were put away only if asked for."""
     rows = open_storage(storage, create=False).list_studies()
-    return [_summary(row) for row in rows if put_away or row.state is not StudyState.ARCHIVED]
+    return [_summary(row) for row in rows if include_archived or row.state is not StudyState.ARCHIVED]
 
 
 def delete_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> None:

@@ -58,7 +58,7 @@ class StudyState(StrEnum):
 
     OPEN = "open"
     PAUSED = "paused"
-    CLOSED = "closed"
+    ENDED = "ended"
     ARCHIVED = "archived"
 
 
@@ -87,9 +87,9 @@ class StudySettings:
     repeat_pairs: str | float = "never"
     goal: str | None = None
     criteria: tuple[str, ...] = ()
-    most_votes: int | None = None
-    most_votes_per_pair: int | None = None
-    most_votes_per_rater: int | None = None
+    max_votes: int | None = None
+    max_votes_per_pair: int | None = None
+    max_votes_per_rater: int | None = None
     gold: tuple[GoldPair, ...] = ()
     gold_share: float = 0.1
     arm_effects: bool = False
@@ -99,7 +99,7 @@ class StudySettings:
     ask_reason: bool = False
     show_as: str = "text"
     open_registration: bool = False
-    made_features: dict[str, Any] | None = None
+    feature_recipe: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # JSON, which storages keep settings in, knows no tuples.
@@ -135,13 +135,13 @@ class Arm:
 class Rater:
     """What the owner has said of a rater.
 
-    One who is `blocked` is asked no more; the votes of one who is `left_out` do not count; an `erased` one has a made-up name.
+    One who is `blocked` is asked no more; the votes of one who is `excluded` do not count; an `erased` one has a made-up name.
     """
 
     name: str
     attributes: dict[str, Any] = field(default_factory=dict)
     blocked: bool = False
-    left_out: bool = False
+    excluded: bool = False
     erased: bool = False
 
 
@@ -162,7 +162,7 @@ class StudyDuel:
     deadline: datetime
     context: str | None = None
     chosen_by: ChosenBy = ChosenBy.POLICY
-    chance: float | None = None
+    propensity: float | None = None
     swapped: bool = False
     layer: int = 0
     share: float = 1.0
@@ -174,16 +174,16 @@ class StudyDuel:
 class Vote:
     """One row of the log. `sequence` is dense from 1 within a study, in the order votes were accepted.
 
-    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone. `told_at` is
+    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone. `voted_at` is
     None for a vote from elsewhere whose time is not known. `criterion` is None where the study asks a single question.
-    `expected` is the known answer of a gold duel. A vote that is `left_out` is one of a rater whom the owner does not count.
+    `expected` is the known answer of a gold duel. A vote that is `excluded` is one of a rater whom the owner does not count.
     """
 
     sequence: int
     duel_id: int
     outcome: Outcome | None
     rater: str | None
-    told_at: datetime | None
+    voted_at: datetime | None
     first: str
     second: str
     context: str | None = None
@@ -192,15 +192,15 @@ class Vote:
     late: bool = False
     revises: int | None = None
     chosen_by: ChosenBy = ChosenBy.POLICY
-    chance: float | None = None
+    propensity: float | None = None
     reason: str | None = None
     criterion: str | None = None
     kind: DuelKind = DuelKind.NORMAL
     expected: Outcome | None = None
-    left_out: bool = False
+    excluded: bool = False
 
 
-def standing(votes: list[Vote]) -> list[Vote]:
+def current_votes(votes: list[Vote]) -> list[Vote]:
     """The votes that stand: revised ones replaced in place, undone ones left out, in the order first given.
 
     A revision of a revision replaces the same original vote. Of these, `counted` are what arms are judged by.
@@ -214,9 +214,9 @@ def standing(votes: list[Vote]) -> list[Vote]:
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 
 
-def counted(votes: list[Vote], criterion: str | None = None) -> list[Vote]:
+def counted_votes(votes: list[Vote], criterion: str | None = None) -> list[Vote]:
     """Of votes that stand, those that say which arm is better: not those of raters who are left out, nor on gold and repeated
     duels, which are asked to learn about raters; on one criterion, where the study asks about several.
     """
     wanted = (None, criterion)
-    return [v for v in votes if not v.left_out and v.kind is DuelKind.NORMAL and v.criterion in wanted]
+    return [v for v in votes if not v.excluded and v.kind is DuelKind.NORMAL and v.criterion in wanted]

@@ -108,7 +108,7 @@ class Fold:
         if tx.counters.counting_revision != self._counting_revision:
             # Other raters are left out than before. Snapshots that knew it otherwise were dropped with that change.
             self._policy = None
-            self._left_out = frozenset(rater.name for rater in tx.raters() if rater.left_out)
+            self._left_out = frozenset(rater.name for rater in tx.raters() if rater.excluded)
             self._counting_revision = tx.counters.counting_revision
         if self._policy is None:
             self._load(tx)
@@ -125,7 +125,7 @@ class Fold:
         self._sequence = tx.counters.n_votes
         return policy
 
-    def without(self, tx: Transaction, arms: KnownArms, left_out: frozenset[str], first: int) -> bytes | None:
+    def without(self, tx: Transaction, arms: KnownArms, excluded: frozenset[str], first: int) -> bytes | None:
         """The state after the whole log, had these raters been left out, which concerns votes from row `first` on: as a snapshot."""
         found = tx.snapshot_before(first)
         try:
@@ -134,7 +134,7 @@ class Fold:
             policy = None
         if found is None or policy is None or not policy.keeps_snapshots:
             return None
-        lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in left_out]
+        lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in excluded]
         for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
             learn(policy, lesson, arms)
         return _packed(policy)
@@ -212,7 +212,7 @@ def superfluous(sequences: list[int]) -> list[int]:
 
 
 def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
-    """Those that count, as `records.standing`: a revision in the place of what it revises, an undone one left out."""
+    """Those that count, as `records.current_votes`: a revision in the place of what it revises, an undone one left out."""
     latest = {lesson.root: lesson for lesson in lessons}
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 

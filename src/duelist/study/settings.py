@@ -99,7 +99,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     for name in ("random_share", "gold_share"):
         _check_number(name, getattr(settings, name), 0, 1)
     _check_repeats(settings.repeat_pairs)
-    for name in ("most_votes", "most_votes_per_pair", "most_votes_per_rater"):
+    for name in ("max_votes", "max_votes_per_pair", "max_votes_per_rater"):
         if getattr(settings, name) is not None:
             _check_number(name, getattr(settings, name), 1, 2**53, whole=True)
     if settings.goal is not None:
@@ -169,11 +169,11 @@ def _check_page(settings: StudySettings) -> None:
         raise InvalidInput(
             f"show_as is {settings.show_as!r}.", f"Choose one of {', '.join(SHOWN_AS)}.", field="show_as"
         )
-    if settings.made_features is not None and not isinstance(settings.made_features, dict):
+    if settings.feature_recipe is not None and not isinstance(settings.feature_recipe, dict):
         raise InvalidInput(
-            f"made_features is {settings.made_features!r}.",
+            f"feature_recipe is {settings.feature_recipe!r}.",
             "Give what make_features returned, or leave it out.",
-            field="made_features",
+            field="feature_recipe",
         )
 
 

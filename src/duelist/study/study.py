@@ -82,7 +82,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
         rater: str,
         candidates: Sequence[str] | None = None,
         context: str | None = None,
-        besides: Sequence[StudyDuel | int] = (),
+        in_progress: Sequence[StudyDuel | int] = (),
     ) -> StudyDuel:
         """A duel for this rater, leased for `lease_seconds`.
 
@@ -98,14 +98,14 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
             Ids of the arms to choose from; default: those of the context.
         context
             The group to ask in; default: one drawn at random among those with two arms in the game.
-        besides
+        in_progress
             Duels that the rater has in front of them: another one is wanted, so that it is there before they have answered.
 
         Of very many candidates (more than 16,384 with 16 features, 4,096 with 256) the policy looks at those that seem best
         to it and as many others, drawn anew for every duel: to compare all pairs would keep everybody waiting.
         """
         rater = checked_rater(rater)
-        held = frozenset(checked_number(duel) for duel in besides)
+        held = frozenset(checked_number(duel) for duel in in_progress)
         with self._writing() as tx:
             side, now = self._writer, self._now(tx)
             side.permit_asking(rater)
@@ -114,7 +114,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
                 allowed = within_limits(tx, side.known, side.tally, out, rater, wanted, side.name)
                 return allowed, gold_duel(tx, side.known, out, rater, wanted, now)
 
-            wanted = self._wanted(candidates, context)._replace(besides=held)
+            wanted = self._wanted(candidates, context)._replace(in_progress=held)
             leased = ask(tx, side.known, rater, wanted, now, gate)
             return _shown(leased, side.known.arms, tx)
 
@@ -234,7 +234,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
     # -- reading -------------------------------------------------------------------------
 
     def votes(self) -> list[Vote]:
-        """The log, every row of it; `duelist.study.standing` leaves out what was revised or undone."""
+        """The log, every row of it; `duelist.study.current_votes` leaves out what was revised or undone."""
         with self._reading() as tx:
             return _log(tx, self._reader)
 
@@ -332,7 +332,7 @@ def _shown(leased: Leased, arms: KnownArms, tx: Transaction) -> StudyDuel:
         deadline=_time(lease.deadline),
         context=duel.context,
         chosen_by=duel.chosen_by,
-        chance=duel.chance,
+        propensity=duel.propensity,
         swapped=duel.swapped,
         layer=duel.layer,
         share=duel.share,
@@ -349,7 +349,7 @@ def _vote(row: VoteRow, duel: DuelRow, side: Side) -> Vote:
         duel_id=row.duel,
         outcome=row.outcome,
         rater=row.rater,
-        told_at=None if row.told_at is None else _time(row.told_at),
+        voted_at=None if row.voted_at is None else _time(row.voted_at),
         first=arms.id_of(arms.owner(duel.first_row)),
         second=arms.id_of(arms.owner(duel.second_row)),
         context=duel.context,
@@ -358,10 +358,10 @@ def _vote(row: VoteRow, duel: DuelRow, side: Side) -> Vote:
         late=row.late,
         revises=row.revises,
         chosen_by=duel.chosen_by,
-        chance=duel.chance,
+        propensity=duel.propensity,
         reason=row.reason,
         criterion=row.criterion,
         kind=duel.kind,
         expected=duel.expected,
-        left_out=said is not None and said.left_out,
+        excluded=said is not None and said.excluded,
     )

@@ -14,7 +14,7 @@ def microseconds(time: datetime) -> int:
     """A time as the storage keeps it."""
     if time.tzinfo is None:
         raise InvalidInput(
-            f"told_at is {time}, without a time zone.", "Give a time with a time zone, such as UTC.", field="told_at"
+            f"voted_at is {time}, without a time zone.", "Give a time with a time zone, such as UTC.", field="voted_at"
         )
     return (time - _EPOCH) // timedelta(microseconds=1)
 

@@ -305,7 +305,7 @@ class StorageContract:
 
     def test_raters_come_back(self, storage: Storage, study: int) -> None:
         """Every field, by name; what is said of one is written over."""
-        first = rater_row("ben", attributes={"größe": [1, None]}, blocked=True, left_out=True, blocked_at=NOW + 1)
+        first = rater_row("ben", attributes={"größe": [1, None]}, blocked=True, excluded=True, blocked_at=NOW + 1)
         with storage.writing(study) as tx:
             tx.put_rater(first)
             tx.put_rater(rater_row("ana", erased=True))
@@ -344,7 +344,7 @@ class StorageContract:
     def test_duels_come_back(self, storage: Storage, study: int) -> None:
         """Every field, floats to the bit."""
         rows = [
-            duel_row(1, context="c", chosen_by=ChosenBy.RANDOM, chance=0.1 / 3, swapped=True, layer=3, share=1 / 7),
+            duel_row(1, context="c", chosen_by=ChosenBy.RANDOM, propensity=0.1 / 3, swapped=True, layer=3, share=1 / 7),
             duel_row(2, first_row=2**40, chosen_by=ChosenBy.IMPORT, layer=-1, share=0.0, free=2),
             duel_row(3, chosen_by=ChosenBy.OWNER, kind=DuelKind.GOLD, expected=Outcome.TIE),
         ]
@@ -406,7 +406,7 @@ class StorageContract:
             vote_row(1, outcome=Outcome.BOTH_BAD, source=Source.MODEL, response_seconds=0.1, late=True),
             vote_row(2, rater=None, response_seconds=None, source=Source.IMPORT),
             vote_row(3, duel=1, outcome=None, revises=1, root=1),
-            vote_row(4, told_at=None, reason="wärum", batch=2),
+            vote_row(4, voted_at=None, reason="wärum", batch=2),
             vote_row(5, duel=4, criterion="short"),
         ]
         with storage.writing(study) as tx:
@@ -450,7 +450,7 @@ class StorageContract:
             tx.add_votes([vote_row(4, rater=None, criterion="short"), vote_row(5, rater="ben")])
             tx.put_rater(rater_row("ben", blocked=True))
             assert [(x.sequence, x.criterion) for x in tx.lessons_since(0)] == [(1, None), (4, "short"), (5, None)]
-            tx.put_rater(rater_row("ana", left_out=True))
+            tx.put_rater(rater_row("ana", excluded=True))
             assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
             assert [lesson.sequence for lesson in tx.lessons_since(0, everyone=True)] == [1, 4, 5]
 

@@ -123,7 +123,7 @@ def test_raters_are_dropped_and_given_back(server: Server, opened: Opened, rated
     row = page.get_by_role("row", name=re.compile("^ben"))
     row.get_by_role("button", name="Drop").click()
     expect(row.get_by_text("votes left out")).to_be_visible()
-    assert server.study(name).rater("ben").left_out
+    assert server.study(name).rater("ben").excluded
     row.get_by_role("button", name="Give back").click()
     expect(row.get_by_role("button", name="Drop")).to_be_visible()
     assert not server.study(name).rater("ben").blocked
@@ -131,7 +131,7 @@ def test_raters_are_dropped_and_given_back(server: Server, opened: Opened, rated
     expect(row.get_by_text("blocked")).to_be_visible()
     told = server.study(name).rater("ben")
     assert told.blocked
-    assert not told.left_out
+    assert not told.excluded
     row.get_by_role("button", name="Give back").click()
     expect(row.get_by_role("button", name="Drop")).to_be_visible()
 
@@ -158,7 +158,7 @@ def test_why_this_pair(server: Server, opened: Opened, rated: tuple[str, int]) -
     name, study = rated
     page = opened.owner(f"/study/{study}#votes")
     page.get_by_role("button", name="Why pair 3?").first.click()
-    why = server.study(name).why(3)
+    why = server.study(name).explain(3)
     shown = rows(page, f"The best of {why.candidates} candidates, as the policy sees them")
     assert [row[0] for row in shown] == [each.arm for each in why.considered]
     np.testing.assert_allclose(

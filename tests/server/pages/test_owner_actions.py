@@ -23,7 +23,7 @@ def test_the_link_that_the_server_prints(server: Server, opened: Opened) -> None
     assert page.url == f"{server.url}/"
 
 
-@pytest.mark.parametrize(("word", "state"), [("Pause", "paused"), ("Close", "closed"), ("Put away", "archived")])
+@pytest.mark.parametrize(("word", "state"), [("Pause", "paused"), ("Close", "ended"), ("Put away", "archived")])
 def test_states(server: Server, eight: tuple[str, int], page: Page, word: str, state: str) -> None:
     page.get_by_role("button", name=word, exact=True).click()
     expect(page.get_by_role("button", name=word, exact=True)).to_be_disabled()
@@ -52,10 +52,10 @@ def test_limits(server: Server, eight: tuple[str, int], page: Page) -> None:
     page.get_by_label("Votes of a rater").fill("7")
     save(page, "Limits")
     settings = server.study(eight[0]).settings
-    assert (settings.most_votes, settings.most_votes_per_rater, settings.most_votes_per_pair) == (100, 7, None)
+    assert (settings.max_votes, settings.max_votes_per_rater, settings.max_votes_per_pair) == (100, 7, None)
     page.get_by_label("Votes of a rater").fill("")
     save(page, "Limits")
-    assert server.study(eight[0]).settings.most_votes_per_rater is None
+    assert server.study(eight[0]).settings.max_votes_per_rater is None
 
 
 def test_a_wrong_value_is_named_where_it_is(server: Server, eight: tuple[str, int], page: Page) -> None:
@@ -225,7 +225,7 @@ def test_downloads_are_the_library_s(server: Server, opened: Opened, eight: tupl
         saved.value.save_as(path)
         ours = server.folder / f"{kind} from the library"
         if kind == "archive":
-            beside.archive(ours)
+            beside.save(ours)
         else:
             beside.export(kind, ours)
         assert path.read_bytes() == ours.read_bytes()
@@ -254,7 +254,7 @@ def test_votes_from_a_file_and_a_copy(server: Server, opened: Opened, eight: tup
 
 def test_back_from_an_archive(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     name, _ = eight
-    path = server.study(name).archive(server.folder / "kept.duelist")
+    path = server.study(name).save(server.folder / "kept.duelist")
     page = opened.owner("/")
     page.get_by_label("Archive", exact=True).set_input_files(path)
     page.get_by_role("textbox", name="Name").fill(f"{name}, back")

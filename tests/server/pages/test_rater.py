@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from playwright.sync_api import Page, expect
 
-from duelist.study.records import standing
+from duelist.study.records import current_votes
 from tests.server.pages.conftest import PHONE, Opened
 from tests.server.pages.live_server import Server
 
@@ -33,7 +33,7 @@ def settled(page: Page) -> None:
 
 
 def all_votes(server: Server, name: str) -> list[tuple[int, str | None, str | None]]:
-    return [(vote.duel_id, vote.outcome, vote.rater) for vote in standing(server.study(name).votes())]
+    return [(vote.duel_id, vote.outcome, vote.rater) for vote in current_votes(server.study(name).votes())]
 
 
 def test_fifty_pairs_by_keyboard_alone(server: Server, opened: Opened) -> None:
@@ -99,7 +99,7 @@ def test_undo(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
     settled(page)
     ready(page)
     assert texts(page) == second  # where one was is where one goes on
-    (vote,) = standing(server.study(name).votes())
+    (vote,) = current_votes(server.study(name).votes())
     assert vote.outcome == "second"
     assert [row.outcome for row in server.study(name).votes()] == ["first", None, "second"]
 
@@ -293,7 +293,7 @@ def test_several_questions_and_a_reason(server: Server, opened: Opened) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     settled(page)
-    assert [vote.outcome for vote in standing(server.study(name).votes())] == ["second", "second"]
+    assert [vote.outcome for vote in current_votes(server.study(name).votes())] == ["second", "second"]
 
 
 def test_answers_that_are_not_offered(server: Server, opened: Opened) -> None:

@@ -268,15 +268,16 @@ def test_weights_are_inverse_chances():
     def random(copies, chance):
         outcomes = ["first", "first", "second"]
         often = [
-            vote(k, "a0", "a1", o, chosen_by=ChosenBy.RANDOM, chance=chance) for k, o in enumerate(outcomes * copies)
+            vote(k, "a0", "a1", o, chosen_by=ChosenBy.RANDOM, propensity=chance)
+            for k, o in enumerate(outcomes * copies)
         ]
         return often + [
-            vote(99 + k, "a1", "a2", o, chosen_by=ChosenBy.RANDOM, chance=0.2) for k, o in enumerate(outcomes)
+            vote(99 + k, "a1", "a2", o, chosen_by=ChosenBy.RANDOM, propensity=0.2) for k, o in enumerate(outcomes)
         ]
 
     def utilities(votes, ridge):
         log = as_log(votes, names(3))
-        return fit_utilities(counted(log, regret._weights(log.chance)), ridge=ridge).mean
+        return fit_utilities(counted(log, regret._weights(log.propensity)), ridge=ridge).mean
 
     assert np.allclose(utilities(random(2, 0.4), 1.5), utilities(random(1, 0.2), 1.0), atol=1e-12)
     assert not np.allclose(utilities(random(2, None), 1.5), utilities(random(1, 0.2), 1.0), atol=1e-3)

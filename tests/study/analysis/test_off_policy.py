@@ -166,7 +166,7 @@ def test_estimates_are_the_formulas():
     """Three votes by hand, one of them on a pair that says nothing."""
     log = WORLD.log(3, np.random.default_rng(0), share=0.5)
     log.first[:], log.second[:], log.outcome[:] = [0, 1, 2], [1, 0, 5], [0, 0, 1]
-    log.chance[:] = [0.1, 0.05, 0.2]
+    log.propensity[:] = [0.1, 0.05, 0.2]
     found = off_policy(log, WORLD.arms, None, {("arm 0", "arm 1"): 1.0}, random_share=0.5, folds=3)
     terms = np.array([1.0 / 0.2, 0.0 / 0.1, 0.0])
     assert found.inverse_propensity.value == pytest.approx(terms.mean(), rel=1e-12)
@@ -206,7 +206,7 @@ def test_contexts_count_alike():
     log = WORLD.log(4000, rng)
     inside = np.array([groups[i] == groups[j] for i, j in zip(log.first, log.second, strict=True)])
     log = log.of(inside)
-    log.chance[:] = 1.0 / (2 * 3)
+    log.propensity[:] = 1.0 / (2 * 3)
     target = {("arm 0", "arm 1"): 1.0, ("arm 4", "arm 3"): 1.0}
     found = off_policy(log, WORLD.arms, WORLD.features, target, groups=groups, random_share=1.0)
     truth = (WORLD.chance(0, 1) + WORLD.chance(4, 3)) / 2

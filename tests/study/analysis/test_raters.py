@@ -127,8 +127,8 @@ def test_repeats_gold_and_pace_by_hand():
         vote(7, "a", "b", "both_bad", "ben"),
     ]
     seconds = [0, 10, 30, 600, 640, 0, 0]
-    votes = [replace(v, told_at=NOW + timedelta(seconds=s)) for v, s in zip(votes, seconds, strict=True)]
-    votes.append(replace(vote(8, "a", "b", "first", "cat"), told_at=None))
+    votes = [replace(v, voted_at=NOW + timedelta(seconds=s)) for v, s in zip(votes, seconds, strict=True)]
+    votes.append(replace(vote(8, "a", "b", "first", "cat"), voted_at=None))
     ana, ben, cat = rater_statistics(votes, ["a", "b"]).rows
     assert (ana.repeats, ana.repeat_agreement) == (3, 1 / 3)  # 2 as 1; 3 not as 2; 5 not as 3
     assert (ana.gold, ana.gold_right, ben.gold, ben.gold_right, cat.gold_right) == (1, 0.0, 1, 1.0, None)
@@ -178,11 +178,11 @@ def test_who_is_left_out_has_a_row_and_judges_nobody():
     votes += [vote(40 + k, *sides[k % 2][:2], sides[k % 2][3], f"r{k % 9}") for k in range(1, 361)]
     liars = [f"r{k}" for k in range(9)]
     judged = {row.rater: row for row in rater_statistics(votes, names(2)).rows}
-    spared = {row.rater: row for row in rater_statistics(votes, names(2), left_out=liars).rows}
+    spared = {row.rater: row for row in rater_statistics(votes, names(2), excluded=liars).rows}
     assert judged["ana"].outlier
     assert not spared["ana"].outlier
     assert spared["ana"].expected_model is None
-    assert [spared[name].left_out for name in liars] == [True] * 9
+    assert [spared[name].excluded for name in liars] == [True] * 9
     assert all(spared[name].outlier for name in liars)
     assert spared["ana"].agreement_others is None
 

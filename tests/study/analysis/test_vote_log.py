@@ -1,4 +1,4 @@
-"""The log as readings see it: always what `standing(study.votes())` says, whoever adds, revises, undoes, blocks or erases meanwhile."""
+"""The log as analyses see it equals `current_votes(study.votes())` after every kind of change."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.study import create_study, load_study, standing
+from duelist.study import create_study, current_votes, load_study
 from duelist.study.analysis import as_log, board_of, fitted_as_explained, win_matrix
 from duelist.study.analysis import vote_log as vote_log
 from duelist.study.records import DuelKind, Outcome, counted
@@ -35,7 +35,7 @@ def columns_of(log, arms):
     return [
         (
             arms[log.first[k]], arms[log.second[k]], int(log.outcome[k]), "" if log.rater[k] < 0 else log.raters[log.rater[k]],
-            int(log.duel[k]), int(log.told_at[k]), str(log.seconds[k]), int(log.kind[k]), int(log.chosen_by[k]),
+            int(log.duel[k]), int(log.voted_at[k]), str(log.seconds[k]), int(log.kind[k]), int(log.chosen_by[k]),
         )
         for k in range(len(log))
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def seen(study, **scope):
 
 def assert_up_to_date(study):
     arms = [arm.id for arm in study.arms()]
-    expected = as_log([v for v in standing(study.votes()) if not v.left_out], arms)
+    expected = as_log([v for v in current_votes(study.votes()) if not v.excluded], arms)
     assert columns_of(seen(study).log, arms) == columns_of(expected, arms)
 
 
@@ -73,7 +73,7 @@ def test_readings_follow_the_log_through_revisions_and_undone_votes(url, chunk, 
 
 
 def standing_of(study, vote):
-    return next((v for v in standing(study.votes()) if (v.duel_id, v.rater) == (vote.duel_id, vote.rater)), None)
+    return next((v for v in current_votes(study.votes()) if (v.duel_id, v.rater) == (vote.duel_id, vote.rater)), None)
 
 
 def test_a_log_that_was_handed_out_does_not_change():
@@ -137,8 +137,8 @@ def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):
     study = fresh(url)
     play(study, np.random.default_rng(5), 40)
     whole = study.leaderboard()
-    set_rater(study, "ben", left_out=True)
-    ana = [v for v in standing(study.votes()) if v.rater == "ana"]
+    set_rater(study, "ben", excluded=True)
+    ana = [v for v in current_votes(study.votes()) if v.rater == "ana"]
     arms = [arm.id for arm in study.arms()]
     x = np.asarray(study.features(), np.float64)
     assert_same(study.leaderboard(), board_with(ana, arms, x))
@@ -146,16 +146,16 @@ def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):
     assert_same(study.leaderboard(everyone=True), whole)
     assert_same(study.leaderboard(everyone=True, without="ben"), study.leaderboard())
     rows = {row.rater: row for row in study.raters().rows}
-    assert (rows["ana"].left_out, rows["ben"].left_out) == (False, True)
-    set_rater(study, "ben", left_out=False)
+    assert (rows["ana"].excluded, rows["ben"].excluded) == (False, True)
+    set_rater(study, "ben", excluded=False)
     assert_same(study.leaderboard(), whole)
     with pytest.raises(dl.InvalidInput, match="without has 'zoe', who has not voted here"):
         study.leaderboard(without=["zoe"])
 
 
-def set_rater(study, name, left_out=False):
+def set_rater(study, name, excluded=False):
     with study._storage.writing(study._id) as tx:
-        tx.put_rater(RaterRow(name, {}, False, left_out, False, None, 0))
+        tx.put_rater(RaterRow(name, {}, False, excluded, False, None, 0))
         tx.counters.revision += 1
         tx.counters.counting_revision += 1
 
@@ -190,7 +190,7 @@ def test_gold_and_repeated_duels_and_other_criteria_do_not_judge_arms(url):
             tx.add_duels([duel._replace(number=tx.counters.n_duels, free=0)])
             tx.add_votes([vote._replace(sequence=at, root=at, revises=None, duel=tx.counters.n_duels)])
     arms, x = [arm.id for arm in study.arms()], np.asarray(study.features(), np.float64)
-    votes = standing(study.votes())
+    votes = current_votes(study.votes())
     assert len(votes) == 15
     assert_same(study.leaderboard(), board_with(counted(votes), arms, x))
     assert_same(study.leaderboard(criterion="style"), board_with(counted(votes, "style"), arms, x))

@@ -8,7 +8,7 @@ import pytest
 from duelist.core.errors import NothingToAsk
 from duelist.study import Study, create_study
 from duelist.study.asking import history as histories
-from duelist.study.records import standing
+from duelist.study.records import current_votes
 
 
 def played(name: str, url: str, rounds: int = 120) -> tuple[Study, list[tuple[object, ...]]]:
@@ -47,7 +47,7 @@ def test_who_was_forgotten_is_asked_the_same(sqlite_url: str, monkeypatch: pytes
 def test_pairs_are_remembered_as_long_as_an_answer_to_them_stands(sqlite_url: str) -> None:
     """A pair may have been answered several times, and some of these undone."""
     study, _ = played("s", sqlite_url, rounds=300)
-    votes = standing(study.votes())
+    votes = current_votes(study.votes())
     several = 0
     with study._storage.reading(study.id) as tx:
         for rater in {vote.rater for vote in votes}:

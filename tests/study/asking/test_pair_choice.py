@@ -47,7 +47,7 @@ def test_with_many_duels_out_the_policy_still_chooses(policy: str, out: int, mon
     duels = [study.ask(f"holder {k}") for k in range(out)]
     assert len({pair(duel) for duel in duels}) == out
     assert {duel.chosen_by for duel in duels} == {ChosenBy.POLICY}
-    assert {duel.chance for duel in duels} == {None}
+    assert {duel.propensity for duel in duels} == {None}
 
 
 @pytest.mark.parametrize("policy", ["LocalPairUCB", "UniformPair"])
@@ -59,7 +59,7 @@ def test_all_but_one_pair_out(policy: str) -> None:
     assert {pair(duel) for duel in (*held, last)} == {
         frozenset(p) for p in combinations([f"a{k}" for k in range(12)], 2)
     }
-    assert (last.chosen_by, last.chance) in ((ChosenBy.POLICY, None), (ChosenBy.RANDOM, 1.0))
+    assert (last.chosen_by, last.propensity) in ((ChosenBy.POLICY, None), (ChosenBy.RANDOM, 1.0))
     with pytest.raises(NothingToAsk, match="all 66 pairs of the 12 candidates are out"):
         study.ask("one too many")
 
@@ -70,7 +70,7 @@ def test_what_is_left_to_chance_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     study = strict(n_arms=3)
     duels = [study.ask(f"rater {k}") for k in range(3)]
     assert len({pair(duel) for duel in duels}) == 3
-    by_chance = [(k, duel.chance) for k, duel in enumerate(duels) if duel.chosen_by is ChosenBy.RANDOM]
+    by_chance = [(k, duel.propensity) for k, duel in enumerate(duels) if duel.chosen_by is ChosenBy.RANDOM]
     assert by_chance
     assert all(chance == pytest.approx(1 / (3 - k)) for k, chance in by_chance)
 
@@ -169,7 +169,7 @@ def test_a_share_of_repeats_as_a_check() -> None:
         if duel.kind is DuelKind.REPEAT:
             assert k - seen[pair(duel)] > min(10, k // 2)
             assert duel.chosen_by is ChosenBy.RANDOM
-            assert 0.0 < duel.chance <= 0.25
+            assert 0.0 < duel.propensity <= 0.25
         else:
             assert pair(duel) not in seen
         seen[pair(duel)] = k

@@ -32,7 +32,7 @@ def test_an_arena_battle(tmp_path):
     one, older, newer = read("arena", path)
     assert one == Comparison(
         "chatglm-6b", "koala-13b", Outcome.SECOND, rater="arena_user_973", context="58210e39",
-        told_at=datetime(2023, 4, 24, 15, 53, 11, 132200, UTC), prompt="Hi", payload_first="Hello", payload_second="Hey",
+        voted_at=datetime(2023, 4, 24, 15, 53, 11, 132200, UTC), prompt="Hi", payload_first="Hello", payload_second="Hey",
         extra={"turn": 1, "language": "English"},
     )  # fmt: skip
     assert older.outcome is newer.outcome is Outcome.BOTH_BAD
@@ -141,7 +141,7 @@ def test_a_label_studio_export(tmp_path):
     rows = list(read("label-studio", path, left="answer1", right="answer2", prompt="q"))
     assert [r.outcome for r in rows] == [Outcome.FIRST, Outcome.SECOND, Outcome.SKIP, Outcome.SKIP]
     assert [r.rater for r in rows] == ["10", "ana@example.org", "10", "10"]
-    assert rows[0].told_at == datetime(2021, 3, 9, 22, 16, 8, 728353, UTC)
+    assert rows[0].voted_at == datetime(2021, 3, 9, 22, 16, 8, 728353, UTC)
     assert (rows[0].response_seconds, rows[0].prompt, rows[0].extra) == (4.288, "?", {"n": 3})
     with pytest.raises(InvalidInput, match=r"line 1, data has no field 'text1'.*there are answer1, answer2, q, n"):
         next(read("label-studio", path))
@@ -173,10 +173,10 @@ DAMAGED = [
     ("csv", "left,right,winner,winner\n", "has the column 'winner' twice"),
     ("csv", 'left,right,winner\na,"b"x,left\n', "cannot be read as CSV"),
     ("csv", "", "is empty; give a header"),
-    ("csv", "left,right,winner,told_at\na,b,left,yesterday\n", "line 2: told_at is 'yesterday'; give a time like"),
-    ("csv", "left,right,winner,told_at\na,b,left,2026-01-01T00:00:00\n", "with its offset"),
-    ("csv", "left,right,winner,chance\na,b,left,nan\n", "chance is 'nan'; give a finite number"),
-    ("csv", "left,right,winner,chance\na,b,left,1.5\n", "chance is '1.5'; give a probability from 0 to 1"),
+    ("csv", "left,right,winner,voted_at\na,b,left,yesterday\n", "line 2: voted_at is 'yesterday'; give a time like"),
+    ("csv", "left,right,winner,voted_at\na,b,left,2026-01-01T00:00:00\n", "with its offset"),
+    ("csv", "left,right,winner,propensity\na,b,left,nan\n", "propensity is 'nan'; give a finite number"),
+    ("csv", "left,right,winner,propensity\na,b,left,1.5\n", "propensity is '1.5'; give a probability from 0 to 1"),
     ("csv", "left,right,winner,source\na,b,left,me\n", "source is 'me'; give one of human, model, import"),
     ("arena", '[{"model_a": "a",\n"model_b": "b"},\n{"model_a" "b"}]', "line 1 has no field 'winner'; give one of model_a"),
     ("arena", json.dumps(ARENA) + "\n{", "line 2 is not JSON"),
@@ -251,9 +251,9 @@ def test_a_failed_export_leaves_the_old_file(tmp_path):
     with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*give texts"):
         write("jsonl", [row, row, replace(row, payload_first={1, 2})], path)
     with pytest.raises(InvalidInput, match="cannot be written as JSON"):
-        write("jsonl", [replace(row, chance=float("nan"))], path)
+        write("jsonl", [replace(row, propensity=float("nan"))], path)
     with pytest.raises(InvalidInput, match="without an offset"):
-        write("jsonl", [replace(row, told_at=datetime(2026, 1, 1))], path)
+        write("jsonl", [replace(row, voted_at=datetime(2026, 1, 1))], path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["v.jsonl"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelist.study import Outcome, create_study, standing
+from duelist.study import Outcome, create_study, current_votes
 from duelist.study.formats import FORMATS, Comparison, read, write
 from duelist.study.records import ChosenBy, Source
 
@@ -19,10 +19,10 @@ FIELDS = {
     "context": ("context",),
     "prompt": ("prompt",),
     "answers": ("payload_first", "payload_second"),
-    "time": ("told_at",),
+    "time": ("voted_at",),
     "response time": ("response_seconds",),
     "source": ("source",),
-    "chance": ("chance",),
+    "propensity": ("propensity",),
     "reason, criterion": ("reason", "criterion"),
     "late": ("late",),
     "other columns": ("extra",),
@@ -53,8 +53,8 @@ def awkward_votes():
         votes.append(
             Comparison(
                 first, second, outcome, rater=f"rater {k % 3} 漢,\n\"", context=context,
-                told_at=datetime(2026, 1, 1, 0, 0, k, 123456, tzinfo=UTC), source=Source.MODEL if k % 2 else Source.HUMAN,
-                response_seconds=k / 8, chosen_by=ChosenBy.RANDOM, chance=0.125, prompt=PROMPTS[context],
+                voted_at=datetime(2026, 1, 1, 0, 0, k, 123456, tzinfo=UTC), source=Source.MODEL if k % 2 else Source.HUMAN,
+                response_seconds=k / 8, chosen_by=ChosenBy.RANDOM, propensity=0.125, prompt=PROMPTS[context],
                 payload_first=ARMS[first], payload_second=ARMS[second], reason=f"reason\n{k} 🙂", criterion="style",
                 late=bool(k % 2), extra={"turn": k, "note": f"n\n{k}"} if k % 5 else {"note": "", "tags": ["ä", None]},
             )
@@ -96,7 +96,7 @@ def stands(study, folder):
     """The votes of a study that stand, in the order first given, with their texts: from its log, not from a format's export."""
     study.export("jsonl", folder / "log")
     by_number = {row.sequence: row for row in read("jsonl", folder / "log")}
-    return [by_number[vote.sequence] for vote in standing(study.votes())]
+    return [by_number[vote.sequence] for vote in current_votes(study.votes())]
 
 
 def test_the_table_has_every_format_that_can_be_read_and_every_field():
@@ -140,9 +140,9 @@ def test_an_unknown_time_stays_unknown(name, tmp_path):
     write(name, votes, tmp_path / "file")
     study = create_study("s", storage="memory", policy="LocalPairUCB")
     study.import_votes(name, tmp_path / "file")
-    assert [vote.told_at for vote in study.votes()] == [None]
+    assert [vote.voted_at for vote in study.votes()] == [None]
     study.export(name, tmp_path / "again")
-    assert [row.told_at for row in read(name, tmp_path / "again")] == [None]
+    assert [row.voted_at for row in read(name, tmp_path / "again")] == [None]
 
 
 def test_revisions_come_back_as_what_stands():

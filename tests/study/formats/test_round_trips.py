@@ -39,7 +39,7 @@ def comparisons(draw, outcomes=tuple(Outcome), payloads=words, extra_values=word
         "outcome": draw(st.sampled_from(outcomes)),
         "rater": draw(st.none() | words),
         "context": draw(st.none() | words),
-        "told_at": draw(st.none() | times),
+        "voted_at": draw(st.none() | times),
         "prompt": draw(st.none() | words),
         "payload_first": draw(payloads),
         "payload_second": draw(payloads),
@@ -49,7 +49,7 @@ def comparisons(draw, outcomes=tuple(Outcome), payloads=words, extra_values=word
         fields |= {
             "source": draw(st.sampled_from(Source)),
             "chosen_by": draw(st.sampled_from(ChosenBy)),
-            "chance": draw(st.none() | st.floats(0, 1)),
+            "propensity": draw(st.none() | st.floats(0, 1)),
             "response_seconds": draw(st.none() | numbers),
         }
     return Comparison(**(fields | fixed))
@@ -127,7 +127,7 @@ messages = st.lists(
 @given(data=st.data(), chatty=st.booleans())
 def test_trl_keeps_prompt_winner_and_loser(data, chatty, tmp_path):
     content = messages if chatty else words
-    one = comparisons((Outcome.FIRST, Outcome.SECOND), content, json_values, told_at=None, rater=None, context=None)
+    one = comparisons((Outcome.FIRST, Outcome.SECOND), content, json_values, voted_at=None, rater=None, context=None)
     rows = [
         replace(row, prompt=data.draw(content))
         for row in data.draw(st.lists(one, max_size=4))
@@ -163,7 +163,7 @@ def test_openai_keeps_prompt_winner_loser_and_tools(data, tmp_path):
     ]
     assert report.rows == len(rows)
     assert not report.left_out
-    assert report.dropped == counted(rows, ("rater", "context", "told_at"))
+    assert report.dropped == counted(rows, ("rater", "context", "voted_at"))
 
 
 def counted(rows, names):
@@ -225,19 +225,29 @@ def test_a_vote_without_text_is_left_out_where_text_is_all_there_is(name, payloa
 
 
 FULL = Comparison(
-    "a", "b", Outcome.FIRST, rater="ana", context="c", told_at=datetime(2026, 1, 1, tzinfo=UTC), source=Source.HUMAN,
-    response_seconds=2.0, chosen_by=ChosenBy.RANDOM, chance=0.5, prompt="p", payload_first="1", payload_second="2",
+    "a", "b", Outcome.FIRST, rater="ana", context="c", voted_at=datetime(2026, 1, 1, tzinfo=UTC), source=Source.HUMAN,
+    response_seconds=2.0, chosen_by=ChosenBy.RANDOM, propensity=0.5, prompt="p", payload_first="1", payload_second="2",
     reason="because", criterion="style", extra={"chosen": 1, "x": 2},
 )  # fmt: skip
 LOST = {
-    "arena": {"response_seconds", "source", "chosen_by", "chance", "reason", "criterion"},
-    "trl": {"rater", "context", "told_at", "response_seconds", "source", "chosen_by", "chance", "reason", "criterion"},
+    "arena": {"response_seconds", "source", "chosen_by", "propensity", "reason", "criterion"},
+    "trl": {
+        "rater",
+        "context",
+        "voted_at",
+        "response_seconds",
+        "source",
+        "chosen_by",
+        "propensity",
+        "reason",
+        "criterion",
+    },
     "csv": set(),
     "evalica": {field.name for field in fields(Comparison)}
     - {"first", "second", "outcome", "extra"}
     - {"sequence", "duel_id", "revises", "late"}
     | {"extra chosen", "extra x"},
-    "label-studio": {"rater", "source", "chosen_by", "chance", "reason", "criterion"},
+    "label-studio": {"rater", "source", "chosen_by", "propensity", "reason", "criterion"},
     "jsonl": set(),
 }
 
@@ -254,8 +264,8 @@ def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_p
 
 def test_what_is_counted_is_said(tmp_path):
     assert str(write("openai", [FULL, replace(FULL, outcome=Outcome.TIE)], tmp_path / "p.jsonl")) == (
-        "1 row written; 1 left out: tie; without rater (1), context (1), told_at (1), response_seconds (1), source (1), "
-        "chosen_by (1), chance (1), reason (1), criterion (1)"
+        "1 row written; 1 left out: tie; without rater (1), context (1), voted_at (1), response_seconds (1), source (1), "
+        "chosen_by (1), propensity (1), reason (1), criterion (1)"
     )
     both_bad = Comparison("a", "b", Outcome.BOTH_BAD)
     assert (
@@ -343,15 +353,15 @@ def test_a_file_of_trl_is_of_one_kind(tmp_path):
 
 
 def test_a_vote_goes_out_and_comes_back(tmp_path):
-    told_at = datetime(2026, 5, 4, 12, 30, tzinfo=timezone(timedelta(hours=2)))
-    vote = Vote(7, 3, Outcome.SECOND, "ana", told_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25,
+    voted_at = datetime(2026, 5, 4, 12, 30, tzinfo=timezone(timedelta(hours=2)))
+    vote = Vote(7, 3, Outcome.SECOND, "ana", voted_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25,
                 "so", "style")  # fmt: skip
     comparison = Comparison.of_vote(vote, prompt="p", payload_first="one", payload_second={"image": "b.png"})
     write("jsonl", [comparison], tmp_path / "v.jsonl")
     (back,) = read("jsonl", tmp_path / "v.jsonl")
     assert back == comparison
     assert back.vote(back.sequence, back.duel_id) == vote
-    assert replace(back, told_at=None).vote(7, 3).told_at is None
+    assert replace(back, voted_at=None).vote(7, 3).voted_at is None
 
 
 def test_gzip_is_written_by_name_and_read_by_content(tmp_path):

@@ -55,7 +55,7 @@ def test_equal_votes_of_one_file_all_count(tmp_path):
     timed = "a,b,left,ana,2026-01-01T00:00:00+00:00\n"
     study = empty()
     for rows, added in ((2, 2), (3, 1), (1, 0)):
-        path.write_text("left,right,winner,rater,told_at\n" + timed * rows)
+        path.write_text("left,right,winner,rater,voted_at\n" + timed * rows)
         assert study.import_votes("csv", path).added == added
     path.write_text("left,right,winner\na,b,left\na,b,left\n")
     assert [study.import_votes("csv", path).added for _ in range(2)] == [2, 0]
@@ -71,9 +71,9 @@ said = st.builds(
     second=st.sampled_from(["c", "d"]),
     outcome=st.sampled_from(Outcome),
     rater=st.sampled_from([None, "ana"]),
-    told_at=st.none() | st.integers(0, 3).map(lambda k: START + timedelta(microseconds=k)),
+    voted_at=st.none() | st.integers(0, 3).map(lambda k: START + timedelta(microseconds=k)),
 )
-untimed = said.map(lambda vote: replace(vote, told_at=None))
+untimed = said.map(lambda vote: replace(vote, voted_at=None))
 
 
 def ready():
@@ -83,7 +83,7 @@ def ready():
 
 
 def key(vote):
-    return vote.first, vote.second, vote.outcome, vote.rater, vote.told_at
+    return vote.first, vote.second, vote.outcome, vote.rater, vote.voted_at
 
 
 def taken(study, votes, path):
@@ -94,7 +94,7 @@ def taken(study, votes, path):
 
 
 @calm
-@given(files=st.lists(st.lists(said.filter(lambda vote: vote.told_at is not None), max_size=6), max_size=4))
+@given(files=st.lists(st.lists(said.filter(lambda vote: vote.voted_at is not None), max_size=6), max_size=4))
 def test_of_votes_with_times_the_log_has_as_many_as_the_file_that_has_most(files, tmp_path):
     study = ready()
     expected = Counter()
@@ -150,7 +150,7 @@ def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
         imported = study.import_votes("jsonl", tmp_path / "joined")
         assert (counts(imported), imported.left_out) == ((18, 0), {"revised": 2, "undone": 2})
         assert Counter(v.outcome for v in study.votes()) == Counter(
-            v.outcome for each in (one, other) for v in dl.study.standing(each.votes())
+            v.outcome for each in (one, other) for v in dl.study.current_votes(each.votes())
         )
 
 
@@ -163,7 +163,7 @@ def test_the_same_export_twice_in_a_file_is_one(tmp_path):
     (tmp_path / "both").write_text((tmp_path / "early").read_text() + (tmp_path / "late").read_text())
     again = empty()
     assert counts(again.import_votes("jsonl", tmp_path / "both")) == (4, 4)
-    assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.standing(study.votes())]
+    assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.current_votes(study.votes())]
 
 
 def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
@@ -181,7 +181,9 @@ def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
     assert "2 of the log revised" in str(imported)
     for file in ("later.jsonl", "v.jsonl"):  # nothing of it is new, and what is older changes nothing
         assert again.import_votes("jsonl", tmp_path / file).added == 0
-    assert [key(v) for v in dl.study.standing(again.votes())] == [key(v) for v in dl.study.standing(study.votes())]
+    assert [key(v) for v in dl.study.current_votes(again.votes())] == [
+        key(v) for v in dl.study.current_votes(study.votes())
+    ]
     assert again.policy().snapshot() == rebuilt(again).snapshot()
 
 
@@ -256,8 +258,8 @@ def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path
         elif what == "export":
             study.export("jsonl", tmp_path / "v.jsonl")
             copy.import_votes("jsonl", tmp_path / "v.jsonl")
-            assert Counter(map(key, dl.study.standing(copy.votes()))) == Counter(
-                map(key, dl.study.standing(study.votes()))
+            assert Counter(map(key, dl.study.current_votes(copy.votes()))) == Counter(
+                map(key, dl.study.current_votes(study.votes()))
             )
             again = copy.import_votes("jsonl", tmp_path / "v.jsonl")
             assert (again.added, again.revised) == (0, 0)

@@ -108,14 +108,14 @@ def test_preferences_keep_their_prompts(tmp_path, name):
 
 def test_a_time_that_nobody_knows_stays_unknown(tmp_path, url):
     (tmp_path / "v.csv").write_text(
-        "left,right,winner,told_at\na,b,left,\na,b,right,2026-01-01T00:00:00+00:00\n", newline=""
+        "left,right,winner,voted_at\na,b,left,\na,b,right,2026-01-01T00:00:00+00:00\n", newline=""
     )
     study = empty(storage=url)
     study.import_votes("csv", tmp_path / "v.csv")
-    assert [vote.told_at for vote in study.votes()] == [None, START]
-    assert [row.told_at for row in exported(study, tmp_path / "out.csv", "csv")] == [None, START]
+    assert [vote.voted_at for vote in study.votes()] == [None, START]
+    assert [row.voted_at for row in exported(study, tmp_path / "out.csv", "csv")] == [None, START]
     study.tell(study.ask("ana").id, "first", "ana")
-    assert study.votes()[-1].told_at > START
+    assert study.votes()[-1].voted_at > START
 
 
 def test_everything_a_file_says_comes_out_again(tmp_path):
@@ -125,7 +125,7 @@ def test_everything_a_file_says_comes_out_again(tmp_path):
                    extra={"turn": 1, "tags": ["x"]}),
         Comparison("b", "a", Outcome.TIE, "ben", "c", START, prompt="two", payload_first="B", payload_second="A!"),
         Comparison("a", "c", Outcome.SKIP, None, None, None, prompt=MESSAGES, payload_first={"image": 1}, payload_second="",
-                   reason="no\nidea 🙂", response_seconds=2.5, chance=0.25),
+                   reason="no\nidea 🙂", response_seconds=2.5, propensity=0.25),
         Comparison("a", "b", Outcome.BOTH_BAD, None, None, START, late=True, criterion="style"),
     ]  # fmt: skip
     write("jsonl", votes, tmp_path / "v.jsonl")
@@ -171,7 +171,7 @@ def test_the_whole_log_goes_through_our_own_format(tmp_path):
     again = empty()
     imported = again.import_votes("jsonl", tmp_path / "log")
     assert (counts(imported), imported.left_out) == ((4, 0), {"revised": 1, "undone": 1})
-    assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.standing(study.votes())]
+    assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.current_votes(study.votes())]
     written = study.export("csv", tmp_path / "votes.csv")
     assert (written.rows, written.left_out) == (4, {"revised": 2, "undone": 1})
 

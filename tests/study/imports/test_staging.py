@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInput, UnknownArm
-from duelist.study import Outcome, Source, Study, Vote, load_study, standing
+from duelist.study import Outcome, Source, Study, Vote, current_votes, load_study
 from duelist.study.archive import restore_archive
 from duelist.study.imports import staging as _staging
 from duelist.study.storage import open_storage
@@ -34,7 +34,7 @@ def votes(count: int, n_arms: int = 6) -> list[Vote]:
 
 
 def said(rows: list[Vote]) -> list[tuple]:
-    return [(v.first, v.second, v.outcome, v.rater, v.told_at) for v in rows]
+    return [(v.first, v.second, v.outcome, v.rater, v.voted_at) for v in rows]
 
 
 def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_half_of_an_import_is_shown_to_nobody_and_the_rest_comes(
         assert rounds < 20, "the import is stuck"
         other.tell(other.ask("cleo").id, "tie", "cleo")
     log = other.votes()
-    assert sorted(said(standing(log)), key=str) == sorted([*said(new), *said(live(log))], key=str)
+    assert sorted(said(current_votes(log)), key=str) == sorted([*said(new), *said(live(log))], key=str)
     assert [row.sequence for row in log] == list(range(1, len(log) + 1))
     assert other.policy().snapshot() == rebuilt(other).snapshot()
     assert other.leaderboard().votes == sum(v.outcome != Outcome.SKIP for v in log)
@@ -147,7 +147,7 @@ def test_an_archive_of_half_an_import_goes_on(sqlite_url: str, monkeypatch: pyte
     study = filled(storage=sqlite_url)
     new = votes(2 * _staging.PART)
     killed_after(1, study, new, monkeypatch)
-    path = study.archive(tmp_path / "study.duelist")
+    path = study.save(tmp_path / "study.duelist")
     storage = open_storage("memory")
     restored = load_study(restore_archive(path, storage, "again"), storage)
     assert len(restored) == 0

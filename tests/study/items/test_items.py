@@ -94,7 +94,7 @@ def test_retired_arms_are_not_asked_but_votes_count() -> None:
     for k in range(3):
         asked = study.ask(f"rater {k}")
         assert duel.first.id not in (asked.first.id, asked.second.id)
-    study.restore([duel.first.id])
+    study.activate([duel.first.id])
     assert not any(arm.retired for arm in study.arms())
 
 
@@ -109,7 +109,7 @@ def test_too_few_arms_says_so() -> None:
     study.retire(["y"])
     with pytest.raises(NothingToAsk, match="restore"):
         study.ask("ana")
-    study.restore(["y"])
+    study.activate(["y"])
     assert study.ask("ana").id == 1
 
 

@@ -36,7 +36,7 @@ def test_what_was_given_comes_back(url: str, tmp_path: Path) -> None:
     given = [[0.1], *STAMPS[1:]]
     copies = [
         load_study("s", url),
-        restore_study(study.archive(tmp_path / "s"), "memory"),
+        restore_study(study.save(tmp_path / "s"), "memory"),
         copy_study("s", url, "memory", "t"),
     ]
     for each in (study, *copies):

@@ -40,7 +40,7 @@ def test_ids_are_enough_for_every_goal(goal):
     board = study.leaderboard()
     assert board.standings[0].arm in ids[:2]
     assert study.recommend().best == board.standings[0].arm
-    assert str(study.why(study.ask("ben"))).startswith("duel 61")
+    assert str(study.explain(study.ask("ben"))).startswith("duel 61")
     assert study.policy().look(ArmTable(6)).utilities.argmax() in (0, 1)
     # Whoever opens the study folds the same bits from the log.
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
@@ -116,7 +116,7 @@ def test_revisions_undone_votes_and_blocked_raters_are_folded():
     mine, theirs = study.policy().snapshot(), plain.policy().snapshot()
     assert mine["arm_effects"]["covariance"] == theirs["arm_effects"]["covariance"]
     assert mine["arm_effects"]["mean"] == theirs["arm_effects"]["mean"]
-    study.unblock("ana 9")
+    study.reinstate("ana 9")
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 
 
@@ -124,7 +124,7 @@ def test_archives_and_copies(url, tmp_path):
     study = create_study("s", url, goal="serve")
     study.add_arms(["a", "b", "c"], payloads=["A", "B", "C"])
     vote(study, 12, {"a": 1.0, "b": 0.0, "c": -1.0})
-    study.archive(tmp_path / "s.duelist")
+    study.save(tmp_path / "s.duelist")
     again = restore_study(tmp_path / "s.duelist", f"sqlite:///{tmp_path / 'other.db'}")
     copied = copy_study("s", url, to_name="copy")
     for each in (again, copied):
@@ -203,7 +203,7 @@ def test_arm_effects_beside_features():
     vote(study, 5, {**utility, "late": 0.0}, seed=5, rater="cat")
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
     assert "arm_effects" in study.policy().snapshot()
-    assert str(study.why(3))
+    assert str(study.explain(3))
 
 
 @pytest.mark.parametrize(

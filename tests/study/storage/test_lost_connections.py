@@ -121,7 +121,7 @@ def test_interrupted_while_waiting_for_the_server(postgres_url: str) -> None:
 
 def calls(tmp_path: Path) -> dict[str, Callable[[Study], object]]:
     """Everything that writes, each safe to repeat."""
-    (tmp_path / "timed.csv").write_text("left,right,winner,told_at\na0,a1,left,2026-01-01T00:00:00+00:00\n")
+    (tmp_path / "timed.csv").write_text("left,right,winner,voted_at\na0,a1,left,2026-01-01T00:00:00+00:00\n")
     (tmp_path / "untimed.csv").write_text("left,right,winner\na0,a1,left\na2,a1,right\n")
     return {
         "ask": lambda study: study.ask("ben"),

@@ -252,4 +252,4 @@ def test_leases_go_by_the_clock_of_the_database(postgres_url: str, monkeypatch: 
     assert [out.id for out in ahead.pending()] == [duel.id, other.id]
     vote = ahead.tell(duel.id, "first", "ana")
     assert not vote.late
-    assert abs((vote.told_at - duel.asked_at).total_seconds()) < 60.0
+    assert abs((vote.voted_at - duel.asked_at).total_seconds()) < 60.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import InvalidInput, NothingToAsk, UnknownDuel, VoteRefused
-from duelist.study import ChosenBy, Outcome, Source, Study, create_study, load_study, standing
+from duelist.study import ChosenBy, Outcome, Source, Study, create_study, current_votes, load_study
 from tests.study.conftest import Clock, features, filled
 
 
@@ -87,7 +87,7 @@ def test_a_share_of_random_duels() -> None:
     for _ in range(300):
         duel = study.ask("ana")
         chosen.append(duel.chosen_by)
-        assert duel.chance == (pytest.approx(0.3 / 10) if duel.chosen_by is ChosenBy.RANDOM else None)
+        assert duel.propensity == (pytest.approx(0.3 / 10) if duel.chosen_by is ChosenBy.RANDOM else None)
         study.tell(duel.id, "first", "ana")
     count = chosen.count(ChosenBy.RANDOM)
     assert abs(count - 90) <= 5 * np.sqrt(300 * 0.3 * 0.7)
@@ -100,7 +100,7 @@ def test_random_duels_are_uniform_over_what_is_not_out() -> None:
     counts: dict[frozenset[str], int] = {}
     for _ in range(500):
         duel = study.ask("ana")
-        assert duel.chance == pytest.approx(1 / 5)
+        assert duel.propensity == pytest.approx(1 / 5)
         counts[pair(duel)] = counts.get(pair(duel), 0) + 1
         study.tell(duel.id, "skip", "ana")
     assert held not in counts
@@ -116,10 +116,10 @@ def test_the_chance_of_a_pair_counts_the_draw_of_its_context() -> None:
     free = {"p": 3, "q": 6}
     for duel in duels:
         open_ones = sum(count > 0 for count in free.values())
-        assert duel.chance == pytest.approx(1 / open_ones / free[duel.context])
+        assert duel.propensity == pytest.approx(1 / open_ones / free[duel.context])
         free[duel.context] -= 1
     study.tell(duels[0].id, "skip", "rater 0")
-    assert study.ask("ana", context=duels[0].context).chance == pytest.approx(1.0)
+    assert study.ask("ana", context=duels[0].context).propensity == pytest.approx(1.0)
 
 
 def test_several_raters_per_duel() -> None:
@@ -147,7 +147,7 @@ def test_a_vote_is_written_as_it_was_given(url: str, clock: Clock) -> None:
     assert (vote.sequence, vote.duel_id, vote.outcome, vote.rater) == (1, duel.id, Outcome.BOTH_BAD, "ana")
     assert (vote.first, vote.second, vote.source) == (duel.first.id, duel.second.id, Source.MODEL)
     assert (vote.response_seconds, vote.late, vote.revises) == (2.5, False, None)
-    assert vote.told_at == duel.asked_at + timedelta(seconds=2.5)
+    assert vote.voted_at == duel.asked_at + timedelta(seconds=2.5)
     assert load_study("study", url).votes() == [vote]
 
 
@@ -170,7 +170,7 @@ def test_a_different_vote_is_refused_and_changes_nothing(url: str) -> None:
     revised = study.tell(duel.id, "second", "ana", revise=True)
     assert (revised.sequence, revised.revises) == (2, 1)
     assert study.tell(duel.id, "second", "ana") == revised
-    assert [vote.outcome for vote in standing(study.votes())] == ["second"]
+    assert [vote.outcome for vote in current_votes(study.votes())] == ["second"]
 
 
 def test_undo_puts_the_duel_back_in_the_hands_of_the_rater() -> None:
@@ -180,11 +180,11 @@ def test_undo_puts_the_duel_back_in_the_hands_of_the_rater() -> None:
     undone = study.undo(duel.id, "ana")
     assert (undone.outcome, undone.revises) == (None, 1)
     assert study.undo(duel.id, "ana") == undone
-    assert standing(study.votes()) == []
+    assert current_votes(study.votes()) == []
     assert study.ask("ana").id == duel.id
     again = study.tell(duel.id, "second", "ana")
     assert (again.sequence, again.revises) == (3, 2)
-    assert [vote.outcome for vote in standing(study.votes())] == ["second"]
+    assert [vote.outcome for vote in current_votes(study.votes())] == ["second"]
     assert study.ask("ana").id != duel.id
 
 
@@ -292,14 +292,14 @@ def test_a_clock_that_goes_back(clock: Clock) -> None:
     clock.seconds -= 30  # less than a lease: ana keeps her duel
     assert study.ask("ana") == second
     two = study.tell(second.id, "first", "ana")
-    assert two.told_at == one.told_at
+    assert two.voted_at == one.voted_at
     assert (two.response_seconds, two.late) == (None, False)
     third = study.ask("ana")
     clock.seconds -= 86_400  # a day: that lease would last a day, so it has ended
     assert study.pending() == []
     assert study.ask("ben").id == third.id
     three = study.tell(third.id, "tie", "ana")
-    assert three.told_at >= two.told_at
+    assert three.voted_at >= two.voted_at
     assert three.response_seconds is None
     assert three.late
     assert [vote.sequence for vote in study.votes()] == [1, 2, 3]

@@ -193,7 +193,7 @@ async def retire(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, ca
 async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
     """Take retired arms back in."""
     async with desk.study(study) as opened:
-        await opened.write(Study.restore, given.ids)
+        await opened.write(Study.activate, given.ids)
         return await _retired(opened)
 
 

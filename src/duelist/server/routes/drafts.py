@@ -34,7 +34,7 @@ def _plan(text: str) -> dict[str, Any]:
             422, "invalid_input", "plan is not an object of objects.", f"It may have {', '.join(_LISTED)}.", "plan"
         )
     wanted = plan.get("settings") or {}
-    if "made_features" in wanted or "gold" in wanted:
+    if "feature_recipe" in wanted or "gold" in wanted:
         raise RequestError(
             422, "invalid_input", "plan.settings has what the server makes itself.", "Leave it out.", "plan"
         )

@@ -19,7 +19,7 @@ from duelist.study.serialization import plain
 
 router = APIRouter(prefix="/studies/{study}", tags=["raters"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_TOLD_ALL = ("kind", "chosen_by", "chance", "swapped", "layer", "share")
+_TOLD_ALL = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
 
 
 @router.get("/me")
@@ -32,7 +32,7 @@ async def me(
     """How far a rater has come, and what they are asked."""
     who = caller.rater(rater)
     async with desk.study(study) as opened:
-        own = await opened.read(Study.mine, who)
+        own = await opened.read(Study.rater_progress, who)
         said = await opened.read(Study.rater, who)
         state = (await opened.read(_state)).value
         settings, name = opened.study.settings, opened.study.name
@@ -47,7 +47,7 @@ async def me(
         answers=[Outcome.FIRST.value, Outcome.SECOND.value, *(answer.value for answer in settings.answers)],
         ask_reason=settings.ask_reason,
         votes=own.votes,
-        most_votes=settings.most_votes_per_rater,
+        max_votes=settings.max_votes_per_rater,
         blocked=said.blocked,
         last=[shapes.LastVote(duel=duel, outcome=outcome.value) for duel, outcome in own.last],
     )
@@ -61,7 +61,7 @@ def _state(study: Study) -> Any:
 async def ask(study: shapes.StudyId, given: shapes.AskFor, caller: Answerer, desk: DeskHere) -> shapes.Duel:
     """A duel: the same until it is answered, released, or its time is over."""
     async with desk.study(study) as opened:
-        duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.besides)
+        duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.in_progress)
         return shapes.Duel.model_validate(_shown(duel, desk, opened.study, caller))
 
 

@@ -78,7 +78,7 @@ async def register(
     name = given.name or f"rater {secrets.token_hex(4)}"
     async with desk.study(study) as opened:
         is_open = opened.study.settings.open_registration
-        known = is_open and await opened.read(Study.knows_rater, name)
+        known = is_open and await opened.read(Study.has_rater, name)
     if not is_open:
         raise RequestError(
             403, "not_allowed", "This study is not open to everybody.", "Ask its owner for a link of your own."

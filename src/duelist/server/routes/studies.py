@@ -56,7 +56,7 @@ def _shown(row: Any, desk: Desk, request: Request) -> shapes.Study:
         arms=row.counters.n_arms,
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
-        settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "made_features")},
+        settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "feature_recipe")},
         rate_url=desk.options.link(f"/rate/{row.id}", str(request.base_url)),
     )
 
@@ -109,7 +109,7 @@ async def change(
         if given.name is not None:
             await opened.write(Study.rename, given.name)
         if given.state is not None:
-            verb = {"open": Study.open, "paused": Study.pause, "closed": Study.end, "archived": Study.put_away}
+            verb = {"open": Study.open, "paused": Study.pause, "ended": Study.end, "archived": Study.archive}
             await opened.write(verb[given.state])
     return await summary(desk, study, request)
 
@@ -182,7 +182,7 @@ async def _written(desk: Desk, task: str, study: int | None, path: Path, name: s
 async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, anywhere=True))]) -> dict[str, Any]:
     """What can be chosen: goals with advice, policies, formats, kinds of features, and the settings a study begins with."""
     defaults = plain(StudySettings(policy=""))
-    kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "made_features")]
+    kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
     return {
         "goals": [plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),

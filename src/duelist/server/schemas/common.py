@@ -109,7 +109,7 @@ class AskFor(Asked):
     rater: Name | None = None
     context: Name | None = None
     candidates: list[Name] | None = Field(None, max_length=10_000)
-    besides: list[DuelId] = Field(default_factory=list, max_length=3)
+    in_progress: list[DuelId] = Field(default_factory=list, max_length=3)
 
 
 class Told(Asked):
@@ -173,14 +173,14 @@ class Me(Said):
     rater: str
     study: int
     study_name: str
-    state: Literal["open", "paused", "closed", "archived"]
+    state: Literal["open", "paused", "ended", "archived"]
     question: str | None
     guidelines: str | None
     criteria: list[str]
     answers: list[Answer]
     ask_reason: bool
     votes: int
-    most_votes: int | None
+    max_votes: int | None
     blocked: bool
     last: list[LastVote]
 
@@ -206,9 +206,9 @@ class Settings(Asked):
         None, ge=1, le=LARGEST, description="For the goal rank, how many places matter. Fixed, too."
     )
     criteria: list[Name] | None = None
-    most_votes: int | None = None
-    most_votes_per_pair: int | None = None
-    most_votes_per_rater: int | None = None
+    max_votes: int | None = None
+    max_votes_per_pair: int | None = None
+    max_votes_per_rater: int | None = None
     gold_share: float | None = None
     question: Text | None = None
     guidelines: Text | None = None
@@ -232,7 +232,7 @@ class ChangedStudy(Asked):
     """What is to be changed of a study."""
 
     name: Name | None = None
-    state: Literal["open", "paused", "closed", "archived"] | None = None
+    state: Literal["open", "paused", "ended", "archived"] | None = None
     settings: Settings | None = None
 
 
@@ -247,7 +247,7 @@ class Study(Said):
 
     id: int
     name: str
-    state: Literal["open", "paused", "closed", "archived"]
+    state: Literal["open", "paused", "ended", "archived"]
     created_at: datetime
     arms: int
     duels: int
@@ -358,7 +358,7 @@ class Rater(Said):
     name: str
     attributes: dict[str, Any]
     blocked: bool
-    left_out: bool
+    excluded: bool
     erased: bool
 
 

@@ -116,7 +116,7 @@ class RaterShown(Said):
     gold_right: float | None
     agreement_model: float | None
     expected_model: float | None
-    left_out: bool
+    excluded: bool
     reasons: list[str]
     blocked: bool
     erased: bool
@@ -163,7 +163,7 @@ class VoteShown(Said):
     duel: int
     outcome: Answer | None
     rater: str | None
-    told_at: datetime | None
+    voted_at: datetime | None
     first: str
     second: str
     context: str | None
@@ -172,12 +172,12 @@ class VoteShown(Said):
     late: bool
     revises: int | None
     chosen_by: str
-    chance: float | None
+    propensity: float | None
     reason: str | None
     criterion: str | None
     kind: str
     expected: Answer | None
-    left_out: bool
+    excluded: bool
 
 
 class LogPage(Said):
@@ -204,7 +204,7 @@ class WhyShown(Said):
     second: str
     kind: str
     chosen_by: str
-    chance: float | None
+    propensity: float | None
     policy: str
     utility_first: float
     utility_second: float

@@ -56,7 +56,7 @@ class Answers:
             return "", _encoded(TASKS[name](self._storage, study, given))
         study = self._study(request["study"])
         key = json.dumps([request["study"], name, given], sort_keys=True)
-        stamp = "-".join(map(str, study.stamp()))
+        stamp = "-".join(map(str, study.revision()))
         if name in BY_THE_CLOCK:
             return "", _encoded(make_reading(study, name, given))
         if request.get("have") == stamp:

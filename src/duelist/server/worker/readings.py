@@ -91,7 +91,7 @@ def _regret(study: Study, given: Given) -> Any:
 
 def _raters(study: Study, given: Given) -> Any:
     found = plain(study.raters(**given))
-    said = {rater.name: rater for rater in study.described_raters()}
+    said = {rater.name: rater for rater in study.rater_records()}
     for row in found["rows"]:
         rater = said.pop(row["rater"], None)
         row["blocked"] = rater is not None and rater.blocked
@@ -130,7 +130,7 @@ def vote_shown(vote: Any) -> dict[str, Any]:
 
 
 def _why(study: Study, given: Given) -> Any:
-    found = study.why(given["duel"])
+    found = study.explain(given["duel"])
     return {**plain(found), "statement": str(found).splitlines()[0]}
 
 

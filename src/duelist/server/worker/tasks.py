@@ -30,7 +30,7 @@ def _export(storage: Storage, study: Study | None, given: Given) -> Any:
 
 
 def _archive(storage: Storage, study: Study | None, given: Given) -> Any:
-    return str(_of(study).archive(given["path"]))
+    return str(_of(study).save(given["path"]))
 
 
 def _backup(storage: Storage, study: Study | None, given: Given) -> Any:
@@ -62,7 +62,7 @@ def _block(storage: Storage, study: Study | None, given: Given) -> Any:
 
 
 def _unblock(storage: Storage, study: Study | None, given: Given) -> Any:
-    return plain(_of(study).unblock(given["rater"]))
+    return plain(_of(study).reinstate(given["rater"]))
 
 
 def _preview(storage: Storage, study: Study | None, given: Given) -> Any:

@@ -115,7 +115,7 @@ def leaderboard(
     Parameters
     ----------
     votes
-        Votes that stand (`duelist.study.records.standing`).
+        Votes that stand (`duelist.study.records.current_votes`).
     arms
         Ids of all arms.
     features

@@ -37,8 +37,7 @@ from duelist.study.analysis.fit.votes import BOTH_BAD, CHOSEN_CODES, FIRST, SECO
 from duelist.study.analysis.formatting import check_level, percent
 from duelist.study.analysis.regret import Estimate
 from duelist.study.analysis.table import Shown, Table
-from duelist.study.records import Vote, standing
-from duelist.study.records import counted as votes_that_count
+from duelist.study.records import Vote, counted_votes, current_votes
 
 MEASURES: Final = {
     "wins": "the arm that it names first wins",
@@ -258,18 +257,18 @@ def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share
             f"random_share is {random_share!r}.", "Give a share above 0 and at most 1.", field="random_share"
         )
     if not isinstance(votes, Log):
-        votes = votes_that_count(standing(list(votes)))
+        votes = counted_votes(current_votes(list(votes)))
     log = as_log(votes, arms).on_arms
     answered = (log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second)
-    log = log.of(answered & (log.chosen_by == CHOSEN_CODES["random"]) & ~np.isnan(log.chance))
+    log = log.of(answered & (log.chosen_by == CHOSEN_CODES["random"]) & ~np.isnan(log.propensity))
     if not len(log):
         raise InvalidInput(
             "No vote is on a duel that was drawn with a known chance.", "Set random_share above 0 and collect votes."
         )
-    q = np.asarray(log.chance / random_share, np.float64)
+    q = np.asarray(log.propensity / random_share, np.float64)
     if not ((q > 0.0) & (q <= 1.0 + 1e-9)).all():
         raise InvalidInput(
-            f"A random pair has the chance {log.chance[np.argmax(q)]}, which is not below random_share "
+            f"A random pair has the chance {log.propensity[np.argmax(q)]}, which is not below random_share "
             f"{random_share:g}.",
             "Give the share that the study had when these votes were taken.",
         )

@@ -61,7 +61,7 @@ class _Seen(NamedTuple):
     features: NDArray[np.float64] | analysis.WithArmEffects | None
     among: list[str] | None
     contexts: list[str | None]
-    left_out: frozenset[str]
+    excluded: frozenset[str]
     stamp: tuple[int, ...]
 
 
@@ -154,7 +154,7 @@ class Readings(ABC):
         _check_options("scorer", analysis.scorer_of, options)
         seen = self._seen(scope)
         found = analysis.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
-        return as_given(found, self.settings.made_features)
+        return as_given(found, self.settings.feature_recipe)
 
     # -- whom to trust -------------------------------------------------------------------
 
@@ -173,9 +173,9 @@ class Readings(ABC):
         scope, options = split(context, options)
         _check_options("raters", analysis.rater_statistics, options)
         seen = self._seen(scope._replace(everyone=True, without=frozenset()))
-        left_out = _left_out(scope, seen)
+        excluded = _left_out(scope, seen)
         judges = self._kept.judges(scope)
-        options = {"left_out": left_out, "judges": judges, **options}
+        options = {"excluded": excluded, "judges": judges, **options}
         found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **options)
         self._kept.keep_judges(scope, judges)
         return found
@@ -287,7 +287,7 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[st
     return scope, {name: value for name, value in options.items() if name not in _Scope._fields}
 
 
-_INSIDE: Final = frozenset(["among", "remembered", "left_out", "judges", "source", "delta", "top", "start"])
+_INSIDE: Final = frozenset(["among", "remembered", "excluded", "judges", "source", "delta", "top", "start"])
 """What a study says to readings itself, or has an argument for."""
 
 
@@ -304,7 +304,7 @@ def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
         raise InvalidInput(f"without has {unknown!r}, who has not voted here.", "Leave the name out.")
-    return scope.without | (frozenset() if scope.everyone else seen.left_out)
+    return scope.without | (frozenset() if scope.everyone else seen.excluded)
 
 
 def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
@@ -322,7 +322,7 @@ def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
         features=_features(known, [arm.number for arm in chosen], arm_effects),
         among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
         contexts=[arm.context for arm in chosen],
-        left_out=known.left_out,
+        excluded=known.excluded,
         stamp=known.stamp,
     )
     if seen.among == []:
@@ -330,9 +330,9 @@ def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
             f"context is {scope.context!r}, which has no arms in the game.", "Add or restore some.", field="context"
         )
     wanted = _on(known, scope.criterion, criterion)
-    left_out = _left_out(scope, seen)
-    if left_out:
-        counts = np.array([*(name not in left_out for name in log.raters), True])
+    excluded = _left_out(scope, seen)
+    if excluded:
+        counts = np.array([*(name not in excluded for name in log.raters), True])
         wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]
     if len(chosen) < len(every):
         place = np.full(len(every), -1)

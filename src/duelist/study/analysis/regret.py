@@ -94,7 +94,7 @@ def estimated_regret(
         raise InvalidInput(
             f"No vote is on a duel chosen {missing}.", "Set random_share above 0 and collect votes first."
         )
-    posterior = fit_utilities(counted(by_chance, _weights(by_chance.chance)), features, ridge, seed)
+    posterior = fit_utilities(counted(by_chance, _weights(by_chance.propensity)), features, ridge, seed)
     policy, random = _duels(by_policy), _duels(by_chance)
     group = _group_numbers(groups, len(arms))
     costs = np.array([_cost(u, group, policy, random) for u in _utilities(posterior, seed)])

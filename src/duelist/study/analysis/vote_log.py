@@ -26,7 +26,7 @@ _DUEL_TYPES: Final[dict[str, Any]] = {
     "second_row": np.int32,
     "context": np.int32,
     "chosen_by": np.int8,
-    "chance": np.float64,
+    "propensity": np.float64,
     "kind": np.int8,
     "expected": np.int8,
 }
@@ -37,10 +37,10 @@ _VOTE_TYPES: Final[dict[str, Any]] = {
     "rater": np.int32,
     "context": np.int32,
     "duel": np.int64,
-    "told_at": np.int64,
+    "voted_at": np.int64,
     "seconds": np.float64,
     "chosen_by": np.int8,
-    "chance": np.float64,
+    "propensity": np.float64,
     "kind": np.int8,
     "expected": np.int8,
     "criterion": np.int16,
@@ -102,7 +102,7 @@ class VoteLog:
 
     def __init__(self) -> None:
         self.arms = KnownArms()
-        self.left_out: frozenset[str] = frozenset()
+        self.excluded: frozenset[str] = frozenset()
         self._forget_votes()
         self._revision = -1, -1
         self._erased: frozenset[str] = frozenset()
@@ -154,7 +154,7 @@ class VoteLog:
         if erased != self._erased:
             self._forget_votes()  # rows that were read before have another name now
         self._erased = erased
-        self.left_out = frozenset(row.name for row in rows if row.left_out)
+        self.excluded = frozenset(row.name for row in rows if row.excluded)
         self._revision = tx.counters.revision, tx.counters.counting_revision
 
     def _take_duels(self, new: DuelColumns) -> None:
@@ -164,7 +164,7 @@ class VoteLog:
             "second_row": np.array(new.second_row, np.int64),
             "context": self._contexts.numbers(new.context),
             "chosen_by": _coded(CHOSEN_CODES, new.chosen_by),
-            "chance": np.array(new.chance, np.float64),
+            "propensity": np.array(new.propensity, np.float64),
             "kind": _coded(KIND_CODES, new.kind),
             "expected": _coded(CODES, new.expected),
         }
@@ -179,23 +179,23 @@ class VoteLog:
         root, sequence = np.array(new.root, np.int64), np.array(new.sequence, np.int64)
         at, duels = duel - 1, self._duels
         outcome = _coded(CODES, new.outcome)
-        told_at = np.array([NO_TIME if when is None else when for when in new.told_at], np.int64)
+        voted_at = np.array([NO_TIME if when is None else when for when in new.voted_at], np.int64)
         values: dict[str, NDArray[Any]] = {
             "first": self.arms.owners(duels["first_row"][at]),
             "second": self.arms.owners(duels["second_row"][at]),
             "outcome": np.where(root == sequence, outcome, -1),
             "rater": self._raters.numbers(new.rater) - 1,
             "duel": duel,
-            "told_at": told_at,
+            "voted_at": voted_at,
             "seconds": np.array(new.response_microseconds, np.float64) / 1e6,
             "criterion": self._criteria.numbers([name or None for name in new.criterion]),
-            **{name: duels[name][at] for name in ("context", "chosen_by", "chance", "kind", "expected")},
+            **{name: duels[name][at] for name in ("context", "chosen_by", "propensity", "kind", "expected")},
         }
         self._votes.append(len(sequence), values)
         later = np.flatnonzero(root != sequence)
         if len(later):
             # A revision stands in the place of the vote that it revises.
-            changed = {"outcome": outcome, "told_at": told_at, "seconds": values["seconds"]}
+            changed = {"outcome": outcome, "voted_at": voted_at, "seconds": values["seconds"]}
             self._votes.change(root[later] - 1, {name: value[later] for name, value in changed.items()})
             self._changed += 1
 

@@ -54,13 +54,13 @@ class Known:
 class Wanted(NamedTuple):
     """What may be asked: any of the study's groups, one of them, or the arms that are named; no pairs that are `closed`.
 
-    The rater has the duels `besides` already, and wants another one.
+    The rater has the duels `in_progress` already, and wants another one.
     """
 
     context: str | None = None
     candidates: Ints | None = None
     closed: frozenset[Pair] = frozenset()
-    besides: frozenset[int] = frozenset()
+    in_progress: frozenset[int] = frozenset()
 
 
 class _Asking(NamedTuple):
@@ -98,7 +98,7 @@ def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int, gat
     """A duel for the rater, leased."""
     out = take_back(tx, now)
     for lease, duel in out:
-        if lease.rater == rater and duel.number not in wanted.besides and fits(duel, known.arms, wanted):
+        if lease.rater == rater and duel.number not in wanted.in_progress and fits(duel, known.arms, wanted):
             return lease, duel
     wanted, first = (wanted, None) if gate is None else gate(out, wanted)
     asking = _Asking(tx, known, rater, known.histories.of(tx, known.arms, rater), wanted, out, now)
@@ -194,7 +194,7 @@ def _new(asking: _Asking) -> DuelRow:
         second_row=rows[not swapped],
         context=context if wanted.candidates is None and repeated is None else arms.common_context(rows),
         chosen_by=chosen.chosen_by,
-        chance=chosen.chance,
+        propensity=chosen.propensity,
         swapped=swapped,
         layer=chosen.layer,
         share=chosen.share,

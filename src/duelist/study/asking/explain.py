@@ -30,7 +30,7 @@ class Considered:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Explanation:
     """Why a pair was asked, as the policy sees it now (it may have learned since).
 
     `width` is |x - y| in the norm of the inverse of the policy's precision: how little the votes say about this pair.
@@ -46,7 +46,7 @@ class Why:
     second: str
     kind: DuelKind
     chosen_by: ChosenBy
-    chance: float | None
+    propensity: float | None
     policy: str
     utility_first: float
     utility_second: float
@@ -91,14 +91,14 @@ class Why:
         if self.kind is DuelKind.REPEAT:
             return "The rater has seen it before: it shows whether they say the same again."
         if self.chosen_by is ChosenBy.RANDOM:
-            chance = "" if self.chance is None else f" with chance {self.chance:.3g}"
+            chance = "" if self.propensity is None else f" with chance {self.propensity:.3g}"
             return f"It was drawn by chance{chance}, whatever the policy thinks."
         if self.chosen_by is ChosenBy.IMPORT:
             return "It came with an import; this study did not choose it."
         return f"{self.policy} chose it."
 
 
-def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
+def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Explanation:
     """See `Study.why`."""
     counts = hasattr(policy, "wins_") and hasattr(policy, "arms_")
     wanted = () if counts else ("look", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
@@ -118,13 +118,13 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Why:
     considered = tuple(
         Considered(arms.id_of(int(group[k])), float(seen.utilities[k]), float(seen.widths[k])) for k in seen.order
     )
-    return Why(
+    return Explanation(
         duel=duel.number,
         first=arms.id_of(pair[0]),
         second=arms.id_of(pair[1]),
         kind=duel.kind,
         chosen_by=duel.chosen_by,
-        chance=duel.chance,
+        propensity=duel.propensity,
         policy=type(policy).__name__,
         utility_first=seen.first,
         utility_second=seen.second,

@@ -53,7 +53,7 @@ def _duel(tx: Transaction, known: Known, pair: GoldPair, now: int, swapped: bool
         second_row=rows[not swapped],
         context=known.arms.common_context(rows),
         chosen_by=ChosenBy.OWNER,
-        chance=None,
+        propensity=None,
         swapped=swapped,
         layer=0,
         share=0.0,

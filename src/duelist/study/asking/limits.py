@@ -56,7 +56,7 @@ def within_limits(
 ) -> Wanted:
     """What may be asked of a rater who has no duel: what was wanted, but for pairs that have votes enough; or LimitReached."""
     settings = known.settings
-    limits = settings.most_votes, settings.most_votes_per_rater, settings.most_votes_per_pair
+    limits = settings.max_votes, settings.max_votes_per_rater, settings.max_votes_per_pair
     if limits == (None, None, None):
         return wanted
     tally.follow(tx, settings, known.arms)

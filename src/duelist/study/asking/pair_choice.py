@@ -41,7 +41,7 @@ class Chosen(NamedTuple):
     layer: int
     share: float
     chosen_by: ChosenBy
-    chance: float | None
+    propensity: float | None
 
 
 class Chooser(NamedTuple):

@@ -34,13 +34,13 @@ from duelist.study.records import Outcome
 
 NEEDED: Final = ("model_a", "model_b", "winner")
 COLUMNS: Final = ("question_id", *NEEDED, "judge", "conversation_a", "conversation_b", "anony", "tstamp")
-HOLDS: Final = ("rater", "context", "told_at", *CONTENTS)
+HOLDS: Final = ("rater", "context", "voted_at", *CONTENTS)
 NAMES: Final = {
     "first": "model_a",
     "second": "model_b",
     "rater": "judge",
     "context": "question_id",
-    "told_at": "tstamp",
+    "voted_at": "tstamp",
 }
 """What this format calls the fields of a comparison."""
 
@@ -72,7 +72,7 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
             outcome=one_of(row, "winner", _MEANINGS),
             rater=optional_name(row, "judge"),
             context=optional_name(row, "question_id"),
-            told_at=None if _is_zero(row.fields.get("tstamp")) else optional_epoch(row, "tstamp"),
+            voted_at=None if _is_zero(row.fields.get("tstamp")) else optional_epoch(row, "tstamp"),
             prompt=prompt,
             payload_first=first,
             payload_second=second,
@@ -132,7 +132,7 @@ def _battle(comparison: Comparison, winner: str, survey: Survey) -> dict[str, An
         "judge": comparison.rater or "",
         **(dict(zip(("conversation_a", "conversation_b"), pair, strict=True)) if survey.has_text else {}),
         "anony": comparison.extra.get("anony", True),
-        "tstamp": 0.0 if comparison.told_at is None else comparison.told_at.timestamp(),
+        "tstamp": 0.0 if comparison.voted_at is None else comparison.voted_at.timestamp(),
     }
 
 

@@ -28,11 +28,11 @@ class Comparison:
     outcome: Outcome | None
     rater: str | None = None
     context: str | None = None
-    told_at: datetime | None = None
+    voted_at: datetime | None = None
     source: Source = Source.IMPORT
     response_seconds: float | None = None
     chosen_by: ChosenBy = ChosenBy.IMPORT
-    chance: float | None = None
+    propensity: float | None = None
     prompt: Any = None
     payload_first: Any = None
     payload_second: Any = None
@@ -49,10 +49,10 @@ class Comparison:
         """A vote of a study; `known` is what lies elsewhere: prompt, payload_first, payload_second, extra."""
         return cls(**{name: getattr(vote, name) for name in _OF_VOTE}, **known)
 
-    def vote(self, sequence: int, duel_id: int, told_at: datetime | None = None) -> Vote:
-        """The same as a row of a study's log; `told_at` stands in where its own time is not known."""
+    def vote(self, sequence: int, duel_id: int, voted_at: datetime | None = None) -> Vote:
+        """The same as a row of a study's log; `voted_at` stands in where its own time is not known."""
         here = {name: getattr(self, name) for name in _OF_VOTE}
-        return Vote(**here | {"sequence": sequence, "duel_id": duel_id, "told_at": self.told_at or told_at})
+        return Vote(**here | {"sequence": sequence, "duel_id": duel_id, "voted_at": self.voted_at or voted_at})
 
 
 _OF_VOTE: Final = tuple(each.name for each in fields(Comparison) if each.name in {one.name for one in fields(Vote)})

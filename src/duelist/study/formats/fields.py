@@ -73,12 +73,12 @@ def as_number(row: Row, value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def optional_chance(row: Row) -> float | None:
+def optional_propensity(row: Row) -> float | None:
     """The probability with which the pair was chosen; None where the file does not say."""
-    chance = optional_number(row, "chance")
-    if chance is not None and not 0.0 <= chance <= 1.0:
-        raise wrong(row, "chance", "a probability from 0 to 1, or nothing")
-    return chance
+    propensity = optional_number(row, "propensity")
+    if propensity is not None and not 0.0 <= propensity <= 1.0:
+        raise wrong(row, "propensity", "a probability from 0 to 1, or nothing")
+    return propensity
 
 
 def one_of(row: Row, name: str, meanings: Mapping[str, Outcome]) -> Outcome:
@@ -140,7 +140,7 @@ def iso(time: datetime | None) -> str | None:
     """A time as ISO 8601 in UTC."""
     if time is not None and time.tzinfo is None:
         raise InvalidInput(
-            f"told_at is {time.isoformat()} without an offset.", "Give an aware time, say in UTC.", field="told_at"
+            f"voted_at is {time.isoformat()} without an offset.", "Give an aware time, say in UTC.", field="voted_at"
         )
     return None if time is None else time.astimezone(UTC).isoformat()
 

@@ -1,7 +1,7 @@
 """duelist's own format: JSON lines that hold every field of a comparison, after a line that names the version.
 
     {"format": "duelist.votes", "version": 1}
-    {"first": "a", "second": "b", "outcome": "tie", "told_at": "2026-01-31T12:00:00+00:00", "rater": "ana"}
+    {"first": "a", "second": "b", "outcome": "tie", "voted_at": "2026-01-31T12:00:00+00:00", "rater": "ana"}
 
 Fields at their defaults are not written. A vote that was undone has the outcome null.
 """
@@ -20,10 +20,10 @@ from duelist.study.formats.fields import (
     name_of,
     need,
     one_of,
-    optional_chance,
     optional_chosen_by,
     optional_name,
     optional_number,
+    optional_propensity,
     optional_source,
     optional_time,
     rest,
@@ -84,7 +84,7 @@ def _check_header(path: Path, row: Row | None) -> None:
 
 def _record(comparison: Comparison) -> dict[str, Any]:
     record = {name: getattr(comparison, name) for name in COLUMNS}
-    record["told_at"] = iso(comparison.told_at)
+    record["voted_at"] = iso(comparison.voted_at)
     return {name: value for name, value in record.items() if name in _ALWAYS or value != _DEFAULTS[name]}
 
 
@@ -97,11 +97,11 @@ def _comparison(row: Row) -> Comparison:
         outcome=None if row.fields["outcome"] is None else one_of(row, "outcome", _MEANINGS),
         rater=_optional_text(row, "rater"),
         context=_optional_text(row, "context"),
-        told_at=optional_time(row, "told_at"),
+        voted_at=optional_time(row, "voted_at"),
         source=optional_source(row),
         response_seconds=optional_number(row, "response_seconds"),
         chosen_by=optional_chosen_by(row),
-        chance=optional_chance(row),
+        propensity=optional_propensity(row),
         prompt=row.fields.get("prompt"),
         payload_first=row.fields.get("payload_first"),
         payload_second=row.fields.get("payload_second"),

@@ -32,7 +32,7 @@ LEFT: Final = "text1"
 RIGHT: Final = "text2"
 PROMPT: Final = "prompt"
 CONTROL: Final = "pw"
-HOLDS: Final = ("rater", "context", "told_at", "response_seconds", *CONTENTS)
+HOLDS: Final = ("rater", "context", "voted_at", "response_seconds", *CONTENTS)
 
 _MEANINGS: Final = {"left": Outcome.FIRST, "right": Outcome.SECOND}
 _WORDS: Final = {outcome: word for word, outcome in _MEANINGS.items()}
@@ -89,7 +89,7 @@ def _comparison(data: Row, annotation: Row, keys: tuple[str, str, str]) -> Compa
         outcome=_outcome(annotation),
         rater=_rater(annotation),
         context=optional_name(data, "context"),
-        told_at=optional_time(annotation, "created_at"),
+        voted_at=optional_time(annotation, "created_at"),
         response_seconds=optional_number(annotation, "lead_time"),
         prompt=data.fields.get(prompt),
         payload_first=one,
@@ -141,7 +141,7 @@ def _annotation(comparison: Comparison) -> dict[str, Any]:
     annotation = {
         "result": [result] if selected else [],
         "was_cancelled": selected is None,
-        "created_at": iso(comparison.told_at),
+        "created_at": iso(comparison.voted_at),
         "lead_time": comparison.response_seconds,
         "completed_by": _completed_by(comparison.rater),
     }

@@ -25,14 +25,14 @@ from duelist.study.records import ChosenBy, Outcome, Source
 _COUNTED: Final = (
     "rater",
     "context",
-    "told_at",
+    "voted_at",
     "response_seconds",
     "prompt",
     "payload_first",
     "payload_second",
     "source",
     "chosen_by",
-    "chance",
+    "propensity",
     "reason",
     "criterion",
 )

@@ -38,16 +38,16 @@ def mark(
     rater: str | None,
     context: str | None,
     criterion: str | None,
-    told_at: int | None,
+    voted_at: int | None,
 ) -> Mark:
     """Sixteen bytes that are the same for votes that are the same."""
-    said = (first, second, None if outcome is None else outcome.value, rater, context, criterion, told_at)
+    said = (first, second, None if outcome is None else outcome.value, rater, context, criterion, voted_at)
     return blake2b(repr(said).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def mark_of(row: Comparison) -> Mark:
     """The mark of a row of a file."""
-    time = None if row.told_at is None else microseconds(row.told_at)
+    time = None if row.voted_at is None else microseconds(row.voted_at)
     return mark(row.first, row.second, row.outcome, row.rater, row.context, row.criterion, time)
 
 
@@ -80,7 +80,7 @@ class Scan:
         """One more row."""
         here = len(self.rows)
         this = FileRow(
-            mark_of(row), row.told_at is not None, row.outcome is None, hash((row.first, row.second, row.rater))
+            mark_of(row), row.voted_at is not None, row.outcome is None, hash((row.first, row.second, row.rater))
         )
         self.rows.append(this)
         if self._is_repeated(row, this):
@@ -146,8 +146,8 @@ class Logged:
             return
         first, second = (arms.id_of(arms.owner(row)) for row in (duel.first_row, duel.second_row))
         said = (first, second, vote.outcome, vote.rater, duel.context, vote.criterion)
-        if vote.told_at is not None:
-            self.marks.setdefault(mark(*said, vote.told_at), []).append(vote.sequence)
+        if vote.voted_at is not None:
+            self.marks.setdefault(mark(*said, vote.voted_at), []).append(vote.sequence)
         else:
             self.batches.setdefault(vote.batch or 0, []).append(mark(*said, None))
 

@@ -18,7 +18,7 @@ from duelist.study.imports.staging import Packed, Staging, packed
 from duelist.study.imports.votes import Described, FileArms, Imported, settled, wanted
 from duelist.study.items.catalog import KnownArms
 from duelist.study.items.editing import Keeping
-from duelist.study.records import ChosenBy, DuelKind, Vote, standing
+from duelist.study.records import ChosenBy, DuelKind, Vote, current_votes
 from duelist.study.replay import new_policy
 from duelist.study.storage import ContextRow, DuelRow, Transaction, VoteRow
 from duelist.study.storage.vectors import Vectors
@@ -74,7 +74,7 @@ class Filing(Staging, Keeping):
         votes are left out. The policy learns them like any others. Every call counts: `import_votes` leaves out what is in
         the log already.
         """
-        given = [Comparison.of_vote(vote) for vote in standing(list(votes))]
+        given = [Comparison.of_vote(vote) for vote in current_votes(list(votes))]
         with self._reading():
             ids = self._reader.known.arms.ids()
         new = packed(given, ids)
@@ -162,7 +162,7 @@ class Filing(Staging, Keeping):
             if vote.chosen_by is not ChosenBy.IMPORT:
                 dropped["chosen_by"] += 1
             said = self._reader.raters.get(vote.rater) if vote.rater is not None else None
-            if said is not None and said.left_out:
+            if said is not None and said.excluded:
                 aside["rater left out"] += 1
             elif vote.criterion not in asked:
                 aside[f"criterion {vote.criterion!r}"] += 1
@@ -212,7 +212,7 @@ class _Log(Iterable[Comparison]):
         self._tx = tx
         self._whole = whole
         self._arms = study._reader.known.arms
-        self._uncounted = {rater.name for rater in tx.raters() if rater.left_out}
+        self._uncounted = {rater.name for rater in tx.raters() if rater.excluded}
         self.left_out: Counter[str] = Counter()
         self._revised: dict[int, VoteRow] | None = None
 

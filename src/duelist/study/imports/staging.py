@@ -41,7 +41,7 @@ _KINDS: Final[dict[str, Callable[[Any], Any]]] = {
     "outcome": Outcome,
     "source": Source,
     "chosen_by": ChosenBy,
-    "told_at": moment,
+    "voted_at": moment,
 }
 
 
@@ -76,8 +76,8 @@ def _plain(vote: Comparison) -> dict[str, Any]:
     plain = {name: value for name, value in plain.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
     plain["extra"] = dict(vote.extra)
     plain["response_seconds"] = checked_seconds(vote.response_seconds)
-    if vote.told_at is not None:
-        plain["told_at"] = microseconds(vote.told_at)
+    if vote.voted_at is not None:
+        plain["voted_at"] = microseconds(vote.voted_at)
     return plain
 
 

@@ -179,14 +179,14 @@ def _rows(
     arms = known.arms
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
     layer, share = policy.place(arms.compared(first, second))
-    time = None if vote.told_at is None else microseconds(vote.told_at)
+    time = None if vote.voted_at is None else microseconds(vote.voted_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=first,
         second_row=second,
         context=vote.context,
         chosen_by=ChosenBy.IMPORT,
-        chance=vote.chance,
+        propensity=vote.propensity,
         swapped=False,
         layer=int(layer),
         share=float(share),
@@ -199,7 +199,7 @@ def _rows(
         duel=duel.number,
         rater=vote.rater,
         outcome=vote.outcome,
-        told_at=time,
+        voted_at=time,
         source=vote.source,
         response_seconds=vote.response_seconds,
         late=vote.late,
@@ -257,7 +257,7 @@ def revise(tx: Transaction, known: Known, revisions: Mapping[int, Comparison]) -
             old._replace(
                 sequence=before + len(rows) + 1,
                 outcome=vote.outcome,
-                told_at=None if vote.told_at is None else microseconds(vote.told_at),
+                voted_at=None if vote.voted_at is None else microseconds(vote.voted_at),
                 source=vote.source,
                 response_seconds=vote.response_seconds,
                 late=vote.late,

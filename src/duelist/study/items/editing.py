@@ -153,7 +153,7 @@ class Keeping(ABC):
         """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
         self._set_retired(ids, True)
 
-    def restore(self, ids: Sequence[str]) -> None:
+    def activate(self, ids: Sequence[str]) -> None:
         """Take retired arms back in."""
         self._set_retired(ids, False)
 

@@ -24,6 +24,6 @@ def as_given(scorer: Scorer, recipe: Mapping[str, Any] | None) -> Scorer:
         return scorer.before(recipe["mean"], recipe["scale"], recipe["columns"])
     takes = (
         f"{scorer.dim} features that the study made from texts (kind {kind!r}: {_FROM_TEXTS[kind]}); of new texts "
-        "`duelist.study.items.features.applied(study.settings.made_features, texts, None)` makes them alike"
+        "`duelist.study.items.features.applied(study.settings.feature_recipe, texts, None)` makes them alike"
     )
     return replace(scorer, takes=takes)

@@ -1,6 +1,6 @@
 """Features made from what a file says of its arms. How they were made is kept, so that arms that come later get theirs alike.
 
-A recipe is plain data: what `fitted` returns, `applied` uses, and the study keeps as its setting `made_features`.
+A recipe is plain data: what `fitted` returns, `applied` uses, and the study keeps as its setting `feature_recipe`.
 """
 
 from __future__ import annotations

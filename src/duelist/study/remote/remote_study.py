@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike
 
 from duelist.core.errors import InvalidInput, UnknownStudy
 from duelist.study import analysis
-from duelist.study.administration import Erased
+from duelist.study.administration import Erasure
 from duelist.study.analysis.stopping import Recommended
 from duelist.study.analysis.sufficiency import CanStop
-from duelist.study.asking.explain import Why
+from duelist.study.asking.explain import Explanation
 from duelist.study.formats import Written
 from duelist.study.imports.votes import Imported
-from duelist.study.log_queries import Page, Queue
+from duelist.study.log_queries import LogPage, Queue
 from duelist.study.records import (
     Arm,
     GoldPair,
@@ -129,10 +129,10 @@ class RemoteStudy:
 
     def end(self) -> None:
         """Ask nothing and take no more votes, as `Study.end`."""
-        self._patch(state="closed")
+        self._patch(state="ended")
 
-    def put_away(self) -> None:
-        """Keep the study for reading only, as `Study.put_away`."""
+    def archive(self) -> None:
+        """Keep the study for reading only, as `Study.archive`."""
         self._patch(state="archived")
 
     def rename(self, name: str) -> None:
@@ -147,7 +147,7 @@ class RemoteStudy:
         self, total: int | None = _AS_IT_IS, per_pair: int | None = _AS_IT_IS, per_rater: int | None = _AS_IT_IS
     ) -> StudySettings:
         """How many votes are wanted, as `Study.limit`."""
-        given = {"most_votes": total, "most_votes_per_pair": per_pair, "most_votes_per_rater": per_rater}
+        given = {"max_votes": total, "max_votes_per_pair": per_pair, "max_votes_per_rater": per_rater}
         return self.change(**{name: value for name, value in given.items() if value is not _AS_IT_IS})
 
     # -- arms ----------------------------------------------------------------------------
@@ -179,8 +179,8 @@ class RemoteStudy:
         """Take arms out of the game, as `Study.retire`."""
         self._post("/arms/retire", {"ids": list(ids)})
 
-    def restore(self, ids: Sequence[str]) -> None:
-        """Take retired arms back in, as `Study.restore`."""
+    def activate(self, ids: Sequence[str]) -> None:
+        """Take retired arms back in, as `Study.activate`."""
         self._post("/arms/restore", {"ids": list(ids)})
 
     def arms(self, context: str | None = None) -> list[Arm]:
@@ -205,12 +205,12 @@ class RemoteStudy:
         rater: str | None = None,
         candidates: Sequence[str] | None = None,
         context: str | None = None,
-        besides: Sequence[StudyDuel | int] = (),
+        in_progress: Sequence[StudyDuel | int] = (),
     ) -> StudyDuel:
         """A duel for this rater, as `Study.ask`."""
         given = {"rater": rater, "candidates": candidates, "context": context}
-        held = [checked_number(duel) for duel in besides]
-        return _duel(self._post("/ask", {**_said(given), "besides": held}))
+        held = [checked_number(duel) for duel in in_progress]
+        return _duel(self._post("/ask", {**_said(given), "in_progress": held}))
 
     def tell(
         self,
@@ -332,9 +332,9 @@ class RemoteStudy:
         """What the policy's choices cost, as `Study.regret`."""
         return self._read(analysis.RegretEstimate, "/regret", context=context, **options)
 
-    def why(self, duel: StudyDuel | int) -> Why:
+    def explain(self, duel: StudyDuel | int) -> Explanation:
         """Why this pair, as `Study.why`."""
-        return self._read(Why, f"/duels/{checked_number(duel)}/why")
+        return self._read(Explanation, f"/duels/{checked_number(duel)}/why")
 
     def votes(self) -> list[Vote]:
         """The log, every row of it."""
@@ -349,10 +349,10 @@ class RemoteStudy:
             if before is None:
                 return
 
-    def log(self, before: int | None = None, limit: int = 100, **wanted: Any) -> Page:
+    def log(self, before: int | None = None, limit: int = 100, **wanted: Any) -> LogPage:
         """A page of the log, newest first, as `Study.log`."""
         found = self._get("/log", before=before, limit=limit, **wanted)
-        return Page([_vote(vote) for vote in found["votes"]], found["next"], found["total"])
+        return LogPage([_vote(vote) for vote in found["votes"]], found["next"], found["total"])
 
     def pending(self) -> list[StudyDuel]:
         """The duels that are out, as `Study.pending`."""
@@ -371,7 +371,7 @@ class RemoteStudy:
         """Ask a rater no more, as `Study.block`."""
         return from_plain(Rater, self._post("/raters/block", {"rater": rater, "keep_votes": keep_votes}))
 
-    def unblock(self, rater: str) -> Rater:
+    def reinstate(self, rater: str) -> Rater:
         """Ask a rater again, as `Study.unblock`."""
         return from_plain(Rater, self._post("/raters/unblock", {"rater": rater}))
 
@@ -380,9 +380,9 @@ class RemoteStudy:
         body = {"rater": name, "attributes": as_json(attributes)}
         return from_plain(Rater, self._post("/raters/describe", body))
 
-    def erase_rater(self, name: str) -> Erased:
+    def erase_rater(self, name: str) -> Erasure:
         """Forget who a rater is, as `Study.erase_rater`."""
-        return from_plain(Erased, self._post("/raters/erase", {"rater": name, "confirm": name}))
+        return from_plain(Erasure, self._post("/raters/erase", {"rater": name, "confirm": name}))
 
     def add_gold(self, first: str, second: str, outcome: Outcome | str) -> None:
         """A pair of arms whose answer is known, as `Study.add_gold`."""
@@ -411,8 +411,8 @@ class RemoteStudy:
         found = self._wire.call("POST", f"{self._root}/import", params=params, content=source.read_bytes())
         return from_plain(Imported, found)
 
-    def archive(self, path: str | Path) -> Path:
-        """Write everything there is of this study into one file, as `Study.archive`."""
+    def save(self, path: str | Path) -> Path:
+        """Write everything there is of this study into one file, as `Study.save`."""
         self._wire.save(f"{self._root}/archive", Path(path))
         return Path(path)
 
@@ -463,7 +463,7 @@ def _arm(side: dict[str, Any]) -> Arm:
 
 
 def _vote(body: dict[str, Any]) -> Vote:
-    missing = {"rater": None, "told_at": None, "first": "", "second": ""}
+    missing = {"rater": None, "voted_at": None, "first": "", "second": ""}
     return from_plain(Vote, {**missing, **body, "duel_id": body["duel"]})
 
 

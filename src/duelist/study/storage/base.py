@@ -38,7 +38,7 @@ class Counters:
     n_votes: int = 0
     arms_revision: int = 0
     dim: int | None = None
-    last_told_at: int = 0
+    last_voted_at: int = 0
     revision: int = 0
     counting_revision: int = 0
 
@@ -89,7 +89,7 @@ class DuelRow(NamedTuple):
     second_row: int
     context: str | None
     chosen_by: ChosenBy
-    chance: float | None
+    propensity: float | None
     swapped: bool
     layer: int
     share: float
@@ -127,7 +127,7 @@ class VoteRow(NamedTuple):
     duel: int
     rater: str | None
     outcome: Outcome | None
-    told_at: int | None
+    voted_at: int | None
     source: Source
     response_seconds: float | None
     late: bool
@@ -161,7 +161,7 @@ class VoteColumns(NamedTuple):
     duel: Sequence[int]
     rater: Sequence[str | None]
     outcome: Sequence[str | None]
-    told_at: Sequence[int | None]
+    voted_at: Sequence[int | None]
     response_microseconds: Sequence[int | None]
     criterion: Sequence[str | None]
 
@@ -174,7 +174,7 @@ class DuelColumns(NamedTuple):
     second_row: Sequence[int]
     context: Sequence[str | None]
     chosen_by: Sequence[str]
-    chance: Sequence[float | None]
+    propensity: Sequence[float | None]
     kind: Sequence[str]
     expected: Sequence[str | None]
 
@@ -182,13 +182,13 @@ class DuelColumns(NamedTuple):
 class RaterRow(NamedTuple):
     """A rater of whom the owner has said something; of most raters there is no such row.
 
-    One who is `blocked` is asked no more, the votes of one who is `left_out` do not count, `erased` is who has a made-up name.
+    One who is `blocked` is asked no more, the votes of one who is `excluded` do not count, `erased` is who has a made-up name.
     """
 
     name: str
     attributes: dict[str, Any]
     blocked: bool
-    left_out: bool
+    excluded: bool
     erased: bool
     blocked_at: int | None
     created_at: int

@@ -75,7 +75,7 @@ class KeepsMedia:
         """The file of that key."""
         _refuse("files")
 
-    def put_media(self, rows: Sequence[MediaRow]) -> None:
+    def add_media(self, rows: Sequence[MediaRow]) -> None:
         """Keep files; one that is there already stays."""
         _refuse("files")
 

@@ -55,7 +55,7 @@ def tell(
         duel=told.duel,
         rater=told.rater,
         outcome=told.outcome,
-        told_at=_log_time(tx, lease, now),
+        voted_at=_log_time(tx, lease, now),
         source=told.source,
         response_seconds=_response(told, lease, now),
         late=not holds(lease, now) if last is None else last.late,
@@ -116,7 +116,7 @@ def undo(
     vote = last._replace(
         sequence=tx.counters.n_votes + 1,
         outcome=None,
-        told_at=_log_time(tx, lease, now),
+        voted_at=_log_time(tx, lease, now),
         response_seconds=None,
         revises=last.sequence,
         reason=None,
@@ -154,7 +154,7 @@ def _lease_of(tx: Transaction, duel_id: int, rater: str) -> LeaseRow:
 
 
 def _log_time(tx: Transaction, lease: LeaseRow, now: int) -> int:
-    return max(now, tx.counters.last_told_at, lease.asked_at)
+    return max(now, tx.counters.last_voted_at, lease.asked_at)
 
 
 def _response(told: Told, lease: LeaseRow, now: int) -> float | None:
@@ -176,7 +176,7 @@ def _append(tx: Transaction, known: Known, vote: VoteRow) -> None:
     tx.add_votes([vote])
     before = tx.counters.n_votes
     tx.counters.n_votes = vote.sequence
-    tx.counters.last_told_at = vote.told_at or tx.counters.last_told_at
+    tx.counters.last_voted_at = vote.voted_at or tx.counters.last_voted_at
     outdated = [] if vote.revises is None else [s for s in tx.snapshot_sequences() if s >= vote.root]
     tx.drop_snapshots(outdated)
     known.fold.keep(tx, known.arms, before, anyway=bool(outdated))

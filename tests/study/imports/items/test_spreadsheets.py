@@ -15,7 +15,7 @@ from duelist.study.records import Outcome
 
 VOTES = [
     Comparison("né", "b, c; d", Outcome.FIRST, rater="ana", response_seconds=2.5, prompt='two\r\nlines "quoted"'),
-    Comparison("b, c; d", "漢", Outcome.BOTH_BAD, chance=0.25, extra={"note": "späť"}),
+    Comparison("b, c; d", "漢", Outcome.BOTH_BAD, propensity=0.25, extra={"note": "späť"}),
 ]
 
 
@@ -26,7 +26,7 @@ def sheet(delimiter=",", end="\r\n", decimal="."):
         return '"' + text.replace('"', '""') + '"' if any(c in text for c in delimiter + '"\r\n') else text
 
     rows = [
-        ["left", "right", "winner", "rater", "response_seconds", "prompt", "chance", "note"],
+        ["left", "right", "winner", "rater", "response_seconds", "prompt", "propensity", "note"],
         ["né", "b, c; d", "left", "ana", f"2{decimal}5", 'two\r\nlines "quoted"', "", ""],
         ["b, c; d", "漢", "both_bad", "", "", "", f"0{decimal}25", "späť"],
     ]
@@ -75,8 +75,8 @@ def test_columns_without_a_name_and_rows_without_content_are_passed_over(tmp_pat
 
 def test_a_comma_among_the_digits_of_a_comma_separated_file_is_refused(tmp_path):
     path = tmp_path / "v.csv"
-    path.write_text('left,right,winner,chance\na,b,left,"0,5"\n')
-    with pytest.raises(InvalidInput, match="chance is '0,5'; give a finite number"):
+    path.write_text('left,right,winner,propensity\na,b,left,"0,5"\n')
+    with pytest.raises(InvalidInput, match="propensity is '0,5'; give a finite number"):
         list(read("csv", path))
 
 

@@ -24,7 +24,7 @@ def chances_without_own(
     log: Log,
     wanted: Ints,
     features: Features,
-    left_out: NDArray[np.bool_],
+    excluded: NDArray[np.bool_],
     ridge: float | str,
     seed: int,
     judges: Judges | None = None,
@@ -34,10 +34,10 @@ def chances_without_own(
     Votes that are not decided are left out of the fit: among the others its chances are right whatever makes raters call a tie.
     """
     fold = _dealt(len(log.raters), seed)
-    counts = bool(left_out.any()) or bool((log.kind != NORMAL).any())
+    counts = bool(excluded.any()) or bool((log.kind != NORMAL).any())
     teaching = log.decided
     if counts:
-        teaching &= (log.kind == NORMAL) & ~np.append(left_out, False)[log.rater]
+        teaching &= (log.kind == NORMAL) & ~np.append(excluded, False)[log.rater]
     pairs = _ByFold(log, np.flatnonzero(teaching), fold)
     chances = np.full(len(wanted), 0.5)
     mine, first, second = fold[log.rater[wanted]], log.first[wanted], log.second[wanted]

@@ -54,13 +54,13 @@ class Log:
     """Position in `raters`, -1 where it is not known."""
     context: Column
     duel: Column
-    told_at: Column
+    voted_at: Column
     """Microseconds since 1970, or `NO_TIME`."""
     seconds: Column
     """How long the rater took, NaN where it is not known."""
     chosen_by: Column
     """Position in `CHOSEN_BY`."""
-    chance: Column
+    propensity: Column
     """With which the pair was chosen, NaN where it is not known."""
     kind: Column
     """Position in `KINDS`."""
@@ -136,10 +136,10 @@ def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
         rater=np.array(rater, np.int32),
         context=np.array([contexts.setdefault(vote.context, len(contexts)) for vote in votes], np.int32),
         duel=np.array([vote.duel_id for vote in votes], np.int64),
-        told_at=np.array([_microseconds(vote.told_at) for vote in votes], np.int64),
+        voted_at=np.array([_microseconds(vote.voted_at) for vote in votes], np.int64),
         seconds=np.array([vote.response_seconds for vote in votes], np.float64),
         chosen_by=np.array([CHOSEN_CODES[vote.chosen_by] for vote in votes], np.int8),
-        chance=np.array([vote.chance for vote in votes], np.float64),
+        propensity=np.array([vote.propensity for vote in votes], np.float64),
         kind=np.array([KIND_CODES[vote.kind] for vote in votes], np.int8),
         expected=np.array([CODES[vote.expected] for vote in votes], np.int8),
     )

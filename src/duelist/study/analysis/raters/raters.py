@@ -57,7 +57,7 @@ class RaterStatistics:
     """Share of the decided votes that went to the arm which a fit without this rater favours."""
     expected_model: float | None
     """What that share would be on average if the rater voted as the fit says."""
-    left_out: bool
+    excluded: bool
     """Whether the owner does not count this rater's votes."""
     reasons: tuple[str, ...]
     """Why this rater is an outlier; none for most."""
@@ -110,7 +110,7 @@ _HEADERS: Final = (
 
 
 def _shown(row: RaterStatistics) -> dict[str, str]:
-    left_out = ["votes left out"] if row.left_out else []
+    excluded = ["votes left out"] if row.excluded else []
     return {
         "rater": row.rater,
         "votes": str(row.votes),
@@ -128,7 +128,7 @@ def _shown(row: RaterStatistics) -> dict[str, str]:
         "gold": "-" if not row.gold else f"{percent(row.gold_right)} of {row.gold}",
         "fit": percent(row.agreement_model),
         "expected": percent(row.expected_model),
-        "outlier": ", ".join([*row.reasons, *left_out]),
+        "outlier": ", ".join([*row.reasons, *excluded]),
     }
 
 
@@ -140,7 +140,7 @@ def rater_statistics(
     ridge: float | str = 1.0,
     level: float = 0.95,
     false_alarms: float = 0.01,
-    left_out: Collection[str] = (),
+    excluded: Collection[str] = (),
     seed: int = 0,
     judges: Judges | None = None,
 ) -> Raters:
@@ -152,7 +152,7 @@ def rater_statistics(
     (raters are dealt into ten groups, and each group is judged by the others), and holds at false_alarms / (2 raters):
     if all vote as the fit says, the probability that anybody at all is flagged is at most about `false_alarms`.
 
-    Raters who are `left_out` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
+    Raters who are `excluded` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
     are asked for, and not for the fit. `judges` is a dictionary that keeps fits from one call to the next, which is faster.
     """
     check_level(level)
@@ -163,7 +163,7 @@ def rater_statistics(
             field="false_alarms",
         )
     log = as_log(votes, arms)
-    judged = _Judged(log, features, frozenset(left_out), level, false_alarms, ridge, seed, judges)
+    judged = _Judged(log, features, frozenset(excluded), level, false_alarms, ridge, seed, judges)
     rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]
     return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, judged.units.alpha())
 
@@ -172,19 +172,19 @@ class _Judged:
     """Everything counted at once, over all raters."""
 
     def __init__(
-        self, log: Log, features: Features, left_out: frozenset[str], level: float, false_alarms: float, ridge: float | str,
+        self, log: Log, features: Features, excluded: frozenset[str], level: float, false_alarms: float, ridge: float | str,
         seed: int, judges: Judges | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
-        self.left_out = np.array([name in left_out for name in log.raters], np.bool_)
+        self.excluded = np.array([name in excluded for name in log.raters], np.bool_)
         self.named = log.rater >= 0
         self.votes = self._count(self.named)
-        self.units = Units(log, self.left_out)
+        self.units = Units(log, self.excluded)
         normal = log.kind == KIND_CODES["normal"]
         decided = np.flatnonzero(self.named & normal & log.decided)
         self.decided = decided[_order(log.rater[decided], len(log.raters))]
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
-        chance = chances_without_own(log, self.decided, features, self.left_out, ridge, seed, judges)
+        chance = chances_without_own(log, self.decided, features, self.excluded, ridge, seed, judges)
         # Where the others' votes balance, a fit differs from one half by rounding, and by other rounding in another process.
         self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
@@ -209,14 +209,14 @@ class _Judged:
             "votes_per_hour": self._pace(),
             "gold": golds.tolist(),
             "gold_right": _shares(right.tolist(), golds.tolist()),
-            "left_out": self.left_out.tolist(),
+            "excluded": self.excluded.tolist(),
             **self.units.by_rater(),
         }
 
     def _pace(self) -> list[float | None]:
         """Votes an hour by the median time between one vote of a rater and the next."""
-        timed = self.named & (self.log.told_at != NO_TIME)
-        gaps = (np.diff(np.sort(times)) / 1e6 for times in _by_rater(self.log, self.log.told_at, timed))
+        timed = self.named & (self.log.voted_at != NO_TIME)
+        gaps = (np.diff(np.sort(times)) / 1e6 for times in _by_rater(self.log, self.log.voted_at, timed))
         return [3600.0 / middle if (middle := _median(gap)) else None for gap in gaps]
 
     def row(self, k: int) -> RaterStatistics:

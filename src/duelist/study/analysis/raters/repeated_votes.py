@@ -22,7 +22,7 @@ _ANSWER[[FIRST, SECOND, TIE, BOTH_BAD]] = [[_HIGH, _LOW], [_LOW, _HIGH], [_TIE, 
 class Units:
     """Answers by unit (a pair in a context) and by rater: the arm that won, a tie, or both bad; skips are none."""
 
-    def __init__(self, log: Log, left_out: NDArray[np.bool_]) -> None:
+    def __init__(self, log: Log, excluded: NDArray[np.bool_]) -> None:
         answered = np.flatnonzero((log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second))
         first, second = log.first[answered].astype(np.int64), log.second[answered].astype(np.int64)
         outcome = log.outcome[answered]
@@ -33,7 +33,7 @@ class Units:
         n_contexts = int(log.context.max(initial=0)) + 1
         keys, self.unit = numbered(pair * n_contexts + log.context[answered], log.n_arms**2 * n_contexts)
         self.n_units = len(keys)
-        self.counts = ~np.append(left_out, False)[self.rater]
+        self.counts = ~np.append(excluded, False)[self.rater]
         self.decided = outcome <= SECOND
         self._find_repeats()
         self._count_others()

@@ -102,7 +102,7 @@ class Draft:
         if not chosen:
             raise InvalidInput("name is missing.", "Give the study one.", field="name")
         recipe = self._recipe()
-        settings = {**self._settings(recipe["kind"]), "made_features": recipe}
+        settings = {**self._settings(recipe["kind"]), "feature_recipe": recipe}
         study = create_study(chosen, storage, self.plan.get("policy"), False, self.plan.get("goal"), **settings)
         try:
             self.add_rows(study, self._vectors(recipe))
@@ -131,7 +131,7 @@ class Draft:
 
     def unused_in(self, study: Study) -> list[str]:
         """The columns that would be features, and are none of this study's."""
-        known = (study.settings.made_features or {}).get("columns") or ()
+        known = (study.settings.feature_recipe or {}).get("columns") or ()
         return [name for name in self.plan["features"].get("columns") or () if name not in known]
 
     def _take_back(self, unused: set[str]) -> None:
@@ -175,7 +175,7 @@ class Draft:
         self, there: KnownArms, study: Study, arms: Sequence[Shown], vectors: Any, taken: set[str]
     ) -> list[str]:
         """Ids for arms without; features tell them apart unless they are made of what arms show."""
-        kind = (study.settings.made_features or {}).get("kind")
+        kind = (study.settings.feature_recipe or {}).get("kind")
         features = vectors if kind in (None, "columns", "given") else None
         known = there.ids()
         ids = ids_by_content(there, arms, features, taken)
@@ -185,14 +185,14 @@ class Draft:
 
     def vectors_for(self, study: Study) -> Any:
         """Features of the arms as a study has them: made as those of its first arms were, else the file's own numbers; or None."""
-        recipe = study.settings.made_features
+        recipe = study.settings.feature_recipe
         return self._as_they_are(study) if recipe is None else self._vectors(recipe)
 
     def keep_columns(self, study: Study, vectors: Any) -> None:
         """Keep with a study whose arms were given these `vectors` the names of their columns: those of later files are found by them."""
         wanted = self.plan["features"]
-        if study.settings.made_features is None and vectors is not None and wanted["kind"] == "columns":
-            study.change(made_features=unchanged(wanted["columns"]))
+        if study.settings.feature_recipe is None and vectors is not None and wanted["kind"] == "columns":
+            study.change(feature_recipe=unchanged(wanted["columns"]))
 
     def _recipe(self) -> Recipe:
         wanted = self.plan["features"]
@@ -253,7 +253,7 @@ class Draft:
         """What arms show; the files among them are kept with the study."""
         payloads = [arm.payload for arm in arms]
         for k, path in ((k, arm.media) for k, arm in enumerate(arms) if arm.media is not None):
-            (key,) = study.put_media([(path.name, "", path.read_bytes())])
+            (key,) = study.add_media([(path.name, "", path.read_bytes())])
             payloads[k] = {**payloads[k], media_kind(path.name) or "image": key}
         return payloads
 

@@ -32,7 +32,7 @@ def far_off_notes(
 
 def far_off_in(study: Study, but: AbstractSet[str]) -> list[str]:
     """The same of a study whose features are numbers of a file, other than of those arms that it had before."""
-    recipe: dict[str, Any] = study.settings.made_features or {"kind": "given"}
+    recipe: dict[str, Any] = study.settings.feature_recipe or {"kind": "given"}
     if recipe["kind"] not in ("columns", "given"):
         return []
     numbers = study.features()

@@ -13,7 +13,7 @@ PARTS: Final = ("name", "goal", "policy", "settings", "columns", "features", "en
 _OBJECTS: Final = ("settings", "columns", "features")
 _ELSEWHERE: Final = ("name", "goal", "policy")
 _LISTS: Final = ("criteria", "gold")
-_NOT_SAID: Final = ("storage", "load_if_exists", "made_features")
+_NOT_SAID: Final = ("storage", "load_if_exists", "feature_recipe")
 
 
 def checked_plan(plan: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -301,7 +301,7 @@ class OwningTransaction(Transaction):
         found = self._one(MEDIA, which=key)
         return None if found is None else MediaRow(found[0], found[1], found[2], bytes(found[3]))
 
-    def put_media(self, rows: Sequence[MediaRow]) -> None:
+    def add_media(self, rows: Sequence[MediaRow]) -> None:
         """Keep files; one that is there already stays."""
         there = set(self.media_keys())
         new = {row.key: row for row in rows if row.key not in there}

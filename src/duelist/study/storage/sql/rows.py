@@ -121,11 +121,23 @@ def study_from(row: Sequence[Any]) -> StudyRow:
 @whole
 def duel_from(row: Sequence[Any]) -> DuelRow:
     """A duel."""
-    number, first_row, second_row, context, chosen_by, chance, swapped, layer, share, asked_at, free, kind, expected = (
-        row
-    )
+    (
+        number,
+        first_row,
+        second_row,
+        context,
+        chosen_by,
+        propensity,
+        swapped,
+        layer,
+        share,
+        asked_at,
+        free,
+        kind,
+        expected,
+    ) = row
     return DuelRow(
-        number, first_row, second_row, context, ChosenBy(chosen_by), chance, swapped, layer, share, asked_at, free,
+        number, first_row, second_row, context, ChosenBy(chosen_by), propensity, swapped, layer, share, asked_at, free,
         DuelKind(kind), _outcome(expected),
     )  # fmt: skip
 
@@ -140,9 +152,9 @@ def lease_from(row: Sequence[Any]) -> LeaseRow:
 @whole
 def vote_from(row: Sequence[Any]) -> VoteRow:
     """A row of the log."""
-    sequence, duel, rater, outcome, told_at, source, seconds, late, revises, root, reason, criterion, batch = row
+    sequence, duel, rater, outcome, voted_at, source, seconds, late, revises, root, reason, criterion, batch = row
     return VoteRow(
-        sequence, duel, rater, _outcome(outcome), told_at, Source(source), seconds, late, revises, root, reason,
+        sequence, duel, rater, _outcome(outcome), voted_at, Source(source), seconds, late, revises, root, reason,
         criterion or None, batch,
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from duelist.study.storage.base import LeaseState
 from duelist.study.storage.sql.tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
 
 COUNTERS: Final = (
-    "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_told_at", "revision", "counting_revision",
+    "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_voted_at", "revision", "counting_revision",
 )  # fmt: skip
 
 _study = given("study", type_=sa.BigInteger)
@@ -134,7 +134,7 @@ ADD_VOTES: Final = sa.insert(votes)
 VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
     votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by")
 )
-_LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.left_out == sa.true())
+_LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.excluded == sa.true())
 VOTES_SINCE: Final = (
     sa.select(*_columns(votes))
     .where(votes.c.study_id == _study, votes.c.sequence > _since, votes.c.sequence <= _until)

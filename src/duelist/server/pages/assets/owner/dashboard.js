@@ -111,7 +111,7 @@ function listen() {
 const STATES = {
   open: ["open", "good"],
   paused: ["paused", "warn"],
-  closed: ["closed", "warn"],
+  ended: ["ended", "warn"],
   archived: ["put away", "warn"],
 };
 

@@ -5,7 +5,7 @@ import { GOAL_NAMES } from "./forms.js";
 import { keysCard } from "./tabs/access.js";
 
 const main = find("#main");
-const STATES = { open: "open", paused: "paused", closed: "closed", archived: "put away" };
+const STATES = { open: "open", paused: "paused", ended: "ended", archived: "put away" };
 
 async function show(everything, away = false) {
   const { studies } = await get(`/studies?put_away=${away}`);

@@ -52,7 +52,7 @@ async function fill() {
     if (!(await outbox.flush())) return;
     const besides = onScreen();
     try {
-      const duel = await post(`/studies/${study}/ask`, besides.length ? { besides } : {});
+      const duel = await post(`/studies/${study}/ask`, besides.length ? { in_progress: besides } : {});
       if (onScreen().includes(duel.id)) return; // undone meanwhile, and on the screen already
       state.stopped = null;
       if (state.current) state.ahead.push(duel);
@@ -137,7 +137,7 @@ async function undoOlder() {
   const criteria = state.me.criteria.length ? state.me.criteria : [""];
   try {
     await send({ kind: "undo", duel: last.duel, criteria });
-    const duel = await post(`/studies/${study}/ask`, { besides: onScreen().slice(0, 3) });
+    const duel = await post(`/studies/${study}/ask`, { in_progress: onScreen().slice(0, 3) });
     if (state.current) state.ahead.unshift(state.current);
     state.given -= 1;
     state.me.last = state.me.last.filter((each) => each.duel !== last.duel);
@@ -180,7 +180,7 @@ function say(error = null) {
   else if (waiting) line.textContent = "Sending…";
   else line.textContent = state.given > 0 ? "All answers are sent." : "";
   line.className = error && waiting ? "warn" : "muted";
-  const most = state.me.most_votes;
+  const most = state.me.max_votes;
   const total = state.me.votes + state.given;
   find("#progress").textContent = most
     ? `${total} of ${most} answers`

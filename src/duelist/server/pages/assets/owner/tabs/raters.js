@@ -126,7 +126,7 @@ const remarks = (row) =>
     null,
     row.blocked && el("span", { class: "tag warn" }, "blocked"),
     " ",
-    row.left_out && el("span", { class: "tag warn" }, "votes left out"),
+    row.excluded && el("span", { class: "tag warn" }, "votes left out"),
     " ",
     row.erased && el("span", { class: "tag" }, "erased"),
     " ",
@@ -159,7 +159,7 @@ function actions(row, act) {
   return el(
     "span",
     { class: "actions" },
-    row.blocked || row.left_out
+    row.blocked || row.excluded
       ? button("Give back", () => act("unblock", { rater }, `${rater} is asked and counted again`), {
           class: "small",
           title: "Ask this rater again and count their votes again, as if nothing had been.",

@@ -6,7 +6,7 @@ import { GOAL_NAMES, goalChoices, RATERS_SEE, settingsForm } from "../forms.js";
 const STATES = [
   ["open", "Open", "Pairs are asked and votes taken."],
   ["paused", "Pause", "Nothing new is asked. Answers to pairs that are out still count."],
-  ["closed", "Close", "Nothing is asked, and no more votes are taken. It can be opened again."],
+  ["ended", "Close", "Nothing is asked, and no more votes are taken. It can be opened again."],
   ["archived", "Put away", "Kept as it is, for reading only, and out of the list of studies. It can be opened again."],
 ];
 
@@ -18,14 +18,14 @@ const ANSWERS = [
 
 const LIMITS = [
   {
-    name: "most_votes",
+    name: "max_votes",
     label: "Votes in total",
     kind: "number",
     min: 1,
     help: "Ask no more when there are so many. Pairs that are out count; gold and repeated pairs do not.",
   },
-  { name: "most_votes_per_rater", label: "Votes of a rater", kind: "number", min: 1 },
-  { name: "most_votes_per_pair", label: "Votes on a pair", kind: "number", min: 1 },
+  { name: "max_votes_per_rater", label: "Votes of a rater", kind: "number", min: 1 },
+  { name: "max_votes_per_pair", label: "Votes on a pair", kind: "number", min: 1 },
 ];
 
 const ASKING = [

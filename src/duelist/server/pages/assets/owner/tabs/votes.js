@@ -148,7 +148,7 @@ function logPanel(here, explain) {
           named(vote.first),
           named(vote.second),
           vote.outcome ? OUTCOMES[vote.outcome] + (vote.criterion ? ` (${vote.criterion})` : "") : "undone",
-          when(vote.told_at),
+          when(vote.voted_at),
           number(vote.response_seconds === null ? "–" : vote.response_seconds.toFixed(1)),
           remarks(vote),
           button(`Why pair ${vote.duel}?`, () => explain(vote.duel), { class: "small" }),
@@ -201,7 +201,7 @@ function remarks(vote) {
     vote.late && tag("late"),
     vote.revises !== null && tag(`changes row ${vote.revises}`),
     vote.chosen_by === "random" && tag("drawn by chance"),
-    vote.left_out && tag("left out"),
+    vote.excluded && tag("left out"),
     vote.reason && el("q", { dir: "auto" }, vote.reason),
   );
 }
