@@ -397,5 +397,5 @@ def test_importing_duelist_imports_no_torch():
 def test_a_missing_torch_is_named_with_the_extra():
     done = run_python("import sys; sys.modules['torch'] = None; import duelist; import duelist.gpu")
     assert done.returncode == 1
-    assert "duelist.core.errors.MissingExtra: duelist.gpu needs PyTorch" in done.stderr
-    assert 'pip install "duelist[gpu]"' in done.stderr
+    assert "duelist.core.errors.MissingExtra: torch is required for duelist.gpu" in done.stderr
+    assert "pip install 'duelist[gpu]'" in done.stderr

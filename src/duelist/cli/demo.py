@@ -20,9 +20,11 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
 ) -> None:
     """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, with LocalPairUCB beside them."""
+    from duelist.core.figures import check_matplotlib
     from duelist.research.demo import DIM, demo_policies, run_demo
 
     with kind_errors():
+        check_matplotlib()
         names = ", ".join(type(policy).__name__ for policy in demo_policies(horizon))
         say(
             f"{names}: {runs} runs of {horizon} rounds, {2**DIM} arms in {DIM} dimensions, random unit theta*, "

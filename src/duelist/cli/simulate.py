@@ -47,6 +47,7 @@ def simulate(
     With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is judged by the
     published rules, under which an arm may meet itself. With both, everything is played twice, and --out keeps the first.
     """
+    from duelist.core.figures import check_matplotlib
     from duelist.simulation.environments.registry import parse_environment
     from duelist.simulation.evaluation import check_goal, judge
     from duelist.simulation.regret import check_kind
@@ -54,6 +55,8 @@ def simulate(
 
     with kind_errors():
         check_kind(kind)
+        if plot is not None:
+            check_matplotlib()
         world = parse_environment(environment)
         goals = list(dict.fromkeys(goal or []))
         specs = [*(policies or []), *(_for_goal(each, top) for each in goals)]

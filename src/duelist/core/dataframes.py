@@ -1,11 +1,11 @@
-"""Data frames of whoever has pandas or polars; duelist needs neither."""
+"""pandas and polars data frames, if they are installed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duelist.core.errors import MissingExtra
+from duelist.core.extras import needs_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,22 +13,14 @@ if TYPE_CHECKING:
 
 
 def to_pandas(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Columns as a pandas data frame."""
-    try:
-        from pandas import DataFrame  # heavy, and wanted by few
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "These data frames need pandas.", "Install it with `pip install 'duelist[pandas]'`."
-        ) from error
+    """Return these columns as a pandas data frame."""
+    with needs_extra("pandas", "this data frame"):
+        from pandas import DataFrame
     return DataFrame(dict(columns))
 
 
 def to_polars(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Columns as a polars data frame."""
-    try:
-        from polars import DataFrame  # heavy, and wanted by few
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "These data frames need polars.", "Install it with `pip install 'duelist[polars]'`."
-        ) from error
+    """Return these columns as a polars data frame."""
+    with needs_extra("polars", "this data frame"):
+        from polars import DataFrame
     return DataFrame(dict(columns))

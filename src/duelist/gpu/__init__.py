@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist.core.arrays import Floats, finite_floats
-from duelist.core.errors import InvalidInput, MissingExtra
+from duelist.core.errors import InvalidInput
+from duelist.core.extras import needs_extra
 from duelist.policies.pair_search import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
 
-try:
+with needs_extra("gpu", "duelist.gpu"):
     import torch
-except ImportError as error:
-    raise MissingExtra(f"duelist.gpu needs PyTorch ({error}).", 'Pip install "duelist[gpu]".') from error
 
 from duelist.gpu import device as on_device
 

@@ -6,7 +6,7 @@ Its names are loaded when they are first used: the back office, a process that s
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from duelist.core.errors import MissingExtra
+from duelist.core.extras import needs_extra
 
 if TYPE_CHECKING:
     from duelist.server.app import make_app
@@ -22,11 +22,5 @@ def __getattr__(name: str) -> Any:
     """One of the public names; what is not installed for it is an error that says so."""
     if name not in _HOMES:
         raise AttributeError(f"module 'duelist.server' has no attribute {name!r}")
-    try:
+    with needs_extra("server", "the study server"):
         return getattr(import_module(f"duelist.server.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] == "duelist":
-            raise
-        raise MissingExtra(
-            f"The study server needs {error.name}.", "Install it with `pip install 'duelist[server]'`."
-        ) from error

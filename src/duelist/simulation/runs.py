@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from duelist.core.arrays import Floats, Ints
 from duelist.core.dataframes import to_pandas, to_polars
 from duelist.core.errors import InvalidInput
+from duelist.core.extras import needs_extra
 from duelist.core.files import UNREADABLE, replacing
 from duelist.simulation.regret import KINDS, check_kind, regret
 from duelist.simulation.run_log import Curves, Log
@@ -313,7 +314,8 @@ class Runs:
 
     def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "sd") -> Axes:
         """Mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
-        from matplotlib import pyplot as plt  # heavy, and not needed to simulate
+        with needs_extra("plots", "charts"):
+            from matplotlib import pyplot as plt
 
         if band not in BANDS:
             raise InvalidInput(f"band is {band!r}.", f"Choose one of {', '.join(BANDS)}.", field="band")

@@ -116,7 +116,7 @@ def test_many_rows_are_counted_in_a_notebook():
 
 def test_without_pandas_it_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match="pip install pandas"):
+    with pytest.raises(MissingExtra, match=r"pip install 'duelist\[pandas\]'"):
         progress(some_votes(), names(6)).to_pandas()
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from duelist.research.experiments.lab import Result
 from duelist.simulation.runs import interval
@@ -76,6 +75,8 @@ def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
 
 def log_axis(axis: Axis) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5, few enough not to collide."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from duelist.core.figures import new_figure
 from duelist.research.experiments.compare import COLOURS
 from duelist.research.experiments.comparison import Best, Standing
 from duelist.research.experiments.outcome import Outcome, Table
@@ -18,6 +18,9 @@ from duelist.research.experiments.report import section_html, table_html
 from duelist.research.experiments.results import Results
 from duelist.research.experiments.runner import write_outcome, write_text
 from duelist.simulation.runs import interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAGE: Final = "report.html"
 _FOLDER: Final = "report"
@@ -127,7 +130,7 @@ def _row(row: Standing) -> tuple[Any, ...]:
 
 
 def _draw_curves(results: Results, environment: str, kind: str) -> Figure:
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = new_figure(8, 4.5)
     ax = figure.subplots()
     best = sorted((b for b in results.best(kind) if b.environment == environment), key=lambda b: b.mean)
     colours = _colours(results)
@@ -145,7 +148,7 @@ def _draw_curves(results: Results, environment: str, kind: str) -> Figure:
 
 
 def _draw_settings(rows: list[Standing], kind: str, colours: dict[str, str]) -> Figure:
-    figure = Figure(figsize=(8, 1.2 + 0.26 * len(rows)), layout="constrained")
+    figure = new_figure(8, 1.2 + 0.26 * len(rows))
     ax = figure.subplots()
     for y, row in enumerate(rows):
         colour = colours[row.policy]

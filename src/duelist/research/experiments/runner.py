@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.files import replacing
 from duelist.research.experiments.engines import Engine
 from duelist.research.experiments.lab import Lab, Progress
 from duelist.research.experiments.outcome import Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Experiment = Callable[[Lab], Outcome]
 
@@ -62,6 +62,8 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Figures, tables and settings of one experiment."""
     for name, figure in outcome.figures.items():
         _save_figure(folder / f"{name}.png", figure)
+        from matplotlib import rc_context
+
         # Without a date in it, and with names that are not random, an SVG of the same numbers is the same file.
         with rc_context({"svg.hashsalt": outcome.name}):
             _save_figure(folder / f"{name}.svg", figure, metadata={"Date": None})

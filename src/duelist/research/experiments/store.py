@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from duelist.core.errors import InvalidResults, MissingExtra, StorageFull
+from duelist.core.errors import InvalidResults, StorageFull
+from duelist.core.extras import needs_extra
 from duelist.core.files import replacing
 from duelist.research.experiments.cells import Cell, Failure, Played
 from duelist.simulation.run_log import LAYERS_KEPT, SUMS, Curves, Log
@@ -154,13 +155,8 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _arrow_parquet() -> Any:
-    try:
-        from pyarrow import parquet  # heavy, and wanted only by who runs experiments
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "Results of experiments are kept in Parquet files, which need pyarrow.",
-            "Install it with `pip install 'duelist[experiments]'`.",
-        ) from error
+    with needs_extra("experiments", "the Parquet files of experiments"):
+        from pyarrow import parquet
     return parquet
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from matplotlib.figure import Figure
-
+from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.experiments.compare import COLUMNS, beats, comparison_rows, draw_curves
@@ -24,6 +23,9 @@ from duelist.research.paper.problems import (
     as_published,
     families,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME: Final = "figure-1a"
 PROSE: Final = Prose.of("duelist.research.paper", "figure-1a.md")
@@ -112,7 +114,7 @@ def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) 
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
     names = list(families())
-    figure = Figure(figsize=(12, 7), layout="constrained")
+    figure = new_figure(12, 7)
     axes = figure.subplots(2, len(names), squeeze=False)
     for row, panel in enumerate(("as published", "fairly tuned")):
         for column, family in enumerate(names):

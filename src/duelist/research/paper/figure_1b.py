@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
 from duelist.research.experiments.compare import COLOURS, log_axis
 from duelist.research.experiments.lab import Cell, Lab, Result
@@ -19,6 +19,9 @@ from duelist.research.paper.figure_1a import published_policies
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family
 from duelist.simulation.environments import Hypercube
 from duelist.simulation.runs import interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME: Final = "figure-1b"
 PROSE: Final = Prose.of("duelist.research.paper", "figure-1b.md")
@@ -88,7 +91,7 @@ def _falls(panel: str, grid: Grid) -> Claim:
 
 
 def _curves(grid: Grid) -> Figure:
-    figure = Figure(figsize=(6, 4.2), layout="constrained")
+    figure = new_figure(6, 4.2)
     ax = figure.subplots()
     for shade, scale in zip(np.linspace(0.35, 1.0, len(SCALES)), SCALES, strict=True):
         result = grid["VACDB", scale]
@@ -100,7 +103,7 @@ def _curves(grid: Grid) -> Figure:
 
 
 def _all(panels: Mapping[str, Grid]) -> Figure:
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    figure = new_figure(13, 4.2)
     axes = figure.subplots(1, 3)
     for ax, (panel, grid) in zip(axes, panels.items(), strict=False):
         for name in ALL_POLICIES:
@@ -130,7 +133,7 @@ def _all(panels: Mapping[str, Grid]) -> Figure:
 
 
 def _layers(panels: Mapping[str, Grid]) -> Figure:
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    figure = new_figure(10, 3.6)
     axes = figure.subplots(1, len(panels), sharey=True)
     for ax, (panel, grid) in zip(axes, panels.items(), strict=True):
         shares = np.array([grid["VACDB", s].layer_share for s in SCALES])

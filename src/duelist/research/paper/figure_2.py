@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from duelist.core.arrays import Floats
+from duelist.core.figures import new_figure
 from duelist.model.links import get_link
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
@@ -22,6 +22,9 @@ from duelist.research.paper import fitted
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published
 from duelist.simulation.environments import Environment, FixedArms
 from duelist.simulation.runs import interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME: Final = "figure-2"
 PROSE: Final = Prose.of("duelist.research.paper", "figure-2.md")
@@ -283,7 +286,7 @@ def _record(events: EventTime) -> dict[str, Any]:
 
 
 def _draw(panels: Mapping[str, Results]) -> Figure:
-    figure = Figure(figsize=(11, 8), layout="constrained")
+    figure = new_figure(11, 8)
     axes = figure.subplots(2, 2).ravel()
     for ax, (panel, results) in zip(axes, panels.items(), strict=True):
         draw_curves(ax, results, panel)
@@ -296,7 +299,7 @@ def _draw(panels: Mapping[str, Results]) -> Figure:
 
 
 def _draw_runs(panels: Mapping[str, Results]) -> Figure:
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    figure = new_figure(11, 3.6)
     shown = {panel: results for panel, results in panels.items() if panel.startswith("events")}
     for ax, (panel, results) in zip(figure.subplots(1, len(shown), sharey=True), shown.items(), strict=True):
         for name in RIVALS:

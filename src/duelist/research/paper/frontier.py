@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from duelist.core.arrays import Floats
+from duelist.core.figures import new_figure
 from duelist.policies import VACDB, builtin_policy
 from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
@@ -31,6 +31,9 @@ from duelist.simulation.environments import (
     RawFeatures,
 )
 from duelist.simulation.environments.raw_features import KINDS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME: Final = "frontier"
 OTHER_RUNS: Final = 48
@@ -156,7 +159,7 @@ def _absolute(results: Panels, grid: Mapping[str, Problem]) -> tuple[tuple[str, 
 def _draw(results: Panels) -> Figure:
     columns, rows = _relative(results)
     share = np.array([row[3:] for row in rows], dtype=float)
-    figure = Figure(figsize=(13, 7.5), layout="constrained")
+    figure = new_figure(13, 7.5)
     ax = figure.subplots()
     image = ax.imshow(np.log2(share), cmap="YlOrRd", vmin=0.0, vmax=4.0, aspect="auto")
     ax.set_xticks(range(len(columns) - 3), columns[3:], rotation=40, ha="right", fontsize=8)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from duelist.core.arrays import Floats
+from duelist.core.figures import new_figure
 from duelist.policies import VACDB
 from duelist.research.experiments.compare import COLOURS, log_axis
 from duelist.research.experiments.lab import Cell, Lab, Result
@@ -35,7 +35,7 @@ RESAMPLES: Final = 1000
 def run(lab: Lab) -> Outcome:
     """Coverage, rates in T, d and the variance, the noiseless case, explorations a layer."""
     outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
-    figure = Figure(figsize=(13, 7.5), layout="constrained")
+    figure = new_figure(13, 7.5)
     axes = figure.subplots(2, 3)
     _coverage(lab, outcome, axes[0, 0])
     _in_horizon(lab, outcome, axes[0, 1])

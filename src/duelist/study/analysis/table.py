@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from duelist.core.errors import MissingExtra
+from duelist.core.dataframes import to_pandas
 from duelist.study.analysis.formatting import table
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ class Shown(ABC):
 
     def to_pandas(self) -> DataFrame:
         """A data frame of everything the reading holds; needs pandas."""
-        try:
-            from pandas import DataFrame  # heavy, and wanted by few
-        except ModuleNotFoundError as error:
-            raise MissingExtra("Data frames need pandas.", "Install it with `pip install pandas`.") from error
-        return DataFrame(self._columns())
+        return to_pandas(self._columns())
 
 
 def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:

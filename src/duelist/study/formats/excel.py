@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
+from duelist.core.extras import needs_extra
 from duelist.core.files import UNREADABLE
 from duelist.study.formats.json_records import shown
 
@@ -82,14 +83,9 @@ def _with_content(sheets: Sequence[Any]) -> list[str]:
 @contextmanager
 def _opened(path: Path, values: bool = True) -> Iterator[Any]:
     """The file, with the values of its formulas or with the formulas."""
-    try:
+    with needs_extra("excel", f"the Excel file {path.name}"):
         from openpyxl import load_workbook
         from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError as error:
-        raise InvalidInput(
-            f"{path} is an Excel file, and openpyxl is not installed: pip install 'duelist[excel]', or "
-            "save it as CSV UTF-8."
-        ) from error
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     try:

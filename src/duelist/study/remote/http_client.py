@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core import errors
+from duelist.core.extras import needs_extra
 from duelist.core.files import replacing
 
 if TYPE_CHECKING:
@@ -26,12 +27,8 @@ class Wire:
     """Speaks to one server with one token."""
 
     def __init__(self, address: str, token: str | None) -> None:
-        try:
+        with needs_extra("client", "studies on a server"):
             import httpx
-        except ModuleNotFoundError as error:
-            raise errors.MissingExtra(
-                "Studies on a server need httpx.", "Install it with `pip install 'duelist[client]'`."
-            ) from error
         self.address = address.rstrip("/")
         self._lost = httpx.TransportError
         headers = {"Authorization": f"Bearer {token}"} if token else {}

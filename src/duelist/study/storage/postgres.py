@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from duelist.core.errors import MissingExtra
+from duelist.core.extras import needs_extra
 from duelist.study.storage.sql import statements as say
 from duelist.study.storage.sql.driver import Line
 from duelist.study.storage.sql.storage import SqlStorage
@@ -37,12 +37,8 @@ class PostgresStorage(SqlStorage):
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         given = {name: url.query[name] for name in (*_SIGNS_OF_LIFE, "options") if name in url.query}
         settings = {**_SIGNS_OF_LIFE, **given, "options": f"{_LIMITS} {given.get('options', '')}".strip()}
-        try:
+        with needs_extra("postgres", "studies in PostgreSQL"):
             engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
-        except ModuleNotFoundError as error:
-            raise MissingExtra(
-                f"PostgreSQL needs {error.name}.", "Install it with `pip install 'duelist[postgres]'`."
-            ) from error
         sa.event.listen(engine, "connect", _make_durable)
         return engine
 

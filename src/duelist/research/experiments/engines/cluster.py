@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.core.arrays import check_whole
-from duelist.core.errors import EngineLost, MissingExtra
+from duelist.core.errors import EngineLost
+from duelist.core.extras import needs_extra
 from duelist.research.experiments.cells import Cell, Failure, Played, failure, play_packed
 from duelist.research.experiments.engines.base import Engine, Finished, check_sendable
 from duelist.simulation.simulate import usable_cores
@@ -223,10 +224,6 @@ def _client(distributed: Any, target: Any, seconds: float) -> Any:
 
 
 def _distributed() -> Any:
-    try:
-        import distributed  # heavy, and wanted only by who has a cluster
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "Clusters need Dask's distributed.", "Install it with `pip install 'duelist[cluster]'`."
-        ) from error
+    with needs_extra("cluster", "experiments on a Dask cluster"):
+        import distributed
     return distributed

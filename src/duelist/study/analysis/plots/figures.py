@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from duelist.core.figures import new_figure
 from duelist.study.analysis.calibration import Calibration
 from duelist.study.analysis.formatting import percent
 from duelist.study.analysis.history import History
@@ -230,6 +231,4 @@ def _plain(axes: Axes) -> None:
 
 
 def _blank(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure  # heavy, and not needed to read a study in words
-
-    return Figure(figsize=(width, height), layout="constrained")
+    return new_figure(width, height)

@@ -42,7 +42,8 @@ from duelist.study.storage.sql.rows import (
     vote_from,
 )
 from duelist.study.storage.sql.tables import contexts, details, duels, leases, raters, staged, studies, votes
-from duelist.study.storage.tokens import ADD_MEDIA, DROP_TOKENS_OF, MEDIA, MEDIA_KEYS, MediaRow
+from duelist.study.storage.sql.tokens import ADD_MEDIA, DROP_TOKENS_OF, MEDIA, MEDIA_KEYS
+from duelist.study.storage.tokens import MediaRow
 
 _study = given("study", type_=sa.BigInteger)
 _this_rater: Any = given("who")

@@ -59,7 +59,7 @@ from duelist.study.storage.sql.rows import (
     vote_values,
 )
 from duelist.study.storage.sql.tables import CHILDREN, HEAD, VERSION_TABLE, studies
-from duelist.study.storage.tokens import SqlTokens
+from duelist.study.storage.sql.tokens import SqlTokens
 from duelist.study.storage.vectors import packed
 
 _IDS = 2**31 - 1  # SQLite keeps the id in 4 bytes of every row then
