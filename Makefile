@@ -77,10 +77,10 @@ format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
 	git ls-files 'native/*.[ch]pp' | xargs $(BIN)/clang-format -i
 
 docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/architecture.md.
-	$(BIN)/python scripts/draw-architecture
+	$(BIN)/python scripts/draw_architecture.py
 
 docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/architecture.md is older than the code.
-	$(BIN)/python scripts/draw-architecture --check
+	$(BIN)/python scripts/draw_architecture.py --check
 
 ##@ Test
 .PHONY: test test-install test-lowest test-server test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
