@@ -98,8 +98,8 @@ SMALL_FILES = """
 import resource, signal, sys
 from pathlib import Path
 import duelist as dl
-from duelist.experiments import Experiment, Results, run_experiment
-from duelist.errors import StorageFull
+from duelist.research.experiments import Experiment, Results, run_experiment
+from duelist.core.errors import StorageFull
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 small = Experiment(["UniformPair"], ["Hypercube:dim=2"], 200, runs=2, points=5)
