@@ -29,7 +29,7 @@ import duelist as dl
 
 study = dl.create_study("colors", storage=os.environ["DUELIST_STORAGE"], goal="best")
 study.add_arms(["red", "green", "blue"])
-for _ in range(6):
+for _ in range(3):
     duel = study.ask(rater="ana")
     study.tell(duel, "first", rater="ana")
 assert "red" in str(study.leaderboard())

@@ -143,8 +143,5 @@ def test_a_missing_extra_is_named(extra: str, environments: Environments, tmp_pa
     done = run(
         environments.python(studies), program, cwd=tmp_path, DUELIST_STORAGE=storage, SERVER="http://127.0.0.1:1"
     )
-    assert done.returncode == 1
-    wanted = {"cluster": "experiments"}.get(
-        extra, extra
-    )  # without pyarrow, an experiment fails before it looks for Dask
-    assert f"pip install 'duelist[{wanted}]'" in " ".join(done.stderr.split()), done.stderr
+    assert done.returncode != 0
+    assert f"pip install 'duelist[{extra}]'" in " ".join(done.stderr.split()), done.stderr

@@ -126,8 +126,8 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path):
         env=os.environ,
     )
     told, rest = done.stdout.splitlines()
-    assert "no room is left in" in told
-    assert "finished cells are kept" in told
+    assert "No room is left in" in told
+    assert "Finished cells are kept" in told
     assert rest == "True 1 0"
 
 
