@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from playwright.sync_api import BrowserContext, sync_playwright
 from tests.helpers.busy_server import rater_tokens
-from tests.server.pages.conftest import ARGUMENTS, DESKTOP, PATIENCE, chromium
-from tests.server.pages.live_server import TOKEN, Server, start, stop
-from tests.server.pages.screenshots import PARTS, sign_in
+from tests.server.pages.conftest import CHROMIUM_ARGUMENTS, DESKTOP, TIMEOUT_MS, chromium_path
+from tests.server.pages.live_server import TOKEN, Server, start_server, stop_server
+from tests.server.pages.screenshots import TABS, sign_in
 
 from benchmarks.server import RATERS, filled, play
 
@@ -30,11 +30,11 @@ RATE, DASHBOARDS = 20, 5
 LOOKED_ON = 30
 """Seconds for which somebody looks at the results while people rate."""
 
-PANELS = "#sections section, #sections form"
+PANELS = "#tab-content section, #tab-content form"
 SOMETHING = (
-    f"() => [...document.querySelectorAll('{PANELS}')].some((e) => e.offsetParent && !e.innerText.includes('Reading…'))"
+    f"() => [...document.querySelectorAll('{PANELS}')].some((e) => e.offsetParent && !e.innerText.includes('Loading…'))"
 )
-EVERYTHING = f"() => document.querySelector('{PANELS}') && !document.body.innerText.includes('Reading…')"
+EVERYTHING = f"() => document.querySelector('{PANELS}') && !document.body.innerText.includes('Loading…')"
 
 
 class Opening(NamedTuple):
@@ -87,15 +87,15 @@ def measured(say: Callable[[str], None]) -> Iterator[str]:
         tokens = list(rater_tokens(study, [f"rater {k}" for k in range(RATERS)]).values())
         number = study.id
         study.close()
-        server = start(Path(folder))
+        server = start_server(Path(folder))
         try:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+            browser = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_ARGUMENTS)
             context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
-            context.set_default_timeout(2 * PATIENCE)
+            context.set_default_timeout(2 * TIMEOUT_MS)
             sign_in(context.new_page(), server, "/")
             yield from tables(context, server, number, tokens, say)
         finally:
-            stop(server)
+            stop_server(server)
 
 
 def tables(
@@ -107,14 +107,14 @@ def tables(
     passes: list[list[Opening]] = []
     for name in ("after a start", "again", "while people rate"):
         rating = crowd(server, study, tokens, 60.0) if name == "while people rate" else None
-        passes.append([opened(context, address(part)) for part in PARTS])
-        for part, opening in zip(PARTS, passes[-1], strict=True):
+        passes.append([opened(context, address(part)) for part in TABS])
+        for part, opening in zip(TABS, passes[-1], strict=True):
             say(f"{name}: {part} {opening.something:.0f} / {opening.everything:.0f} ms")
         if rating is not None:
             rating.join()
     yield f"| part | after a start | again | while people rate, {DASHBOARDS} other dashboards |"
     yield "|---|---|---|---|"
-    for part, *openings in zip(PARTS, *passes, strict=True):
+    for part, *openings in zip(TABS, *passes, strict=True):
         yield f"| {part} | " + " | ".join(f"{o.something:,.0f} / {o.everything:,.0f}" for o in openings) + " |"
     rating = crowd(server, study, tokens, LOOKED_ON + 15.0)
     late = behind(context, server, study, address("results"))

@@ -1,4 +1,4 @@
-"""A real server and a real Chromium for all tests of pages."""
+"""Fixtures: a running server and a real Chromium, shared by all tests of the pages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.server.pages.live_server import TOKEN, Server, start, stop
+from tests.server.pages.live_server import TOKEN, Server, start_server, stop_server
 
-ARGUMENTS = [
+CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -21,41 +21,41 @@ ARGUMENTS = [
     "--disable-sync",
     "--autoplay-policy=no-user-gesture-required",
 ]
-PATIENCE = 60_000
-"""Milliseconds to wait for what will come: a busy machine is slow, and what does not come fails all the same."""
-expect.set_options(timeout=PATIENCE)
+TIMEOUT_MS = 60_000
+"""Longer than any page takes, even on a busy machine."""
+expect.set_options(timeout=TIMEOUT_MS)
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 780}
 
 
-def chromium() -> str:
-    """Where the system's Chromium is."""
+def chromium_path() -> str:
+    """Return the path of the system's Chromium."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
-        raise RuntimeError("the tests of pages need Chromium; run scripts/install-chromium")
+        raise RuntimeError("The tests of the pages need Chromium. Run scripts/install-chromium.")
     return path
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = start(tmp_path_factory.mktemp("server"))
+    running = start_server(tmp_path_factory.mktemp("server"))
     yield running
-    stop(running)
+    stop_server(running)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield opened
-        opened.close()
+        launched = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_ARGUMENTS)
+        yield launched
+        launched.close()
 
 
-_SIGNED_IN: dict[tuple[str, str], Any] = {}
+_OWNER_COOKIES: dict[tuple[str, str], Any] = {}
 
 
-class Opened:
-    """Pages that were opened, and what went wrong in them."""
+class Tabs:
+    """Opens pages, and records their errors and the hosts that they contact."""
 
     def __init__(self, browser: Browser, server: Server) -> None:
         self.browser, self.server = browser, server
@@ -63,51 +63,51 @@ class Opened:
         self.problems: list[str] = []
         self.hosts: set[str] = set()
 
-    def page(self, address: str = "", **options: Any) -> Page:
-        """A page of a browser of its own: no cookies, nothing kept."""
+    def open(self, address: str = "", **options: Any) -> Page:
+        """Open a page in a fresh browser profile, without cookies or storage."""
         context = self.browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT_MS)
         self.contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("console", lambda said: self._console(said.type, said.text))
+        page.on("console", lambda message: self._record(message.type, message.text))
         page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
         if address:
             page.goto(address if address.startswith("http") else self.server.url + address)
         return page
 
-    def owner(self, address: str, token: str = TOKEN, **options: Any) -> Page:
-        """A page of somebody who has signed in with a key: by hand for the first time, by the cookie from then on."""
-        state = _SIGNED_IN.get((self.server.url, token))
-        if state is not None:
-            return self.page(address, storage_state=state, **options)
-        page = self.page(f"/signin?next={address.replace('#', '%23')}", **options)
-        page.get_by_label("Key").fill(token)
+    def open_as_owner(self, address: str, token: str = TOKEN, **options: Any) -> Page:
+        """Open a page as an owner: sign in with the form the first time, and with the cookie from then on."""
+        cookies = _OWNER_COOKIES.get((self.server.url, token))
+        if cookies is not None:
+            return self.open(address, storage_state=cookies, **options)
+        page = self.open(f"/signin?next={address.replace('#', '%23')}", **options)
+        page.get_by_label("Access token").fill(token)
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(self.server.url + address)
-        _SIGNED_IN[self.server.url, token] = page.context.storage_state()
+        _OWNER_COOKIES[self.server.url, token] = page.context.storage_state()
         return page
 
-    def _console(self, kind: str, text: str) -> None:
-        # The browser itself reports requests that fail, which tests cause on purpose; pages report nothing.
+    def _record(self, kind: str, text: str) -> None:
+        # The browser reports failed requests, which tests cause on purpose.
         if kind == "error" and not text.startswith("Failed to load resource"):
             self.problems.append(f"console: {text}")
 
 
 @pytest.fixture
-def opened(browser: Browser, server: Server) -> Iterator[Opened]:
-    """Opens pages; afterwards none may have had an error, a violation of the content policy, or asked another host."""
-    found = Opened(browser, server)
-    yield found
-    for context in found.contexts:
+def tabs(browser: Browser, server: Server) -> Iterator[Tabs]:
+    """Open pages; afterwards, none may have had a script error or a CSP violation, or contacted another host."""
+    opened = Tabs(browser, server)
+    yield opened
+    for context in opened.contexts:
         context.close()
-    assert found.problems == []
-    assert found.hosts <= {server.url.split("/")[2]}
+    assert opened.problems == []
+    assert opened.hosts <= {server.url.split("/")[2]}
 
 
 @pytest.fixture
-def eight(server: Server, request: pytest.FixtureRequest) -> tuple[str, int]:
-    """A study of eight texts; name and number."""
+def eight_texts(server: Server, request: pytest.FixtureRequest) -> tuple[str, int]:
+    """The name and id of a study of eight texts."""
     name = f"eight texts of {request.node.name}"
     arms = [{"id": f"text {k}", "payload": f"This is text number {k}."} for k in range(8)]
-    return name, server.make(name, arms)
+    return name, server.create_study(name, arms)

@@ -1,6 +1,6 @@
-"""Pictures of pages, from a running server: `python -m pages.screenshots FOLDER` makes those of the documentation.
+"""Screenshots of the pages: `python -m pages.screenshots FOLDER` writes those of the documentation.
 
-`--all` makes them of every page, in light and dark, wide and narrow, to be looked at.
+`--all` writes every page in light and dark, on a desktop and on a phone.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.server.pages.conftest import ARGUMENTS, DESKTOP, PHONE, chromium
-from tests.server.pages.live_server import TOKEN, Server, start, stop
-from tests.server.pages.simulated_votes import vote_by_strength
+from tests.server.pages.conftest import CHROMIUM_ARGUMENTS, DESKTOP, PHONE, chromium_path
+from tests.server.pages.live_server import TOKEN, Server, start_server, stop_server
+from tests.server.pages.simulated_votes import simulate_votes
 
 PROMPT = "A child of six asks: **why is the sky blue?** Answer in a few sentences."
 ANSWERS = {
@@ -47,11 +47,11 @@ ANSWERS = {
     ),
 }
 STRENGTHS = [0.7, 2.4, 0.1, -0.9, -0.3, -1.8, 1.1, 0.4]
-PARTS = ["results", "pairs", "trust", "raters", "votes", "arms", "sharing", "run"]
+TABS = ["results", "pairs", "diagnostics", "raters", "votes", "items", "access", "settings"]
 
 
-def make_study(server: Server) -> int:
-    """Answers to a prompt, with votes."""
+def create_study(server: Server) -> int:
+    """Create a study of answers to a prompt, with votes, and return its id."""
     name = "Why is the sky blue?"
     made = server.call(
         "POST",
@@ -74,8 +74,8 @@ def make_study(server: Server) -> int:
     arms = [{"id": arm, "payload": text, "context": "sky"} for arm, text in ANSWERS.items()]
     server.call("POST", f"/studies/{study}/arms", {"arms": arms, "prompts": {"sky": {"markdown": PROMPT}}})
     server.call("POST", f"/studies/{study}/gold", {"first": "short and plain", "second": "wrong", "outcome": "first"})
-    beside = server.study(name)
-    vote_by_strength(
+    beside = server.load_study(name)
+    simulate_votes(
         beside,
         dict(zip(ANSWERS, STRENGTHS, strict=True)),
         200,
@@ -87,16 +87,17 @@ def make_study(server: Server) -> int:
 
 
 def sign_in(page: Page, server: Server, address: str) -> None:
+    """Sign in as an owner, then open a page."""
     page.goto(f"{server.url}/signin?next=%2F")
-    page.get_by_label("Key").fill(TOKEN)
+    page.get_by_label("Access token").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{server.url}/")
     page.goto(server.url + address)
 
 
-def settled(page: Page) -> None:
-    page.locator("section.card:visible, #work:visible").first.wait_for()
-    page.wait_for_function("() => !document.body.innerText.includes('Reading…')")
+def wait_until_loaded(page: Page) -> None:
+    page.locator("section.card:visible, #rating:visible").first.wait_for()
+    page.wait_for_function("() => !document.body.innerText.includes('Loading…')")
     page.wait_for_timeout(400)
 
 
@@ -108,13 +109,13 @@ def take(
     path: Path,
     address: str,
     options: dict[str, Any],
-    whole: bool = True,
+    full_page: bool = True,
 ) -> None:
-    """One picture, of somebody who has just come in."""
+    """Take a screenshot of a page in a fresh browser profile."""
     context = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
     page = context.new_page()
     if address.startswith("/rate"):
-        page.goto(server.link(study, rater))
+        page.goto(server.rater_link(study, rater))
         page.locator("dialog").wait_for()
         if not path.stem.startswith("guidelines"):
             page.keyboard.press("Escape")
@@ -124,16 +125,16 @@ def take(
         sign_in(page, server, address)
     if address == "/new":
         rows = "id;text\n" + "\n".join(f'{arm};"{text}"' for arm, text in ANSWERS.items())
-        page.get_by_label("A file:").set_input_files(
+        page.get_by_label("File:").set_input_files(
             {"name": "answers.csv", "mimeType": "text/csv", "buffer": rows.encode("latin-1")}
         )
-        page.get_by_role("button", name="Start the study").wait_for()
-    settled(page)
-    page.screenshot(path=path, full_page=whole)
+        page.get_by_role("button", name="Create study").wait_for()
+    wait_until_loaded(page)
+    page.screenshot(path=path, full_page=full_page)
     context.close()
 
 
-def pictures(browser: Browser, server: Server, study: int, folder: Path, everything: bool) -> None:
+def take_all(browser: Browser, server: Server, study: int, folder: Path, everything: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     if not everything:
@@ -145,7 +146,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             folder / "rate.png",
             "/rate",
             {"viewport": {"width": 1120, "height": 720}},
-            whole=False,
+            full_page=False,
         )
         take(
             browser,
@@ -155,7 +156,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             folder / "rate-phone.png",
             "/rate",
             {**phone, "color_scheme": "dark"},
-            whole=False,
+            full_page=False,
         )
         take(
             browser,
@@ -165,7 +166,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             folder / "dashboard.png",
             f"/study/{study}#results",
             {"viewport": {"width": 1120, "height": 1240}},
-            whole=False,
+            full_page=False,
         )
         take(
             browser,
@@ -175,7 +176,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             folder / "pairs.png",
             f"/study/{study}#pairs",
             {"viewport": {"width": 1120, "height": 560}, "color_scheme": "dark"},
-            whole=False,
+            full_page=False,
         )
         return
     for scheme in ("light", "dark"):
@@ -186,7 +187,7 @@ def pictures(browser: Browser, server: Server, study: int, folder: Path, everyth
             "new": "/new",
             "rate": "/rate",
             "guidelines": "/rate",
-            **{part: f"/study/{study}#{part}" for part in PARTS},
+            **{tab: f"/study/{study}#{tab}" for tab in TABS},
         }
         for name, address in addresses.items():
             take(browser, server, study, f"{name} {scheme}", folder / f"{name}-{scheme}.png", address, wide)
@@ -199,17 +200,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--all", action="store_true", dest="everything", help="every page in light and dark, wide and narrow"
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="every page in light and dark, on a desktop and on a phone",
     )
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as where, sync_playwright() as playwright:
-        server = start(Path(where))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = start_server(Path(folder))
         try:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-            pictures(browser, server, make_study(server), given.folder, given.everything)
+            browser = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_ARGUMENTS)
+            take_all(browser, server, create_study(server), options.folder, options.everything)
             browser.close()
         finally:
-            stop(server)
+            stop_server(server)
 
 
 if __name__ == "__main__":

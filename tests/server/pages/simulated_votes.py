@@ -1,4 +1,4 @@
-"""Votes made up by a coin that knows the arms, for studies that dashboards show."""
+"""Simulated votes, for studies whose results the pages show."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from duelist.study import Study
 
 
-def vote_by_strength(study: Study, strengths: dict[str, float], votes: int, raters: list[str], seed: int = 0) -> None:
-    """So many votes through ask and tell: an arm wins with the logistic chance of the difference in strength."""
+def simulate_votes(study: Study, strengths: dict[str, float], votes: int, raters: list[str], seed: int = 0) -> None:
+    """Ask and tell `votes` times; an arm wins with the logistic probability of the difference in strength."""
     rng = np.random.default_rng(seed)
     for k in range(votes):
         rater = raters[k % len(raters)]

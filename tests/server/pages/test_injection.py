@@ -1,6 +1,6 @@
-"""Whatever people write, pages show it as text: nothing of it runs, and none of it becomes an element.
+"""Cross-site scripting: user content is shown as text. No script runs, and no element is created.
 
-Every field that reaches a page is filled with every way of writing a script that this file knows, and every page is opened.
+Every stored field is filled with all attack strings below, and every page is opened.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.server.pages.conftest import Opened
-from tests.server.pages.live_server import Server
+from tests.server.pages.conftest import Tabs
+from tests.server.pages.live_server import TOKEN, Server
+from tests.server.pages.screenshots import TABS
 
 HIT = "window.__hit=(window.__hit||0)+1"
-SCRIPTS = [
+ATTACKS = [
     f"<script>{HIT}</script>",
     f"<img src=x onerror={HIT}>",
     f"<svg/onload={HIT}>",
@@ -30,16 +31,16 @@ SCRIPTS = [
     f"```html\n<script>{HIT}</script>\n```\n\n| a |\n|---|\n| <img src=x onerror={HIT}> |",
     "\u202e<b>&lt;i&gt;\u0000".replace("\u0000", ""),
 ]
-EVERYTHING = "\n\n".join(SCRIPTS)
-LINE = " ".join(each.replace("\n", " ") for each in SCRIPTS)
+ALL_ATTACKS = "\n\n".join(ATTACKS)
+ONE_LINE = " ".join(each.replace("\n", " ") for each in ATTACKS)
 
-# The fields of what is stored, by how they get there; each test says how many it looked at.
+# The stored fields that `hostile_study` fills.
 STORED = [
     "name of the study",
     "question",
     "guidelines",
     "criterion",
-    "id of an arm",
+    "id of an item",
     "payload: text",
     "payload: markdown",
     "payload: code",
@@ -49,75 +50,75 @@ STORED = [
     "context",
     "prompt",
     "name of a rater",
-    "reason of a vote",
-    "attribute of a rater",
-    "label of a key",
+    "reason for a vote",
+    "note about a rater",
+    "label of a token",
     "gold pair",
 ]
 
 
 @pytest.fixture(scope="module")
-def poisoned(server: Server) -> int:
-    """A study all of whose fields are hostile, votes and all."""
-    ids = [f"{k} {LINE}" for k in range(8)]
+def hostile_study(server: Server) -> int:
+    """The id of a study with attack strings in all fields, including those of its votes."""
+    ids = [f"{k} {ONE_LINE}" for k in range(8)]
     payloads: list[Any] = [
-        EVERYTHING,
-        {"markdown": EVERYTHING},
-        {"code": EVERYTHING, "language": LINE},
-        [{"role": LINE, "content": EVERYTHING}],
-        {"image": 'x.png" onerror="' + HIT, "text": EVERYTHING, "alt": LINE},
-        {LINE: EVERYTHING},
+        ALL_ATTACKS,
+        {"markdown": ALL_ATTACKS},
+        {"code": ALL_ATTACKS, "language": ONE_LINE},
+        [{"role": ONE_LINE, "content": ALL_ATTACKS}],
+        {"image": 'x.png" onerror="' + HIT, "text": ALL_ATTACKS, "alt": ONE_LINE},
+        {ONE_LINE: ALL_ATTACKS},
         {"image": "//evil.example/x.png"},
-        {"text": LINE},
+        {"text": ONE_LINE},
     ]
     made = server.call(
         "POST",
         "/studies",
         {
-            "name": f"hostile {LINE}"[:400],
+            "name": f"hostile {ONE_LINE}"[:400],
             "goal": "best",
             "settings": {
-                "question": LINE,
-                "guidelines": EVERYTHING,
-                "criteria": [f"first {LINE}"[:200], f"second {LINE}"[:200]],
+                "question": ONE_LINE,
+                "guidelines": ALL_ATTACKS,
+                "criteria": [f"first {ONE_LINE}"[:200], f"second {ONE_LINE}"[:200]],
                 "show_as": "markdown",
                 "ask_reason": True,
             },
         },
     )
     study = int(made["id"])
-    context = f"context {LINE}"[:300]
+    context = f"context {ONE_LINE}"[:300]
     arms = [
         {"id": arm[:400], "payload": payload, "context": context} for arm, payload in zip(ids, payloads, strict=True)
     ]
-    server.call("POST", f"/studies/{study}/arms", {"arms": arms, "prompts": {context: EVERYTHING}})
-    rater = f"rater {LINE}"[:150]
+    server.call("POST", f"/studies/{study}/arms", {"arms": arms, "prompts": {context: ALL_ATTACKS}})
+    rater = f"rater {ONE_LINE}"[:150]
     for _ in range(6):
         duel = server.call("POST", f"/studies/{study}/ask", {"rater": rater})
         outcomes = dict.fromkeys(made["settings"]["criteria"], "first")
         server.call(
             "POST",
             f"/studies/{study}/votes",
-            {"duel": duel["id"], "outcomes": outcomes, "rater": rater, "reason": LINE[:1000]},
+            {"duel": duel["id"], "outcomes": outcomes, "rater": rater, "reason": ONE_LINE[:1000]},
         )
     server.call("POST", f"/studies/{study}/ask", {"rater": rater})
-    server.call("POST", f"/studies/{study}/raters/describe", {"rater": rater, "attributes": {"note": LINE}})
+    server.call("POST", f"/studies/{study}/raters/describe", {"rater": rater, "attributes": {"note": ONE_LINE}})
     server.call("POST", f"/studies/{study}/gold", {"first": arms[0]["id"], "second": arms[1]["id"], "outcome": "first"})
-    server.call("POST", f"/studies/{study}/tokens", {"scope": "reader", "label": LINE[:100]})
+    server.call("POST", f"/studies/{study}/tokens", {"scope": "reader", "label": ONE_LINE[:100]})
     return study
 
 
-def clean(page: Page) -> None:
-    """Nothing ran, and nothing in the page could: no scripts but ours, no handlers, no strange addresses."""
+def assert_harmless(page: Page) -> None:
+    """Assert that no script ran, and that the page has no foreign scripts, event handlers or unsafe addresses."""
     page.wait_for_timeout(150)
     assert page.evaluate("window.__hit") is None
-    strange = page.evaluate(
+    unsafe = page.evaluate(
         """() => [...document.querySelectorAll('*')].flatMap(node => [...node.attributes].filter(({name, value}) =>
              name.startsWith('on') || name === 'style' && !node.matches('canvas, img, .matrix .cursor') || name === 'srcdoc' ||
              ['href', 'src', 'action', 'formaction', 'data'].includes(name) && !/^(\\/|#|https?:|mailto:|$)/.test(value))
              .map(({name, value}) => `${node.tagName} ${name}=${value.slice(0, 60)}`))"""
     )
-    assert strange == []
+    assert unsafe == []
     foreign = page.evaluate(
         """() => [...document.querySelectorAll('script, iframe, object, embed, base, meta[http-equiv], link')]
              .filter(node => !(node.src || node.href || '').startsWith(location.origin + '/assets/'))
@@ -126,68 +127,68 @@ def clean(page: Page) -> None:
     assert foreign == []
 
 
-@pytest.mark.parametrize("script", [SCRIPTS[0], SCRIPTS[1], SCRIPTS[3], SCRIPTS[8]])
-def test_a_page_that_parsed_it_would_be_found_out(opened: Opened, script: str) -> None:
-    page = opened.page("/signin")
-    page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", script)
+@pytest.mark.parametrize("attack", [ATTACKS[0], ATTACKS[1], ATTACKS[3], ATTACKS[8]])
+def test_parsed_html_would_be_detected(tabs: Tabs, attack: str) -> None:
+    page = tabs.open("/signin")
+    page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", attack)
     with pytest.raises(AssertionError):
-        clean(page)
-    opened.problems.clear()  # the content policy has complained, too
-    opened.hosts.clear()
+        assert_harmless(page)
+    tabs.problems.clear()  # the violations of the content security policy
+    tabs.hosts.clear()
 
 
-@pytest.mark.parametrize("part", ["results", "pairs", "trust", "raters", "votes", "arms", "sharing", "run"])
-def test_stored_in_a_study_shown_to_its_owner(opened: Opened, poisoned: int, part: str) -> None:
-    page = opened.owner(f"/study/{poisoned}#{part}")
+@pytest.mark.parametrize("tab", TABS)
+def test_stored_content_on_the_dashboard(tabs: Tabs, hostile_study: int, tab: str) -> None:
+    page = tabs.open_as_owner(f"/study/{hostile_study}#{tab}")
     page.locator("section.card:visible").first.wait_for()
-    expect(page.get_by_text("Reading…")).to_have_count(0)
+    expect(page.get_by_text("Loading…")).to_have_count(0)
     for each in page.locator("summary:visible").all():
         each.click()
-    clean(page)
-    if part == "votes":
+    assert_harmless(page)
+    if tab == "votes":
         page.get_by_role("button", name="Why pair").first.click()
         page.get_by_role("region", name="Why this pair").wait_for()
-        clean(page)
+        assert_harmless(page)
 
 
-def test_stored_in_a_study_shown_in_the_list(opened: Opened, poisoned: int) -> None:
-    page = opened.owner("/")
+def test_stored_content_in_the_list_of_studies(tabs: Tabs, hostile_study: int) -> None:
+    page = tabs.open_as_owner("/")
     expect(page.get_by_role("link", name="hostile <script>").first).to_be_visible()
-    clean(page)
+    assert_harmless(page)
 
 
-def test_stored_in_a_study_shown_to_raters(server: Server, opened: Opened, poisoned: int) -> None:
-    """All pairs of the eight arms, so that every payload has been on both sides."""
-    page = opened.page(server.link(poisoned, f"another {LINE}"[:100]))
+def test_stored_content_on_the_rater_page(server: Server, tabs: Tabs, hostile_study: int) -> None:
+    """Vote on enough pairs that every payload is shown."""
+    page = tabs.open(server.rater_link(hostile_study, f"another {ONE_LINE}"[:100]))
     expect(page.get_by_role("dialog")).to_be_visible()
-    clean(page)
+    assert_harmless(page)
     page.keyboard.press("Escape")
     for _ in range(12):
-        expect(page.locator("#work")).to_be_visible()
+        expect(page.locator("#rating")).to_be_visible()
         page.wait_for_timeout(400)
-        clean(page)
+        assert_harmless(page)
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("ArrowLeft")
-    # The same text, written as Markdown may be, is there to be read.
+    # The attack strings are there, as text.
     assert (
         "window.__hit=(window.__hit||0)+1" in page.locator("#prompt").inner_text()
         or page.locator("#empty").is_visible()
     )
 
 
-@pytest.mark.parametrize("script", range(len(SCRIPTS)))
-def test_in_a_file_that_is_previewed(opened: Opened, script: int) -> None:
-    text = SCRIPTS[script]
-    page = opened.owner("/new")
+@pytest.mark.parametrize("attack", range(len(ATTACKS)))
+def test_content_of_a_previewed_file(tabs: Tabs, attack: int) -> None:
+    text = ATTACKS[attack]
+    page = tabs.open_as_owner("/new")
     rows = [{"id": f"{k} {text}", "payload": {"markdown": text}, f"column {text}": text} for k in range(3)]
     body = "\n".join(json.dumps(row) for row in rows).encode()
-    page.get_by_label("A file:").set_input_files(
+    page.get_by_label("File:").set_input_files(
         {"name": f"{text.replace('/', '')[:60]}.jsonl", "mimeType": "text/plain", "buffer": body}
     )
-    page.get_by_role("button", name="Start the study").wait_for()
+    page.get_by_role("button", name="Create study").wait_for()
     for each in page.locator("summary:visible").all():
         each.click()
-    clean(page)
+    assert_harmless(page)
 
 
 REFLECTED = [
@@ -208,38 +209,38 @@ REFLECTED = [
 
 
 @pytest.mark.parametrize("address", REFLECTED)
-def test_reflected_from_the_address(opened: Opened, address: str) -> None:
-    page = opened.page()
-    for text in SCRIPTS[:4]:
-        page.goto("about:blank")  # or a new fragment would not load the page anew
-        page.goto(opened.server.url + address.format(quote(text, safe="")))
-        page.locator("button.primary, pre, #lost").first.wait_for()  # where each ends: a form, an error, or nowhere
+def test_content_of_the_address(tabs: Tabs, address: str) -> None:
+    page = tabs.open()
+    for text in ATTACKS[:4]:
+        page.goto("about:blank")  # a new fragment alone does not reload the page
+        page.goto(tabs.server.url + address.format(quote(text, safe="")))
+        page.locator(
+            "button.primary, pre, #not-found, #message"
+        ).first.wait_for()  # a form, an error, or the page not found
         assert page.evaluate("window.__hit") is None
 
 
 @pytest.mark.parametrize(
     "wanted", ["javascript:alert(1)", "//evil.example/", "https://evil.example/", "\\\\evil.example", "/\\evil.example"]
 )
-def test_signing_in_leads_nowhere_else(server: Server, opened: Opened, wanted: str) -> None:
-    page = opened.page(f"/signin?next={quote(wanted, safe='')}")
-    from tests.server.pages.live_server import TOKEN
-
-    page.get_by_label("Key").fill(TOKEN)
+def test_signing_in_redirects_to_this_server_only(server: Server, tabs: Tabs, wanted: str) -> None:
+    page = tabs.open(f"/signin?next={quote(wanted, safe='')}")
+    page.get_by_label("Access token").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{server.url}/**")
     expect(page.get_by_role("heading", name="Studies")).to_be_visible()
 
 
-@pytest.mark.parametrize("field", ["Rater", "Arm"])
-def test_typed_into_a_filter(opened: Opened, poisoned: int, field: str) -> None:
-    page = opened.owner(f"/study/{poisoned}#votes")
-    for text in SCRIPTS[:5]:
+@pytest.mark.parametrize("field", ["Rater", "Item"])
+def test_text_in_a_filter(tabs: Tabs, hostile_study: int, field: str) -> None:
+    page = tabs.open_as_owner(f"/study/{hostile_study}#votes")
+    for text in ATTACKS[:5]:
         page.get_by_label(field, exact=True).fill(text.replace("\n", " "))
         page.keyboard.press("Tab")
         page.wait_for_timeout(100)
-    clean(page)
+    assert_harmless(page)
 
 
-def test_how_much_is_tried() -> None:
-    """The numbers that docs/pages.md states."""
-    assert (len(STORED), len(REFLECTED), len(SCRIPTS)) == (18, 13, 12)
+def test_numbers_of_attacks() -> None:
+    """docs/pages.md states these numbers."""
+    assert (len(STORED), len(REFLECTED), len(ATTACKS)) == (18, 13, 12)

@@ -1,4 +1,4 @@
-"""Markdown as nodes: what is shown for what is written, and that no text takes long."""
+"""The Markdown parser: the elements it creates, and its running time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import Page
 
-from tests.server.pages.conftest import Opened
+from tests.server.pages.conftest import Tabs
 
 RENDER = """async text => {
   const { markdown } = await import('/assets/shared/markdown.js');
@@ -16,7 +16,7 @@ RENDER = """async text => {
   return box.innerHTML.replace(/ (tabindex|rel|target|dir|role|aria-label|class)="[^"]*"/g, '');
 }"""
 
-SHOWN = {
+EXPECTED = {
     "plain": "<p>plain</p>",
     "one\ntwo\n\nthree": "<p>one<br>two</p><p>three</p>",
     "# A\n## B #\ntext": "<h3>A</h3><h4>B</h4><p>text</p>",
@@ -46,13 +46,13 @@ SHOWN = {
 
 
 @pytest.fixture
-def page(opened: Opened) -> Page:
-    return opened.page("/signin")
+def page(tabs: Tabs) -> Page:
+    return tabs.open("/signin")
 
 
-def test_what_is_shown(page: Page) -> None:
-    found = {text: page.evaluate(RENDER, text) for text in SHOWN}
-    assert found == SHOWN
+def test_elements(page: Page) -> None:
+    found = {text: page.evaluate(RENDER, text) for text in EXPECTED}
+    assert found == EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_what_is_shown(page: Page) -> None:
         "<",
     ],
 )
-def test_no_text_takes_long(page: Page, text: str) -> None:
-    """A hundred thousand characters of anything: a text that took quadratic time would need minutes."""
+def test_running_time_is_linear(page: Page, text: str) -> None:
+    """100,000 repetitive characters take seconds at most; a quadratic parser would need minutes."""
     start = time.monotonic()
     page.evaluate(
         "async text => { const { markdown } = await import('/assets/shared/markdown.js'); markdown(text); return null; }",

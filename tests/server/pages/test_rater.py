@@ -1,4 +1,4 @@
-"""Raters at work, in a real browser: by keyboard, twice over, with a bad connection, on a phone."""
+"""The rater page: voting by keyboard, undo, unreliable connections, phones, and visitors without a link."""
 
 from __future__ import annotations
 
@@ -8,72 +8,73 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from duelist.study.records import current_votes
-from tests.server.pages.conftest import PHONE, Opened
+from tests.server.pages.conftest import PHONE, Tabs
 from tests.server.pages.live_server import Server
 
-SETTLE = 400  # milliseconds for which a new pair takes no answer, and a little more
+DOUBLE_CLICK_MS = 400  # a little longer than a new pair ignores clicks
 
 
-def texts(page: Page) -> tuple[str, str]:
+def pair_on(page: Page) -> tuple[str, str]:
     return page.locator("#left").inner_text(), page.locator("#right").inner_text()
 
 
-def ready(page: Page) -> None:
-    expect(page.locator("#work")).to_be_visible()
-    page.wait_for_timeout(SETTLE)
+def wait_until_ready(page: Page) -> None:
+    expect(page.locator("#rating")).to_be_visible()
+    page.wait_for_timeout(DOUBLE_CLICK_MS)
 
 
-def answer(page: Page, key: str) -> None:
-    ready(page)
+def cast_vote(page: Page, key: str) -> None:
+    wait_until_ready(page)
     page.keyboard.press(key)
 
 
-def settled(page: Page) -> None:
-    expect(page.locator("#sent")).to_have_text("All answers are sent.")
+def wait_until_saved(page: Page) -> None:
+    expect(page.locator("#save-status")).to_have_text("All votes saved.")
 
 
-def all_votes(server: Server, name: str) -> list[tuple[int, str | None, str | None]]:
-    return [(vote.duel_id, vote.outcome, vote.rater) for vote in current_votes(server.study(name).votes())]
+def saved_votes(server: Server, name: str) -> list[tuple[int, str | None, str | None]]:
+    """Return duel, outcome and rater of the votes that were not undone."""
+    return [(vote.duel_id, vote.outcome, vote.rater) for vote in current_votes(server.load_study(name).votes())]
 
 
-def test_fifty_pairs_by_keyboard_alone(server: Server, opened: Opened) -> None:
-    """The votes in the log are the keys that were pressed, on the pairs that were on the screen."""
-    name = "fifty"
+def test_fifty_pairs_by_keyboard_alone(server: Server, tabs: Tabs) -> None:
+    """Every key press becomes a vote on the pair that was on the screen."""
+    name = "fifty pairs"
     arms = [{"id": f"arm {k}", "payload": f"Sentence {k}."} for k in range(12)]
-    study = server.make(name, arms)
-    page = opened.page(server.link(study, "ana"))
+    study = server.create_study(name, arms)
+    page = tabs.open(server.rater_link(study, "ana"))
     keys = {"ArrowLeft": "first", "ArrowRight": "second", "ArrowDown": "tie", "b": "both_bad", "s": "skip"}
     pressed = []
     for k in range(50):
-        ready(page)
+        wait_until_ready(page)
         key = list(keys)[k % len(keys)]
-        pressed.append((*texts(page), keys[key]))
+        pressed.append((*pair_on(page), keys[key]))
         page.keyboard.press(key)
-    settled(page)
-    expect(page.locator("#progress")).to_have_text("50 answers so far")
+    wait_until_saved(page)
+    expect(page.locator("#progress")).to_have_text("50 votes so far")
     arms_of = {arm["id"]: arm["payload"] for arm in arms}
-    log = [(arms_of[vote.first], arms_of[vote.second], vote.outcome) for vote in server.study(name).votes()]
+    log = [(arms_of[vote.first], arms_of[vote.second], vote.outcome) for vote in server.load_study(name).votes()]
     assert log == pressed
 
 
-def test_the_secret_leaves_the_address(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    page = opened.page(server.link(eight[1], "ana"))
-    ready(page)
-    assert page.url == f"{server.url}/rate/{eight[1]}"
+def test_the_token_is_removed_from_the_address(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    page = tabs.open(server.rater_link(eight_texts[1], "ana"))
+    wait_until_ready(page)
+    assert page.url == f"{server.url}/rate/{eight_texts[1]}"
     page.reload()
-    ready(page)  # the cookie is enough
+    wait_until_ready(page)  # the cookie is enough
 
 
-def test_the_next_pair_is_there_before_the_vote(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    """With every request held up, a vote still shows the next pair."""
-    page = opened.page(server.link(eight[1], "ana"))
+def test_the_next_pair_is_loaded_before_the_vote(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """A vote shows the next pair even if the server does not respond."""
+    page = tabs.open(server.rater_link(eight_texts[1], "ana"))
     with page.expect_response("**/ask") as _:
-        ready(page)
+        wait_until_ready(page)
     page.wait_for_function(
         "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
     )
-    before = texts(page)
-    page.route("**/api/**", lambda route: None)  # nothing is answered any more
+    before = pair_on(page)
+    page.route("**/api/**", lambda route: None)  # no request gets a response
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(
         "([left, right]) => document.querySelector('#left').innerText !== left || document.querySelector('#right').innerText !== right",
@@ -82,49 +83,49 @@ def test_the_next_pair_is_there_before_the_vote(server: Server, opened: Opened, 
     page.unroute_all(behavior="ignoreErrors")
 
 
-def test_undo(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
-    first = texts(page)
-    answer(page, "ArrowLeft")
-    settled(page)
-    ready(page)
-    second = texts(page)
+def test_undo(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
+    first = pair_on(page)
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
+    wait_until_ready(page)
+    second = pair_on(page)
     page.keyboard.press("u")
-    ready(page)
-    assert texts(page) == first
+    wait_until_ready(page)
+    assert pair_on(page) == first
     expect(page.locator("[data-outcome=first]")).to_have_attribute("aria-pressed", "true")
-    answer(page, "ArrowRight")
-    settled(page)
-    ready(page)
-    assert texts(page) == second  # where one was is where one goes on
-    (vote,) = current_votes(server.study(name).votes())
+    cast_vote(page, "ArrowRight")
+    wait_until_saved(page)
+    wait_until_ready(page)
+    assert pair_on(page) == second  # back to the pair before the undo
+    (vote,) = current_votes(server.load_study(name).votes())
     assert vote.outcome == "second"
-    assert [row.outcome for row in server.study(name).votes()] == ["first", None, "second"]
+    assert [row.outcome for row in server.load_study(name).votes()] == ["first", None, "second"]
 
 
-def test_undo_of_a_vote_from_another_browser(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    link = server.link(study, "ana")
-    page = opened.page(link)
-    ready(page)
-    first = texts(page)
-    answer(page, "ArrowLeft")
-    settled(page)
-    other = opened.page(link)
-    ready(other)
+def test_undo_a_vote_from_another_browser(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    link = server.rater_link(study, "ana")
+    page = tabs.open(link)
+    wait_until_ready(page)
+    first = pair_on(page)
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
+    other = tabs.open(link)
+    wait_until_ready(other)
     other.keyboard.press("u")
     expect(other.locator("#left")).to_have_text(first[0])
     expect(other.locator("#right")).to_have_text(first[1])
-    assert all_votes(server, name) == []
+    assert saved_votes(server, name) == []
 
 
-def test_a_double_click_is_one_vote(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
-    # All in one go, or a busy machine would make slow, deliberate answers of it.
+def test_a_double_click_is_one_vote(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
+    # All events in one script: on a busy machine, separate ones could be slow enough for several votes.
     page.get_by_role("button", name="Left is better").evaluate(
         """button => {
           button.click();
@@ -133,39 +134,39 @@ def test_a_double_click_is_one_vote(server: Server, opened: Opened, eight: tuple
             document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', repeat, bubbles: true}));
         }"""
     )
-    settled(page)
-    assert len(all_votes(server, name)) == 1
+    wait_until_saved(page)
+    assert len(saved_votes(server, name)) == 1
 
 
 def test_a_lost_connection_keeps_votes_and_sends_them_once(
-    server: Server, opened: Opened, eight: tuple[str, int]
+    server: Server, tabs: Tabs, eight_texts: tuple[str, int]
 ) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    answer(page, "ArrowLeft")
-    settled(page)
-    ready(page)
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
+    wait_until_ready(page)
     page.wait_for_function(
         "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 3"
     )
     page.context.set_offline(True)
-    answer(page, "ArrowRight")
-    expect(page.locator("#sent")).to_contain_text("kept in this browser")
-    answer(page, "ArrowDown")
-    expect(page.locator("#empty")).to_be_visible()  # both pairs that were here are answered
-    expect(page.locator("#sent")).to_contain_text("2 answers")
-    assert len(all_votes(server, name)) == 1
+    cast_vote(page, "ArrowRight")
+    expect(page.locator("#save-status")).to_contain_text("stored in this browser")
+    cast_vote(page, "ArrowDown")
+    expect(page.locator("#message")).to_be_visible()  # both loaded pairs have a vote
+    expect(page.locator("#save-status")).to_contain_text("2 votes")
+    assert len(saved_votes(server, name)) == 1
     page.context.set_offline(False)
-    settled(page)
-    assert [outcome for _, outcome, _ in all_votes(server, name)] == ["first", "second", "tie"]
-    assert len(server.study(name).votes()) == 3  # not a row more
+    wait_until_saved(page)
+    assert [outcome for _, outcome, _ in saved_votes(server, name)] == ["first", "second", "tie"]
+    assert len(server.load_study(name).votes()) == 3  # no duplicates
 
 
-def test_an_acknowledgement_that_is_lost(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    """The vote arrives, the answer does not: it is sent again and counted once."""
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+def test_a_vote_whose_response_is_lost_counts_once(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """The server saves the vote, but its response is lost: the page sends the vote again."""
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     lost = []
 
     def lose(route: object) -> None:
@@ -176,76 +177,76 @@ def test_an_acknowledgement_that_is_lost(server: Server, opened: Opened, eight: 
             route.continue_()  # type: ignore[attr-defined]
 
     page.route("**/votes", lose)
-    answer(page, "ArrowLeft")
-    settled(page)
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
     assert lost == [200, 200]
-    assert len(server.study(name).votes()) == 1
+    assert len(server.load_study(name).votes()) == 1
 
 
-def test_a_reload_without_a_connection_loses_nothing(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    """The vote is in the browser when the page closes; opened again, the page sends it, and shows the pair that was next."""
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+def test_closing_the_page_offline_loses_no_vote(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """A vote that was not sent before the page was closed is sent when it is opened again."""
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     page.wait_for_function(
         "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
     )
     page.context.set_offline(True)
-    answer(page, "ArrowLeft")
-    ready(page)
-    waiting = texts(page)
+    cast_vote(page, "ArrowLeft")
+    wait_until_ready(page)
+    next_pair = pair_on(page)
     page.route("**/votes", lambda route: route.abort())
     page.context.set_offline(False)
     page.reload()
-    assert all_votes(server, name) == []
+    assert saved_votes(server, name) == []
     address = page.url
-    page.goto("about:blank")  # the page that is opened again sends the vote, and not this one in the meantime
+    page.goto("about:blank")  # so that only the new page can send the vote
     page.unroute_all(behavior="ignoreErrors")
     page.goto(address)
-    settled(page)
-    ready(page)
-    assert [outcome for _, outcome, _ in all_votes(server, name)] == ["first"]
-    assert texts(page) == waiting
+    wait_until_saved(page)
+    wait_until_ready(page)
+    assert [outcome for _, outcome, _ in saved_votes(server, name)] == ["first"]
+    assert pair_on(page) == next_pair
 
 
-def test_undo_of_a_vote_that_was_not_sent(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+def test_undo_a_vote_before_it_is_sent(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     page.wait_for_function(
         "() => performance.getEntriesByType('resource').filter(e => e.name.endsWith('/ask')).length >= 2"
     )
     page.context.set_offline(True)
-    answer(page, "ArrowLeft")
-    answer(page, "u")
-    answer(page, "ArrowRight")
+    cast_vote(page, "ArrowLeft")
+    cast_vote(page, "u")
+    cast_vote(page, "ArrowRight")
     page.context.set_offline(False)
-    settled(page)
-    assert [outcome for _, outcome, _ in all_votes(server, name)] == ["second"]
+    wait_until_saved(page)
+    assert [outcome for _, outcome, _ in saved_votes(server, name)] == ["second"]
 
 
-def test_two_raters_at_once(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    """No pair is out twice, every vote is its own rater's."""
-    name, study = eight
-    pages = {rater: opened.page(server.link(study, rater)) for rater in ("ana", "ben")}
+def test_two_raters_at_once(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """No pair is shown to both at once, and every vote is saved under the right name."""
+    name, study = eight_texts
+    pages = {rater: tabs.open(server.rater_link(study, rater)) for rater in ("ana", "ben")}
     for k in range(8):
         for page in pages.values():
-            ready(page)
+            wait_until_ready(page)
         out = server.call("GET", f"/studies/{study}/queue")["out"]
         pairs = [frozenset((each["first"], each["second"])) for each in out]
         assert len(set(pairs)) == len(pairs)
         for page in pages.values():
             page.keyboard.press(["ArrowLeft", "ArrowRight"][k % 2])
     for page in pages.values():
-        settled(page)
-    assert Counter(rater for _, _, rater in all_votes(server, name)) == {"ana": 8, "ben": 8}
+        wait_until_saved(page)
+    assert Counter(rater for _, _, rater in saved_votes(server, name)) == {"ana": 8, "ben": 8}
 
 
-def test_on_a_phone_sides_are_stacked_and_answers_in_reach(server: Server, opened: Opened) -> None:
+def test_on_a_phone_the_sides_are_stacked_and_the_vote_bar_is_visible(server: Server, tabs: Tabs) -> None:
     long = "A long answer goes on and on. " * 80
-    study = server.make("phone", [{"id": f"{k}", "payload": f"{k}. {long}"} for k in range(4)])
-    page = opened.page(server.link(study, "ana"), viewport=PHONE, has_touch=True, is_mobile=True)
-    ready(page)
+    study = server.create_study("phone", [{"id": f"{k}", "payload": f"{k}. {long}"} for k in range(4)])
+    page = tabs.open(server.rater_link(study, "ana"), viewport=PHONE, has_touch=True, is_mobile=True)
+    wait_until_ready(page)
     left, right = (page.locator(f".side.{side}").bounding_box() for side in ("first", "second"))
     assert left is not None
     assert right is not None
@@ -257,12 +258,14 @@ def test_on_a_phone_sides_are_stacked_and_answers_in_reach(server: Server, opene
     button = page.get_by_role("button", name="Left is better")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     button.tap()
-    settled(page)
+    wait_until_saved(page)
 
 
-def test_on_a_desktop_sides_are_side_by_side(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    page = opened.page(server.link(eight[1], "ana"))
-    ready(page)
+def test_on_a_desktop_the_sides_are_next_to_each_other(
+    server: Server, tabs: Tabs, eight_texts: tuple[str, int]
+) -> None:
+    page = tabs.open(server.rater_link(eight_texts[1], "ana"))
+    wait_until_ready(page)
     for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     left, right = (page.locator(f".side.{side}").bounding_box() for side in ("first", "second"))
@@ -272,103 +275,130 @@ def test_on_a_desktop_sides_are_side_by_side(server: Server, opened: Opened, eig
     assert left["x"] + left["width"] <= right["x"]
 
 
-def test_several_questions_and_a_reason(server: Server, opened: Opened) -> None:
+def test_several_criteria_and_a_reason(server: Server, tabs: Tabs) -> None:
     name = "posters"
-    study = server.make(name, [{"id": c, "payload": c} for c in "abcd"], criteria=["clear", "nice"], ask_reason=True)
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+    study = server.create_study(
+        name, [{"id": c, "payload": c} for c in "abcd"], criteria=["clear", "nice"], ask_reason=True
+    )
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     page.keyboard.press("r")
-    page.keyboard.type("because su?b")  # letters in the field are no answers
+    page.keyboard.type("because su?b")  # typing in the field does not vote
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowDown")
-    settled(page)
-    votes = server.study(name).votes()
+    wait_until_saved(page)
+    votes = server.load_study(name).votes()
     assert [(vote.criterion, vote.outcome, vote.reason) for vote in votes] == [
         ("clear", "first", "because su?b"),
         ("nice", "tie", "because su?b"),
     ]
-    answer(page, "u")
-    ready(page)
+    cast_vote(page, "u")
+    wait_until_ready(page)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    settled(page)
-    assert [vote.outcome for vote in current_votes(server.study(name).votes())] == ["second", "second"]
+    wait_until_saved(page)
+    assert [vote.outcome for vote in current_votes(server.load_study(name).votes())] == ["second", "second"]
 
 
-def test_answers_that_are_not_offered(server: Server, opened: Opened) -> None:
-    name = "two answers"
-    study = server.make(name, [{"id": c, "payload": c} for c in "abcd"], answers=[])
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
-    expect(page.locator("#answers [data-outcome]")).to_have_count(2)
+def test_only_the_offered_outcomes_can_be_chosen(server: Server, tabs: Tabs) -> None:
+    name = "two outcomes"
+    study = server.create_study(name, [{"id": c, "payload": c} for c in "abcd"], answers=[])
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
+    expect(page.locator("#vote-bar [data-outcome]")).to_have_count(2)
     for key in ("ArrowDown", "b", "s"):
         page.keyboard.press(key)
-    answer(page, "ArrowLeft")
-    settled(page)
-    assert [outcome for _, outcome, _ in all_votes(server, name)] == ["first"]
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
+    assert [outcome for _, outcome, _ in saved_votes(server, name)] == ["first"]
 
 
-def test_letters_can_be_switched_off(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+def test_keyboard_shortcuts_can_be_switched_off(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     page.keyboard.press("?")
-    page.get_by_label("Answer with keys").uncheck()
+    page.get_by_label("Use keyboard shortcuts").uncheck()
     page.keyboard.press("Escape")
     for key in ("ArrowLeft", "b", "s"):
         page.keyboard.press(key)
     page.get_by_role("button", name="Tie").click()
-    settled(page)
-    assert [outcome for _, outcome, _ in all_votes(server, name)] == ["tie"]
+    wait_until_saved(page)
+    assert [outcome for _, outcome, _ in saved_votes(server, name)] == ["tie"]
 
 
-def test_through_with_everything(server: Server, opened: Opened) -> None:
-    study = server.make("three", [{"id": c, "payload": c} for c in "abc"])
-    page = opened.page(server.link(study, "ana"))
+def test_after_the_last_pair(server: Server, tabs: Tabs) -> None:
+    study = server.create_study("three items", [{"id": c, "payload": c} for c in "abc"])
+    page = tabs.open(server.rater_link(study, "ana"))
     for _ in range(3):
-        answer(page, "ArrowLeft")
-    expect(page.get_by_role("heading", name="Thank you, that was all.")).to_be_visible()
-    page.keyboard.press("u")  # even now the last can be taken back
-    ready(page)
-    answer(page, "ArrowRight")
-    expect(page.get_by_role("heading", name="Thank you, that was all.")).to_be_visible()
+        cast_vote(page, "ArrowLeft")
+    expect(page.get_by_role("heading", name="You have finished. Thank you!")).to_be_visible()
+    page.keyboard.press("u")  # undo still works
+    wait_until_ready(page)
+    cast_vote(page, "ArrowRight")
+    expect(page.get_by_role("heading", name="You have finished. Thank you!")).to_be_visible()
 
 
-def test_a_pause_and_its_end(server: Server, opened: Opened, eight: tuple[str, int]) -> None:
-    name, study = eight
-    page = opened.page(server.link(study, "ana"))
-    ready(page)
+def test_pausing_and_reopening_a_study(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
     server.call("PATCH", f"/studies/{study}", {"state": "paused"})
-    answer(page, "ArrowLeft")
-    answer(page, "ArrowLeft")  # both pairs that are out are still taken
-    expect(page.get_by_role("heading", name="This study is not open at the moment.")).to_be_visible()
-    assert len(all_votes(server, name)) == 2
+    cast_vote(page, "ArrowLeft")
+    cast_vote(page, "ArrowLeft")  # votes on pending pairs are accepted
+    expect(page.get_by_role("heading", name="This study is not open right now")).to_be_visible()
+    assert len(saved_votes(server, name)) == 2
     server.call("PATCH", f"/studies/{study}", {"state": "open"})
-    page.get_by_role("button", name="Look again").click()
-    ready(page)
+    page.get_by_role("button", name="Check again").click()
+    wait_until_ready(page)
 
 
-def test_open_registration(server: Server, opened: Opened) -> None:
-    name = "open to all"
-    study = server.make(name, [{"id": c, "payload": c} for c in "abcd"], open_registration=True)
-    page = opened.page(f"/rate/{study}")
+def test_open_registration(server: Server, tabs: Tabs) -> None:
+    name = "open registration"
+    study = server.create_study(name, [{"id": c, "payload": c} for c in "abcd"], open_registration=True)
+    page = tabs.open(f"/rate/{study}")
     page.get_by_label("Your name").fill("zoë")
-    page.get_by_role("button", name="Take part").click()
-    answer(page, "ArrowLeft")
-    settled(page)
-    assert [rater for _, _, rater in all_votes(server, name)] == ["zoë"]
+    page.get_by_role("button", name="Start").click()
+    cast_vote(page, "ArrowLeft")
+    wait_until_saved(page)
+    assert [rater for _, _, rater in saved_votes(server, name)] == ["zoë"]
 
 
-def test_an_owner_is_told_that_this_is_the_page_of_raters(opened: Opened, eight: tuple[str, int]) -> None:
-    page = opened.owner(f"/rate/{eight[1]}")
-    expect(page.get_by_role("heading", name="This is the page of raters.")).to_be_visible()
+def test_an_owner_sees_that_the_page_is_for_raters(tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    page = tabs.open_as_owner(f"/rate/{eight_texts[1]}")
+    expect(page.get_by_role("heading", name="This page is for raters")).to_be_visible()
 
 
-@pytest.mark.parametrize("closed", ["unknown key", "no registration"])
-def test_the_door_is_shut(server: Server, opened: Opened, eight: tuple[str, int], closed: str) -> None:
-    page = opened.page(f"/rate/{eight[1]}" + ("#not-a-key" if closed == "unknown key" else ""))
-    expect(page.get_by_role("button", name="Take part")).to_be_visible()
-    page.get_by_role("button", name="Take part").click()
-    expect(page.get_by_role("alert").filter(has_text="not open to everybody")).to_be_visible()
-    expect(page.locator("#work")).to_be_hidden()
+@pytest.mark.parametrize("link", ["unknown token", "no token"])
+def test_a_study_by_invitation_only(server: Server, tabs: Tabs, eight_texts: tuple[str, int], link: str) -> None:
+    page = tabs.open(f"/rate/{eight_texts[1]}" + ("#not-a-token" if link == "unknown token" else ""))
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert").filter(has_text="by invitation only")).to_be_visible()
+    expect(page.locator("#rating")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "title"),
+    [
+        (409, "nothing_left", "You have finished. Thank you!"),
+        (409, "limit_reached.per_rater", "You have finished. Thank you!"),
+        (409, "nothing_to_ask.too_few_arms", "No pairs right now"),
+        (409, "rater_blocked.erased", "This study is no longer open to you"),
+        (401, "token_unknown", "Your link is no longer valid"),
+        (409, "a_new_code.of_some_kind", "No pairs right now"),
+        (500, "internal", "No pairs right now"),
+    ],
+)
+def test_raters_see_no_message_of_the_server(
+    tabs: Tabs, server: Server, eight_texts: tuple[str, int], status: int, code: str, title: str
+) -> None:
+    """Errors are translated by their code, the most specific part first; unknown codes by their status."""
+    error = {"code": code, "message": "Arm 'a' has lease 7.", "hint": "Call `tell` with duel 3.", "field": None}
+    page = tabs.open()
+    page.route("**/ask", lambda route: route.fulfill(status=status, json={"error": error}))
+    page.goto(server.rater_link(eight_texts[1], "ana"))
+    message = page.locator("#message")
+    expect(message.get_by_role("heading")).to_have_text(title)
+    assert not {word for word in ("Arm", "lease 7", "tell", "duel", code) if word in message.inner_text()}

@@ -1,32 +1,26 @@
-// The chance of being best over time: a line an arm, named at its end, told apart by colour and by dashes.
-import { asNumbers, axes, percent, picture, responsive, scale, short, ticks } from "./primitives.js";
-import { el, named, number, svg, table } from "../shared/dom.js";
+// The probability of being the best over time: one line per item, labeled at its end, distinguished by color and dashes.
+import { el, number, svg, table, truncated } from "../shared/dom.js";
+import { asTable, axes, percent, picture, responsive, scale, shorten, ticks } from "./primitives.js";
 
-const APART = 15;
+const LABEL_SPACING = 15;
 
-export function chanceLines({ votes, series }) {
-  if (votes.length < 2) return el("p", { class: "muted" }, "There is a line as soon as there are votes.");
+export function probabilityLines({ votes, series }) {
+  if (votes.length < 2) return el("p", { class: "muted" }, "The chart appears once there are votes.");
   const chart = responsive((width) => draw(votes, series, width));
   const rows = votes.map((count, k) => [count, ...series.map((each) => number(percent(each.chance[k])))]);
-  return el(
-    "div",
-    null,
-    chart,
-    asNumbers(
-      table("Chance of being best, after so many votes", ["votes", ...series.map((each) => named(each.arm))], rows),
-    ),
-  );
+  const headers = ["votes", ...series.map((each) => truncated(each.arm))];
+  return el("div", null, chart, asTable(table("Probability of being the best, by number of votes", headers, rows)));
 }
 
 function draw(votes, series, width) {
   const height = 280;
-  const room = Math.min(190, width * 0.3);
-  const margin = { left: 44, right: room, top: 20, bottom: 34 };
-  const x = scale([votes[0], votes.at(-1)], [margin.left, width - margin.right]);
+  const labelWidth = Math.min(190, width * 0.3);
+  const margin = { left: 44, right: labelWidth, top: 20, bottom: 34 };
+  const lastVotes = votes.at(-1);
+  const x = scale([votes[0], lastVotes], [margin.left, width - margin.right]);
   const y = scale([0, 1], [height - margin.bottom, margin.top]);
-  const xs = ticks(votes[0], votes.at(-1), width > 600 ? 6 : 3).found;
-  const letters = Math.floor((room - 50) / 7);
-  const labels = apart(
+  const characters = Math.floor((labelWidth - 50) / 7);
+  const labels = spread(
     series.map((each) => y(each.chance.at(-1))),
     margin.top,
     height - margin.bottom,
@@ -34,18 +28,18 @@ function draw(votes, series, width) {
   return picture(
     width,
     height,
-    `Chance of being best of ${series.length} arms over ${votes.at(-1)} votes; the numbers are in the table below`,
+    `Probability of being the best for ${series.length} items over ${lastVotes} votes; the table below has the numbers.`,
     axes({
       width,
       height,
       margin,
       x,
       y,
-      xs,
-      ys: [0, 0.25, 0.5, 0.75, 1],
-      xName: "votes",
-      yName: "chance of being best",
-      yText: percent,
+      xTicks: ticks(votes[0], lastVotes, width > 600 ? 6 : 3).values,
+      yTicks: [0, 0.25, 0.5, 0.75, 1],
+      xLabel: "votes",
+      yLabel: "probability of being the best",
+      formatY: percent,
     }),
     series.map((each, k) => [
       svg(
@@ -60,29 +54,29 @@ function draw(votes, series, width) {
       ),
       svg("line", {
         class: `line thin s${k % 8}`,
-        x1: x(votes.at(-1)),
-        x2: x(votes.at(-1)) + 12,
+        x1: x(lastVotes),
+        x2: x(lastVotes) + 12,
         y1: y(each.chance.at(-1)),
         y2: labels[k],
       }),
       svg(
         "text",
-        { class: `label t${k % 8}`, x: x(votes.at(-1)) + 15, y: labels[k] + 4 },
+        { class: `label t${k % 8}`, x: x(lastVotes) + 15, y: labels[k] + 4 },
         svg("title", null, each.arm),
-        `${short(each.arm, letters)} ${percent(each.chance.at(-1))}`,
+        `${shorten(each.arm, characters)} ${percent(each.chance.at(-1))}`,
       ),
     ]),
   );
 }
 
-/** Places near those wanted, none nearer to the next than a line of text. */
-function apart(wanted, top, bottom) {
-  const order = wanted.map((place, k) => [place, k]).sort(([a], [b]) => a - b);
-  let last = top - APART;
-  for (const each of order) last = each[0] = Math.max(each[0], last + APART);
-  let limit = bottom + APART;
-  for (const each of order.toReversed()) limit = each[0] = Math.min(each[0], limit - APART);
-  const places = [];
-  for (const [place, k] of order) places[k] = place;
-  return places;
+/** Move labels apart, so that they are as close as possible to where they belong and do not overlap. */
+function spread(wanted, top, bottom) {
+  const order = wanted.map((position, k) => [position, k]).sort(([a], [b]) => a - b);
+  let last = top - LABEL_SPACING;
+  for (const each of order) last = each[0] = Math.max(each[0], last + LABEL_SPACING);
+  let limit = bottom + LABEL_SPACING;
+  for (const each of order.toReversed()) limit = each[0] = Math.min(each[0], limit - LABEL_SPACING);
+  const positions = [];
+  for (const [position, k] of order) positions[k] = position;
+  return positions;
 }

@@ -1,157 +1,154 @@
-// The win matrix: arms by rank, a square a pair. Its colour is the share of wins, its size the number of votes, so that 1 of 1 does
-// not look like 50 of 50. Drawn on a canvas, since 800 arms make 640,000 squares;
-// so many are taken together by rank, until somebody wants each by itself.
-import { asNumbers, percent, short } from "./primitives.js";
-import { el, named, number, replace, table } from "../shared/dom.js";
+// The win matrix: items sorted by rank, one square per pair. Color shows the share of wins and size the number of votes, so that 1 of 1
+// differs from 50 of 50. It is drawn on a canvas, because 800 items make 640,000 squares; that many are grouped by rank, unless the user
+// wants to see every item.
+import { el, number, replace, table, truncated } from "../shared/dom.js";
+import { asTable, percent, shorten } from "./primitives.js";
 
-const LARGEST = 30;
-const LISTED = 40;
-const MOST_ALONE = 120;
-const BLOCKS = 60;
-const RANKS = 36; // pixels for the ranks beside a matrix that has no room for names
-const APART = 40;
+const MAX_LABELED = 30; // items with room for their names
+const MAX_LISTED = 40; // pairs in the table
+const MAX_UNGROUPED = 120;
+const GROUPS = 60;
+const RANK_LABELS = 36; // pixels for ranks, where there is no room for names
+const LABEL_SPACING = 40;
 
-/** Arms side by side in rank, taken together: what 800 arms show is how ranks fare, not 640,000 single pairs. */
-function grouped(arms, cells) {
-  const size = Math.ceil(arms.length / BLOCKS);
-  const blocks = Math.ceil(arms.length / size);
+/** Sum the votes of pairs over groups of neighboring ranks. */
+function groupByRank(items, cells) {
+  const size = Math.ceil(items.length / GROUPS);
+  const count = Math.ceil(items.length / size);
   const sums = new Map();
-  for (const [i, j, wins, losses, ties, bad] of cells) {
-    const [one, other] = [Math.floor(i / size), Math.floor(j / size)];
-    if (one === other) continue;
-    const key = one * blocks + other;
-    if (!sums.has(key)) sums.set(key, [one, other, 0, 0, 0, 0]);
+  for (const [i, j, wins, losses, ties, bothBad] of cells) {
+    const [row, column] = [Math.floor(i / size), Math.floor(j / size)];
+    if (row === column) continue;
+    const key = row * count + column;
+    if (!sums.has(key)) sums.set(key, [row, column, 0, 0, 0, 0]);
     const sum = sums.get(key);
-    [wins, losses, ties, bad].forEach((count, k) => {
-      sum[2 + k] += count;
+    [wins, losses, ties, bothBad].forEach((value, k) => {
+      sum[2 + k] += value;
     });
   }
   const names = Array.from(
-    { length: blocks },
-    (_, k) => `ranks ${k * size + 1} to ${Math.min(arms.length, (k + 1) * size)}`,
+    { length: count },
+    (_, k) => `ranks ${k * size + 1} to ${Math.min(items.length, (k + 1) * size)}`,
   );
   return { names, cells: [...sums.values()] };
 }
 
-/** What is drawn: names, squares, and what a square says; `together` for groups of ranks. */
-function view(arms, all, together) {
-  const { names, cells } = together
-    ? grouped(arms, all)
-    : { names: arms.map((arm, k) => `${k + 1}. ${short(arm, 60)}`), cells: all };
-  const pairs = new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell]));
-  const of = (i, j) => {
-    const cell = pairs.get(Math.min(i, j) * names.length + Math.max(i, j));
+/** The names of the rows and the cells to draw, for items or for groups of ranks. */
+function createView(items, allCells, isGrouped) {
+  const { names, cells } = isGrouped
+    ? groupByRank(items, allCells)
+    : { names: items.map((item, k) => `${k + 1}. ${shorten(item, 60)}`), cells: allCells };
+  const byPair = new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell]));
+  const votesOn = (i, j) => {
+    const cell = byPair.get(Math.min(i, j) * names.length + Math.max(i, j));
     if (!cell || i === j) return null;
     const [wins, losses] = i < j ? [cell[2], cell[3]] : [cell[3], cell[2]];
-    return { wins, losses, ties: cell[4], bad: cell[5], votes: wins + losses + cell[4] };
+    return { wins, losses, ties: cell[4], bothBad: cell[5], votes: wins + losses + cell[4] };
   };
-  const most = cells.reduce((largest, cell) => Math.max(largest, cell[2] + cell[3] + cell[4]), 1);
-  const rankOf = (k) => (together ? k * Math.ceil(arms.length / BLOCKS) : k) + 1;
-  return { names, cells, of, most, rankOf, count: names.length };
+  const mostVotes = cells.reduce((largest, cell) => Math.max(largest, cell[2] + cell[3] + cell[4]), 1);
+  const rankOf = (k) => (isGrouped ? k * Math.ceil(items.length / GROUPS) : k) + 1;
+  return { names, cells, votesOn, mostVotes, rankOf, count: names.length };
 }
 
-function said({ names, of }, i, j) {
+function describePair({ names, votesOn }, i, j) {
   if (i === j) return names[i];
-  const found = of(i, j);
+  const found = votesOn(i, j);
   const pair = `${names[i]} against ${names[j]}`;
   if (!found?.votes) return `${pair}: never compared`;
   const share = percent((found.wins + found.ties / 2) / found.votes);
-  const bad = found.bad ? `; both bad ${found.bad} times` : "";
-  return `${pair}: ${found.wins} won, ${found.losses} lost, ${found.ties} tied of ${found.votes} (${share})${bad}`;
+  const bothBad = found.bothBad ? `; ${found.bothBad} both bad` : "";
+  return `${pair}: ${found.wins} won, ${found.losses} lost, ${found.ties} tied of ${found.votes} (${share})${bothBad}`;
 }
 
-// What somebody has chosen outlives a new drawing, of which there is one with every few votes.
-const chosen = { mode: "share", at: [0, 1], pointed: false, alone: false };
+// The user's choices outlive the drawing, which is replaced whenever votes arrive.
+const choices = { mode: "share", cursor: [0, 1], hasMoved: false, showAll: false };
 
-/** `cells` are [i, j, wins of i, wins of j, ties, both bad] with i < j, in the order of `arms`. */
-export function winMatrix({ arms, cells }) {
-  if (arms.length < 2) return el("p", { class: "muted" }, "Two arms are needed to compare.");
-  if (!cells.length) return el("p", { class: "muted" }, "There is a square as soon as two arms were compared.");
-  const many = arms.length > MOST_ALONE;
-  const together = () => many && !chosen.alone;
-  const state = { shown: view(arms, cells, together()) };
-  const inside = (pair) => pair.map((k) => Math.min(state.shown.count - 1, Math.max(0, k)));
+/** `cells` are [i, j, wins of i, wins of j, ties, both bad] with i < j; `arms` are sorted by rank. */
+export function winMatrix({ arms: items, cells }) {
+  if (items.length < 2) return el("p", { class: "muted" }, "Add at least two items to see their pairs.");
+  if (!cells.length) return el("p", { class: "muted" }, "The matrix appears once two items were compared.");
+  const canGroup = items.length > MAX_UNGROUPED;
+  const newView = () => createView(items, cells, canGroup && !choices.showAll);
+  let view = newView();
+  const clamp = (pair) => pair.map((k) => Math.min(view.count - 1, Math.max(0, k)));
   const canvas = el("canvas", {
     tabindex: 0,
     role: "application",
     "aria-roledescription": "win matrix",
-    "aria-label": `Win matrix of ${arms.length} arms, best first. Arrow keys move from pair to pair.`,
-    "aria-describedby": "pair-said",
+    "aria-label": `Win matrix of ${items.length} items, best first. The arrow keys move from pair to pair.`,
+    "aria-describedby": "pair-readout",
   });
   const readout = el(
     "p",
-    { class: "readout", id: "pair-said", "aria-live": "polite" },
-    chosen.pointed
-      ? said(state.shown, ...inside(chosen.at))
-      : "Point at a square, or use the arrow keys, to see a pair.",
+    { class: "readout", id: "pair-readout", "aria-live": "polite" },
+    choices.hasMoved
+      ? describePair(view, ...clamp(choices.cursor))
+      : "Hover over a square, or use the arrow keys, to see a pair.",
   );
   const cursor = el("div", { class: "cursor", "aria-hidden": "true" });
   const frame = el("div", { class: "chart matrix" }, canvas, cursor);
-  const key = el("div");
+  const legendHolder = el("div");
   const geometry = () => {
     const width = frame.clientWidth || 600;
-    const labelled = state.shown.count <= LARGEST;
-    const room = labelled ? Math.min(200, width * 0.3) : RANKS;
-    const size = Math.max(1, Math.min(44, Math.floor((Math.min(width - room, 820) / state.shown.count) * 4) / 4));
-    return { labelled, room, size, top: 22 };
+    const isLabeled = view.count <= MAX_LABELED;
+    const left = isLabeled ? Math.min(200, width * 0.3) : RANK_LABELS;
+    const size = Math.max(1, Math.min(44, Math.floor((Math.min(width - left, 820) / view.count) * 4) / 4));
+    return { isLabeled, left, size, top: 22 };
   };
-  const point = () => {
-    const { room, top, size } = geometry();
-    const [i, j] = inside(chosen.at);
-    const box = { left: room + j * size, top: top + i * size, width: Math.max(size, 4), height: Math.max(size, 4) };
+  const placeCursor = () => {
+    const { left, top, size } = geometry();
+    const [i, j] = clamp(choices.cursor);
+    const box = { left: left + j * size, top: top + i * size, width: Math.max(size, 4), height: Math.max(size, 4) };
     for (const [name, value] of Object.entries(box)) cursor.style[name] = `${value}px`;
   };
   const paint = () => {
     if (!frame.clientWidth) return;
-    draw(canvas, { arms, ...chosen, ...state.shown, ...geometry() });
-    replace(key, legend(state.shown.most));
-    point();
+    draw(canvas, { items, mode: choices.mode, ...view, ...geometry() });
+    replace(legendHolder, legend(view.mostVotes));
+    placeCursor();
   };
-  const say = (i, j) => {
-    Object.assign(chosen, { at: inside([i, j]), pointed: true });
-    point();
-    readout.textContent = said(state.shown, ...chosen.at);
+  const select = (i, j) => {
+    Object.assign(choices, { cursor: clamp([i, j]), hasMoved: true });
+    placeCursor();
+    readout.textContent = describePair(view, ...choices.cursor);
   };
   canvas.addEventListener("pointermove", (event) => {
-    const { room, top, size } = geometry();
+    const { left, top, size } = geometry();
     const box = canvas.getBoundingClientRect();
-    say(Math.floor((event.clientY - box.top - top) / size), Math.floor((event.clientX - box.left - room) / size));
+    select(Math.floor((event.clientY - box.top - top) / size), Math.floor((event.clientX - box.left - left) / size));
   });
   canvas.addEventListener("keydown", (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!move) return;
     event.preventDefault();
-    say(chosen.at[0] + move[0], chosen.at[1] + move[1]);
+    select(choices.cursor[0] + move[0], choices.cursor[1] + move[1]);
   });
   new ResizeObserver(paint).observe(frame);
   canvas.repaint = paint;
-  const alone =
-    many &&
+  const toggleAll = (event) => {
+    Object.assign(choices, { cursor: [0, 1], showAll: event.target.checked });
+    view = newView();
+    paint();
+  };
+  const showAll =
+    canGroup &&
     el(
       "label",
       { class: "inline" },
-      el("input", {
-        type: "checkbox",
-        checked: chosen.alone,
-        onchange: (event) => {
-          Object.assign(chosen, { at: [0, 1], alone: event.target.checked });
-          state.shown = view(arms, cells, together());
-          paint();
-        },
-      }),
-      " every arm by itself",
+      el("input", { type: "checkbox", checked: choices.showAll, onchange: toggleAll }),
+      " show every item",
     );
-  return el("div", null, modes(paint, alone), frame, readout, key, asNumbers(numbers(arms, cells)));
+  return el("div", null, modeChoice(paint, showAll), frame, readout, legendHolder, asTable(pairTable(items, cells)));
 }
 
 // A canvas does not follow the style sheet by itself.
-const repaint = () => {
+const repaintAll = () => {
   for (const canvas of document.querySelectorAll("canvas")) canvas.repaint?.();
 };
-addEventListener("themechange", repaint);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+addEventListener("themechange", repaintAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaintAll);
 
-function modes(paint, more) {
+function modeChoice(paint, ...more) {
   const radio = (value, text) =>
     el(
       "label",
@@ -160,9 +157,9 @@ function modes(paint, more) {
         type: "radio",
         name: "matrix-mode",
         value,
-        checked: chosen.mode === value,
+        checked: choices.mode === value,
         onchange: () => {
-          chosen.mode = value;
+          choices.mode = value;
           paint();
         },
       }),
@@ -171,105 +168,96 @@ function modes(paint, more) {
   return el(
     "fieldset",
     { class: "inline" },
-    el("legend", { class: "unseen" }, "What colours show"),
-    radio("share", "share of wins, squares larger with more votes"),
-    radio("count", "number of votes alone"),
+    el("legend", { class: "visually-hidden" }, "Colors show"),
+    radio("share", "share of wins (larger squares have more votes)"),
+    radio("count", "number of votes"),
     more,
   );
 }
 
-function legend(most) {
+function legend(mostVotes) {
   const swatch = (kind, text) => el("span", null, el("i", { class: `swatch ${kind}` }), ` ${text}`);
   return el(
     "p",
     { class: "legend" },
-    swatch("cool", "the row wins"),
+    swatch("cool", "row wins"),
     swatch("even", "even"),
-    swatch("warm", "the column wins"),
-    el("span", null, `Largest squares: ${most} ${most === 1 ? "vote" : "votes"}. Empty: never compared.`),
+    swatch("warm", "column wins"),
+    el("span", null, `Largest squares: ${mostVotes} ${mostVotes === 1 ? "vote" : "votes"}. Empty: never compared.`),
   );
 }
 
-function draw(canvas, { arms, count, of, most, mode, cells, rankOf, labelled, room, size, top }) {
+function draw(canvas, { items, mode, count, votesOn, mostVotes, cells, rankOf, isLabeled, left, size, top }) {
   const ratio = devicePixelRatio || 1;
-  const [width, height] = [room + count * size + 2, top + count * size + 2];
+  const [width, height] = [left + count * size + 2, top + count * size + 2];
   canvas.width = Math.ceil(width * ratio);
   canvas.height = Math.ceil(height * ratio);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
-  const resolved = (name) => {
-    canvas.style.color = `var(--${name})`; // a canvas knows no variables
+  const resolve = (name) => {
+    canvas.style.color = `var(--${name})`; // a canvas context does not resolve CSS variables
     return getComputedStyle(canvas).color;
   };
-  const colour = Object.fromEntries(
-    ["cool", "warm", "ink", "muted", "sunken", "s7"].map((name) => [name, resolved(name)]),
+  const colors = Object.fromEntries(
+    ["cool", "warm", "ink", "muted", "sunken", "s7"].map((name) => [name, resolve(name)]),
   );
-  pen.fillStyle = colour.sunken;
-  pen.fillRect(room, top, count * size, count * size);
+  pen.fillStyle = colors.sunken;
+  pen.fillRect(left, top, count * size, count * size);
   const square = (i, j) => {
-    const found = of(i, j);
+    const found = votesOn(i, j);
     if (!found?.votes) return;
     const share = (found.wins + found.ties / 2) / found.votes;
-    const weight = Math.sqrt(found.votes / most);
+    const weight = Math.sqrt(found.votes / mostVotes);
     const side = mode === "count" || size < 5 ? size : Math.max(2, (size - 1) * (0.25 + 0.75 * weight));
-    // Opacity carries how far from even a share is; where squares are too small to differ in size, the number of votes too.
+    // Opacity shows how far a share is from even; for squares too small to vary in size, also the number of votes.
     pen.fillStyle =
-      mode === "count" ? colour.s7 : share === 0.5 ? colour.muted : share > 0.5 ? colour.cool : colour.warm;
+      mode === "count" ? colors.s7 : share === 0.5 ? colors.muted : share > 0.5 ? colors.cool : colors.warm;
     const strength = mode === "count" ? 0.12 + 0.88 * weight : 0.25 + 1.5 * Math.abs(share - 0.5);
     pen.globalAlpha = Math.min(1, size < 5 && mode === "share" ? strength * (0.35 + 0.65 * weight) : strength);
-    pen.fillRect(room + j * size + (size - side) / 2, top + i * size + (size - side) / 2, side, side);
+    pen.fillRect(left + j * size + (size - side) / 2, top + i * size + (size - side) / 2, side, side);
   };
   for (const [i, j] of cells) {
     square(i, j);
     square(j, i);
   }
   pen.globalAlpha = 1;
-  pen.fillStyle = colour.ink;
+  pen.fillStyle = colors.ink;
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
-  if (!labelled) {
-    const step = Math.ceil(APART / size);
+  if (isLabeled) {
+    const characters = Math.floor(left / 7.2) - 3;
+    items.forEach((item, k) => {
+      pen.textAlign = "right";
+      pen.fillText(size >= 11 ? `${shorten(item, characters)} ${k + 1}` : "", left - 5, top + (k + 0.5) * size);
+      pen.textAlign = "center";
+      if (size >= 15) pen.fillText(k + 1, left + (k + 0.5) * size, top - 9);
+    });
+  } else {
+    const step = Math.ceil(LABEL_SPACING / size);
     for (let k = 0; k < count; k += step) {
       pen.textAlign = "right";
-      pen.fillText(rankOf(k), room - 5, top + (k + 0.5) * size);
+      pen.fillText(rankOf(k), left - 5, top + (k + 0.5) * size);
       pen.textAlign = "center";
-      pen.fillText(rankOf(k), room + (k + 0.5) * size, top - 9);
+      pen.fillText(rankOf(k), left + (k + 0.5) * size, top - 9);
     }
-  } else {
-    const letters = Math.floor(room / 7.2) - 3;
-    arms.forEach((arm, k) => {
-      pen.textAlign = "right";
-      pen.fillText(size >= 11 ? `${short(arm, letters)} ${k + 1}` : "", room - 5, top + (k + 0.5) * size);
-      pen.textAlign = "center";
-      if (size >= 15) pen.fillText(k + 1, room + (k + 0.5) * size, top - 9);
-    });
   }
 }
 
-/** The pairs most compared, since a table of all would help nobody. */
-function numbers(arms, cells) {
-  const holder = el("div");
-  const fill = () => {
-    const most = [...cells].sort((a, b) => b[2] + b[3] + b[4] - (a[2] + a[3] + a[4])).slice(0, LISTED);
-    replace(
-      holder,
-      table(
-        cells.length > LISTED ? `The ${LISTED} pairs compared most, of ${cells.length}` : "All pairs compared",
-        ["arm", "against", "won", "lost", "tied", "both bad", "share"],
-        most.map(([i, j, wins, losses, ties, bad]) => [
-          named(arms[i]),
-          named(arms[j]),
-          wins,
-          losses,
-          ties,
-          bad,
-          number(wins + losses + ties ? percent((wins + ties / 2) / (wins + losses + ties)) : "–"),
-        ]),
-      ),
-    );
-  };
-  fill();
-  return holder;
+/** A table of the pairs with the most votes. */
+function pairTable(items, cells) {
+  const votes = (cell) => cell[2] + cell[3] + cell[4];
+  const listed = [...cells].sort((a, b) => votes(b) - votes(a)).slice(0, MAX_LISTED);
+  return table(
+    cells.length > MAX_LISTED
+      ? `The ${MAX_LISTED} pairs with the most votes, of ${cells.length}`
+      : "All compared pairs",
+    ["item", "against", "won", "lost", "tied", "both bad", "share"],
+    listed.map((cell) => {
+      const [i, j, wins, losses, ties, bothBad] = cell;
+      const share = votes(cell) ? percent((wins + ties / 2) / votes(cell)) : "–";
+      return [truncated(items[i]), truncated(items[j]), wins, losses, ties, bothBad, number(share)];
+    }),
+  );
 }

@@ -1,137 +1,134 @@
-// The dashboard: one study, in parts that are read when they are looked at and kept up to date while they are.
-import { get, owner, sentenceOf, studyHere } from "../shared/api.js";
-import { armsPart } from "./tabs/items.js";
-import { el, find, replace } from "../shared/dom.js";
-import { ownerPart } from "./tabs/settings.js";
-import { peoplePart } from "./tabs/raters.js";
-import { pairsPart, resultsPart, trustPart } from "./tabs/results.js";
-import { sharingPart } from "./tabs/access.js";
-import { votesPart } from "./tabs/votes.js";
+// The dashboard of one study. A tab loads its data when it is opened, and stays current while it is visible.
+import { get, requireOwner, studyIdFromAddress } from "../shared/api.js";
+import { el, find, note, replace } from "../shared/dom.js";
+import { STATES } from "./forms.js";
+import { describe } from "./messages.js";
+import { accessTab } from "./tabs/access.js";
+import { itemsTab } from "./tabs/items.js";
+import { ratersTab } from "./tabs/raters.js";
+import { diagnosticsTab, pairsTab, resultsTab } from "./tabs/results.js";
+import { settingsTab } from "./tabs/settings.js";
+import { votesTab } from "./tabs/votes.js";
 
-const OFTEN = 2000; // however fast votes come, what is shown is read again no more often than this
+const MIN_INTERVAL = 2000; // milliseconds between two refreshes, however fast votes arrive
 
-const id = studyHere();
-const here = {
+const id = studyIdFromAddress();
+/** What every tab needs. */
+const app = {
   id,
   base: `/studies/${id}`,
   study: null,
-  admin: false,
-  everything: false,
+  isAdmin: false,
+  isServerAdmin: false,
   choices: null,
-  scope: {},
+  filters: {},
   refreshStudy,
   query,
-  goTo,
 };
 
-/** The question mark and what follows it: what all readings are narrowed to, and more. */
-function query(more = {}) {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...here.scope, ...more })) if (value) parameters.set(name, value);
-  const text = parameters.toString();
+/** The query string for the filters of the dashboard and additional parameters. */
+function query(parameters = {}) {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...app.filters, ...parameters })) if (value) search.set(name, value);
+  const text = search.toString();
   return text ? `?${text}` : "";
 }
 
-const PARTS = [
-  ["results", "Results", resultsPart],
-  ["pairs", "Pairs", pairsPart],
-  ["trust", "Trust", trustPart],
-  ["raters", "Raters", peoplePart],
-  ["votes", "Votes", votesPart],
-  ["arms", "Arms", armsPart],
-  ["sharing", "Links and files", sharingPart],
-  ["run", "Run the study", ownerPart],
+const TABS = [
+  ["results", "Results", resultsTab],
+  ["pairs", "Pairs", pairsTab],
+  ["diagnostics", "Diagnostics", diagnosticsTab],
+  ["raters", "Raters", ratersTab],
+  ["votes", "Votes", votesTab],
+  ["items", "Items", itemsTab],
+  ["access", "Access and data", accessTab],
+  ["settings", "Settings", settingsTab],
 ];
-const built = new Map();
+const UNFILTERED = ["items", "access", "settings"];
+let tabs = TABS; // those that this user may open
+const openTabs = new Map();
 
-function goTo(name) {
-  location.hash = name;
-}
-
-function chosen() {
+function currentTab() {
   const name = location.hash.slice(1).split("/")[0];
-  return PARTS.some(([each]) => each === name) ? name : "results";
+  return tabs.some(([each]) => each === name) ? name : "results";
 }
 
-function show() {
-  const name = chosen();
-  if (!built.has(name)) {
-    const part = PARTS.find(([each]) => each === name)[2](here);
-    built.set(name, part);
-    find("#sections").append(part.node);
+function showTab() {
+  const name = currentTab();
+  if (!openTabs.has(name)) {
+    const tab = tabs.find(([each]) => each === name)[2](app);
+    openTabs.set(name, tab);
+    find("#tab-content").append(tab.node);
   }
-  for (const [each, part] of built) part.node.hidden = each !== name;
+  for (const [each, tab] of openTabs) tab.node.hidden = each !== name;
   for (const link of document.querySelectorAll("#tabs a")) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  find("#scope").hidden = ["arms", "sharing", "run"].includes(name);
-  return built.get(name).refresh();
+  find("#filters").hidden = UNFILTERED.includes(name);
+  return openTabs.get(name).refresh();
 }
 
-let due = null;
-let last = 0;
+let scheduled = null;
+let lastRefresh = 0;
 
-/** Read what is looked at again, soon. */
-function stale() {
-  due ??= setTimeout(
+function scheduleRefresh() {
+  scheduled ??= setTimeout(
     async () => {
-      due = null;
-      last = Date.now();
-      if (!document.hidden) await built.get(chosen())?.refresh({ live: true });
+      scheduled = null;
+      lastRefresh = Date.now();
+      if (!document.hidden) await openTabs.get(currentTab())?.refresh({ live: true });
     },
-    Math.max(0, last + OFTEN - Date.now()),
+    Math.max(0, lastRefresh + MIN_INTERVAL - Date.now()),
   );
 }
 
-let source = null;
+let events = null;
 
-/** Hear of changes while the page is looked at: browsers have few connections to one server, and other tabs want some. */
+/** Receive changes while the page is visible: browsers allow few connections per server, and other tabs need some. */
 function listen() {
-  source?.close();
-  source = null;
+  events?.close();
+  events = null;
   if (document.hidden) return;
-  source = new EventSource(`/api/v1${here.base}/events`);
-  source.addEventListener("change", (event) => {
+  events = new EventSource(`/api/v1${app.base}/events`);
+  events.addEventListener("change", (event) => {
     const { votes, duels, arms, out, state, name } = JSON.parse(event.data);
-    Object.assign(here.study, { votes, duels, arms, out, state, name });
-    title();
-    stale();
+    Object.assign(app.study, { votes, duels, arms, out, state, name });
+    updateTitle();
+    scheduleRefresh();
   });
-  source.onopen = () => {
+  events.onopen = () => {
     find("#live").textContent = "live";
   };
-  source.onerror = () => {
-    find("#live").textContent = "connection lost, trying again";
-    // A refusal ends a stream for good, a lost connection does not.
-    if (source?.readyState === EventSource.CLOSED) setTimeout(listen, 5 * OFTEN);
+  events.onerror = () => {
+    find("#live").textContent = "Connection lost, reconnecting…";
+    // The browser reconnects by itself after a lost connection, but not after an error response.
+    if (events?.readyState === EventSource.CLOSED) setTimeout(listen, 5 * MIN_INTERVAL);
   };
 }
 
-const STATES = {
-  open: ["open", "good"],
-  paused: ["paused", "warn"],
-  ended: ["ended", "warn"],
-  archived: ["put away", "warn"],
-};
-
-function title() {
-  const [word, colour] = STATES[here.study.state];
-  document.title = `${here.study.name} · duelist`;
-  find("#title").textContent = here.study.name;
+function updateTitle() {
+  const [word, color] = STATES[app.study.state];
+  document.title = `${app.study.name} · duelist`;
+  find("#title").textContent = app.study.name;
   find("#state").textContent = word;
-  find("#state").className = `tag ${colour}`;
+  find("#state").className = `tag ${color}`;
 }
 
 async function refreshStudy() {
-  here.study = { ...here.study, ...(await get(here.base)) };
-  title();
-  return here.study;
+  app.study = { ...app.study, ...(await get(app.base)) };
+  updateTitle();
+  return app.study;
 }
 
-/** Which context, which question, whose votes. */
-async function scopes() {
-  const { contexts } = here.study.arms ? await get(`${here.base}/contexts`) : { contexts: [] };
+/** Choose the context, the criterion, and whether excluded votes count. */
+async function showFilters() {
+  const { contexts } = app.study.arms ? await get(`${app.base}/contexts`) : { contexts: [] };
+  const { criteria } = app.study.settings;
+  const set = (name, value) => {
+    app.filters[name] = value;
+    showTab();
+  };
   const select = (label, name, options) =>
     el(
       "label",
@@ -139,65 +136,52 @@ async function scopes() {
       label,
       el(
         "select",
-        {
-          onchange: (event) => {
-            here.scope[name] = event.target.value;
-            show();
-          },
-        },
+        { onchange: (event) => set(name, event.target.value) },
         options.map(([value, text]) => el("option", { value }, text)),
       ),
     );
-  const { criteria } = here.study.settings;
+  const everyone = el("input", {
+    type: "checkbox",
+    onchange: (event) => set("everyone", event.target.checked ? "true" : ""),
+  });
   replace(
-    find("#scope"),
+    find("#filters"),
     contexts.length > 1 &&
       select("Context", "context", [
-        ["", "all contexts"],
+        ["", "All contexts"],
         ...contexts.slice(0, 2000).map((each) => [each.name, each.name]),
       ]),
     criteria.length > 1 &&
       select(
-        "Question",
+        "Criterion",
         "criterion",
         criteria.map((name, k) => [k ? name : "", name]),
       ),
-    el(
-      "label",
-      { class: "inline" },
-      el("input", {
-        type: "checkbox",
-        onchange: (event) => {
-          here.scope.everyone = event.target.checked ? "true" : "";
-          show();
-        },
-      }),
-      " count raters who were dropped, too",
-    ),
+    el("label", { class: "inline" }, everyone, " Include excluded votes"),
   );
 }
 
 try {
-  const session = await owner();
-  here.admin = session.scope === "admin";
-  here.everything = here.admin && session.study === null;
+  const session = await requireOwner();
+  app.isAdmin = session.scope === "admin";
+  app.isServerAdmin = app.isAdmin && session.study === null;
   await refreshStudy();
-  const parts = PARTS.filter(([name]) => here.admin || !["run"].includes(name));
+  tabs = TABS.filter(([name]) => app.isAdmin || name !== "settings");
   replace(
     find("#tabs"),
-    parts.map(([name, text]) => el("a", { href: `#${name}` }, text)),
+    tabs.map(([name, text]) => el("a", { href: `#${name}` }, text)),
   );
-  addEventListener("hashchange", show);
+  addEventListener("hashchange", showTab);
   listen();
   document.addEventListener("visibilitychange", () => {
     listen();
-    if (!document.hidden) stale();
+    if (!document.hidden) scheduleRefresh();
   });
-  await Promise.all([scopes(), show()]);
+  await Promise.all([showFilters(), showTab()]);
 } catch (error) {
   replace(
     find("#notice"),
-    el("p", { class: "note bad" }, error.code === "unknown_study" ? "There is no study at this address." : sentenceOf(error)),
+    note("bad", error.isA?.("unknown_study") ? "There is no study at this address." : describe(error)),
     el("p", null, el("a", { href: "/" }, "All studies")),
   );
 }

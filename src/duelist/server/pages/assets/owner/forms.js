@@ -1,30 +1,33 @@
-// Forms of settings: a field each with a sentence on what it does; only what was changed is sent.
-import { sentenceOf } from "../shared/api.js";
-import { announce, el, replace } from "../shared/dom.js";
+// Forms for settings. Each field has a label and an explanation; only changed values are sent.
+import { speak, el, note, replace } from "../shared/dom.js";
+import { describe } from "./messages.js";
 
-const READ = {
+const READERS = {
   text: (input) => input.value.trim() || null,
   long: (input) => input.value.trim() || null,
   number: (input) => (input.value === "" ? null : Number(input.value)),
-  lines: (input) =>
-    input.value
-      .split("\n")
-      .map((line) => line.trim())
-      .filter(Boolean),
+  lines: (input) => splitLines(input.value),
   check: (input) => input.checked,
   select: (input) => input.value,
 };
 
-/** One field: {name, label, kind, help?, min?, max?, step?, options?, required?} with its present value. */
-export function field(spec, value) {
+/** The lines of a text, without blank ones. */
+export const splitLines = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/** One field from `{ name, label, kind, help, invalid, ... }` and its present value. */
+export function createField(spec, value) {
   const id = `field-${spec.name}`;
   const common = { id, name: spec.name, "aria-describedby": spec.help ? `${id}-help` : null, required: spec.required };
   const help = spec.help && el("small", { id: `${id}-help`, class: "muted" }, spec.help);
-  const texts = { dir: "auto", placeholder: spec.placeholder };
+  const text = { dir: "auto", placeholder: spec.placeholder };
   const inputs = {
-    text: () => el("input", { ...common, ...texts, type: "text", value: value ?? "" }),
-    long: () => el("textarea", { ...common, ...texts, rows: spec.rows ?? 4 }, value ?? ""),
-    lines: () => el("textarea", { ...common, ...texts, rows: spec.rows ?? 3 }, (value ?? []).join("\n")),
+    text: () => el("input", { ...common, ...text, type: "text", value: value ?? "" }),
+    long: () => el("textarea", { ...common, ...text, rows: spec.rows ?? 4 }, value ?? ""),
+    lines: () => el("textarea", { ...common, ...text, rows: spec.rows ?? 3 }, (value ?? []).join("\n")),
     number: () =>
       el("input", {
         ...common,
@@ -40,7 +43,7 @@ export function field(spec, value) {
       el(
         "select",
         common,
-        spec.options.map(([option, text]) => el("option", { value: option, selected: option === value }, text)),
+        spec.options.map(([option, label]) => el("option", { value: option, selected: option === value }, label)),
       ),
   };
   const input = inputs[spec.kind]();
@@ -48,32 +51,34 @@ export function field(spec, value) {
     spec.kind === "check"
       ? el("div", { class: "field" }, el("label", null, input, ` ${spec.label}`), help)
       : el("div", { class: "field" }, el("label", { for: id }, spec.label), input, help);
-  return { spec, node, input, read: () => (spec.read ?? READ[spec.kind])(input) };
+  return { spec, node, input, read: () => (spec.read ?? READERS[spec.kind])(input) };
 }
 
-/** A group of fields with a button; `save(changed)` gets those that are not what they were. */
-export function settingsForm(specs, values, save, { verb = "Save", saved = "Saved." } = {}) {
-  const fields = specs.map((spec) => field(spec, values[spec.name]));
-  let before = new Map(fields.map((each) => [each, JSON.stringify(each.read())]));
-  const said = el("p", { role: "status" });
+/** A form with a Save button; `save(changes)` is called with the values that were changed. */
+export function settingsForm(specs, values, save) {
+  const fields = specs.map((spec) => createField(spec, values[spec.name]));
+  const snapshot = () => new Map(fields.map((each) => [each, JSON.stringify(each.read())]));
+  let saved = snapshot();
+  const status = el("div", { role: "status" });
   const onsubmit = async (event) => {
     event.preventDefault();
-    const changed = fields.filter((each) => JSON.stringify(each.read()) !== before.get(each));
+    const changed = fields.filter((each) => JSON.stringify(each.read()) !== saved.get(each));
     for (const each of fields) each.input.removeAttribute("aria-invalid");
-    if (!changed.length) return replace(said, "Nothing has changed.");
+    if (!changed.length) return replace(status, el("p", null, "Nothing to save."));
     try {
       await save(Object.fromEntries(changed.map((each) => [each.spec.name, each.read()])));
-      before = new Map(fields.map((each) => [each, JSON.stringify(each.read())]));
-      replace(said, el("span", { class: "tag good" }, saved));
-      announce(saved);
+      saved = snapshot();
+      replace(status, savedTag());
+      speak("Saved.");
     } catch (error) {
-      const wrong = fields.find(
-        ({ spec }) => error.field?.split(".").at(-1) === spec.name || sentenceOf(error).startsWith(`${spec.name} `),
+      const name = error.field?.split(".").at(-1);
+      const invalid = fields.find(({ spec }) => spec.name === name);
+      invalid?.input.setAttribute("aria-invalid", "true");
+      invalid?.input.focus();
+      replace(
+        status,
+        note("bad", invalid ? `${invalid.spec.label}: ${invalid.spec.invalid ?? describe(error)}` : describe(error)),
       );
-      wrong?.input.setAttribute("aria-invalid", "true");
-      wrong?.input.focus();
-      const text = wrong ? sentenceOf(error).replaceAll(wrong.spec.name, `“${wrong.spec.label}”`) : sentenceOf(error);
-      replace(said, el("span", { class: "note bad" }, text));
     }
     return null;
   };
@@ -81,13 +86,15 @@ export function settingsForm(specs, values, save, { verb = "Save", saved = "Save
     "form",
     { class: "settings", novalidate: true, onsubmit },
     fields.map((each) => each.node),
-    el("p", null, el("button", { class: "primary" }, verb)),
-    said,
+    el("p", null, el("button", { class: "primary" }, "Save")),
+    status,
   );
 }
 
-/** One of several, each with a sentence of advice. */
-export function choices(name, legend, options, value, onchange) {
+export const savedTag = (text = "Saved.") => el("span", { class: "tag good" }, text);
+
+/** Radio buttons, each with an explanation. */
+export function radioGroup(name, legend, options, value, onchange) {
   return el(
     "fieldset",
     null,
@@ -113,18 +120,24 @@ export function choices(name, legend, options, value, onchange) {
   );
 }
 
-/** What raters see and how they are asked, wherever a study is made or changed. */
-export const RATERS_SEE = [
-  { name: "question", label: "Question above the pair", kind: "text", placeholder: "Which is better?" },
+/** Settings of the rater page, for new and existing studies. */
+export const RATER_PAGE_SETTINGS = [
+  {
+    name: "question",
+    label: "Question",
+    kind: "text",
+    placeholder: "Which is better?",
+    help: "Shown above each pair.",
+  },
   {
     name: "guidelines",
     label: "Guidelines",
     kind: "long",
-    help: "Markdown. Shown once before the first pair, and whenever a rater wants them.",
+    help: "Markdown. Shown before the first pair, and whenever the rater opens them.",
   },
   {
     name: "show_as",
-    label: "Texts are shown as",
+    label: "Show texts as",
     kind: "select",
     options: [
       ["text", "plain text"],
@@ -132,21 +145,46 @@ export const RATERS_SEE = [
       ["code", "code"],
     ],
   },
-  { name: "ask_reason", label: "Offer a field for the reason of a vote", kind: "check" },
+  { name: "ask_reason", label: "Let raters give a reason for their vote", kind: "check" },
 ];
 
-export const GOAL_NAMES = {
-  best: "Find the best",
-  rank: "Rank them",
-  learn: "Teach a model",
-  serve: "Show good ones while learning",
+const GOALS = {
+  best: {
+    label: "Find the best item",
+    help: "Find one winner with as few votes as possible. Weak items may be shown along the way.",
+  },
+  rank: {
+    label: "Rank all items",
+    help: "Find the order of the items, not only the winner, with as few votes as possible.",
+  },
+  learn: {
+    label: "Train a preference model",
+    help: "Collect votes that teach a model which of any two items people prefer.",
+  },
+  serve: {
+    label: "Show good items while learning",
+    help: "For live use: show people good items in every pair, while you learn which ones are best.",
+  },
 };
 
-export const goalChoices = (goals, value, onchange) =>
-  choices(
+export const goalLabel = (goal) => GOALS[goal]?.label ?? goal ?? "–";
+
+export const goalChoice = (goals, value, onchange) =>
+  radioGroup(
     "goal",
-    "What is the study for?",
-    goals.map((goal) => ({ value: goal.name, label: GOAL_NAMES[goal.name] ?? goal.name, help: goal.when })),
+    "What do you want to learn?",
+    goals.map(({ name, when }) => ({ value: name, label: goalLabel(name), help: GOALS[name]?.help ?? when })),
     value,
     onchange,
   );
+
+/** Names of the outcomes on the owner's pages. */
+export const OUTCOMES = { first: "left", second: "right", tie: "tie", both_bad: "both bad", skip: "skipped" };
+
+/** States of a study, as a word and the color of its tag. */
+export const STATES = {
+  open: ["open", "good"],
+  paused: ["paused", "warn"],
+  ended: ["ended", "warn"],
+  archived: ["archived", "warn"],
+};

@@ -1,72 +1,70 @@
-// A panel of the dashboard: a title, a sentence that says what it shows, and what is read from the server, drawn anew when it changes.
-import { reading, sentenceOf } from "../shared/api.js";
-import { el, replace } from "../shared/dom.js";
+// A panel of the dashboard: a title, a description, and data from the server that is fetched and drawn again when it changes.
+import { getCached } from "../shared/api.js";
+import { card, el, replace } from "../shared/dom.js";
+import { describe } from "./messages.js";
 
 const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
 
-/** Put a new drawing in the place of the old one without taking away what somebody had opened, scrolled to or focused. */
-export function redraw(body, node) {
-  const before = (selector) => [...body.querySelectorAll(selector)];
-  const open = before("details").map((each) => each.open);
-  const scrolled = before(".scroll").map((each) => [each.scrollLeft, each.scrollTop]);
-  const focused = body.contains(document.activeElement) ? before(FOCUSABLE).indexOf(document.activeElement) : -1;
-  replace(body, node);
-  before("details").forEach((each, k) => {
+/** Replace the content of `body`, but keep what the user has opened, scrolled to or focused. */
+export function redraw(body, content) {
+  const all = (selector) => [...body.querySelectorAll(selector)];
+  const open = all("details").map((each) => each.open);
+  const scrolled = all(".scroll").map((each) => [each.scrollLeft, each.scrollTop]);
+  const focused = body.contains(document.activeElement) ? all(FOCUSABLE).indexOf(document.activeElement) : -1;
+  replace(body, content);
+  all("details").forEach((each, k) => {
     each.open = open[k] ?? each.open;
   });
-  before(".scroll").forEach((each, k) => each.scrollTo(...(scrolled[k] ?? [0, 0])));
-  if (focused >= 0) before(FOCUSABLE)[focused]?.focus({ preventScroll: true });
+  all(".scroll").forEach((each, k) => each.scrollTo(...(scrolled[k] ?? [0, 0])));
+  if (focused >= 0) all(FOCUSABLE)[focused]?.focus({ preventScroll: true });
 }
 
-export class Panel {
-  #drawn = null; // what the drawing on the page was made of, beside the reading; null: there is none
-  #reading = null;
+export class LivePanel {
+  #drawn = null; // path and dependencies of the drawing on the page; null if there is none
+  #fetching = null;
   #next = null;
 
-  /** `path()` is what to read, `draw(data)` gives the node; `beside()` is what the drawing shows that is not of the reading, which may come later than it;
-   * `nothing(error)` may put what a reading is refused for into the words of the page; `wide` panels take the whole row. */
-  constructor({ title, about, path, draw, beside = () => [], nothing = null, wide = false }) {
-    Object.assign(this, { path, draw, beside, nothing });
-    this.body = el("div", null, el("p", { class: "muted" }, "Reading…"));
-    this.node = el(
-      "section",
-      { class: `card ${wide ? "wide" : ""}`, "aria-label": title },
-      el("h2", null, title),
-      el("p", { class: "about" }, about),
-      this.body,
-    );
+  /**
+   * `path()` is the data to fetch and `draw(data)` returns the content. `dependencies()` lists other values that `draw` uses, so that a
+   * change of one of them draws again. `notEnoughData` is shown if the server cannot compute a result yet (422). `wide` panels take the
+   * whole row.
+   */
+  constructor({ title, description, path, draw, dependencies = () => [], notEnoughData = null, wide = false }) {
+    Object.assign(this, { path, draw, dependencies, notEnoughData });
+    this.body = el("div", null, el("p", { class: "muted" }, "Loading…"));
+    this.node = card(title, description, this.body);
+    this.node.classList.toggle("wide", wide);
   }
 
-  /** Read once more, and draw if there is something new. A reading that is on its way may be older than what it is called for: one more follows, for all who call meanwhile. */
+  /** Fetch again, and draw if anything has changed. Calls during a fetch share one more fetch, since its data may be older than the call. */
   refresh() {
-    if (this.#reading) {
+    if (this.#fetching) {
       const again = () => {
         this.#next = null;
         return this.refresh();
       };
-      this.#next ??= this.#reading.then(again, again); // a reading that failed is no reason to read no more
+      this.#next ??= this.#fetching.then(again, again); // also after a failure
       return this.#next;
     }
-    this.#reading = this.#read().finally(() => {
-      this.#reading = null;
+    this.#fetching = this.#fetch().finally(() => {
+      this.#fetching = null;
     });
-    return this.#reading;
+    return this.#fetching;
   }
 
-  async #read() {
+  async #fetch() {
     const path = this.path();
     try {
-      const { data, changed } = await reading(path);
-      const made = JSON.stringify([path, this.beside()]);
-      if (changed || made !== this.#drawn) redraw(this.body, this.draw(data));
-      this.#drawn = made;
+      const { data, changed } = await getCached(path);
+      const inputs = JSON.stringify([path, this.dependencies()]);
+      if (changed || inputs !== this.#drawn) redraw(this.body, this.draw(data));
+      this.#drawn = inputs;
     } catch (error) {
-      const early = error.status === 422;
-      if (this.#drawn === null || error.status)
-        redraw(
-          this.body,
-          el("p", { class: early ? "muted" : "note warn" }, (early && this.nothing?.(error)) || sentenceOf(error)),
-        );
+      const isEarly = error.status === 422;
+      if (this.#drawn === null || error.status) {
+        const text = (isEarly && this.notEnoughData) || describe(error);
+        redraw(this.body, el("p", { class: isEarly ? "muted" : "note warn" }, text));
+      }
       this.#drawn = null;
     }
   }

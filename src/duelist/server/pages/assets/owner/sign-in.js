@@ -1,48 +1,43 @@
-// Signing in with a key: it is sent once, for a cookie that scripts cannot read.
-import { sentenceOf, signIn, signInByLink } from "../shared/api.js";
-import { el, find, replace } from "../shared/dom.js";
+// Sign in with an access token. It is sent once, in exchange for a cookie that scripts cannot read.
+import { signIn, signInFromLink } from "../shared/api.js";
+import { card, el, find, note, replace } from "../shared/dom.js";
+import { describe } from "./messages.js";
 
-/** Where to go then: a page of this server and nothing else. */
-function target() {
-  const wanted = new URLSearchParams(location.search).get("next") ?? "/";
-  const address = new URL(wanted, location.origin);
-  return address.origin === location.origin && wanted.startsWith("/") ? address.pathname + address.hash : "/";
+/** The page to go to after signing in: only pages of this server are accepted. */
+function destination() {
+  const next = new URLSearchParams(location.search).get("next") ?? "/";
+  const url = new URL(next, location.origin);
+  return url.origin === location.origin && next.startsWith("/") ? url.pathname + url.hash : "/";
 }
 
-const token = el("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
-const said = el("div", { role: "alert" });
+const input = el("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
+const problem = el("div", { role: "alert" });
 const enter = async (signingIn) => {
   try {
     const session = await signingIn;
-    if (session) location.replace(session.scope === "rater" ? `/rate/${session.study}` : target());
+    if (session) location.replace(session.scope === "rater" ? `/rate/${session.study}` : destination());
   } catch (error) {
-    replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
-    token.focus();
+    replace(problem, note("bad", describe(error)));
+    input.focus();
   }
 };
 const onsubmit = (event) => {
   event.preventDefault();
-  enter(signIn(token.value.trim()));
+  enter(signIn(input.value.trim()));
 };
 replace(
   find("#main"),
-  el(
-    "section",
-    { class: "card" },
-    el("h2", null, "Your key"),
-    el(
-      "p",
-      { class: "about" },
-      "“duelist serve” prints a link with one when it starts; the person who runs a study can make more. Raters need none: they open the link that they were sent.",
-    ),
+  card(
+    "For owners",
+    "The server prints a sign-in link when it starts, and owners can create access tokens for others. Raters do not sign in: they open the link from their invitation.",
     el(
       "form",
       { onsubmit },
-      el("label", { for: "token" }, "Key"),
-      el("div", { class: "row" }, token, el("button", { class: "primary" }, "Sign in")),
-      said,
+      el("label", { for: "token" }, "Access token"),
+      el("div", { class: "row" }, input, el("button", { class: "primary" }, "Sign in")),
+      problem,
     ),
   ),
 );
-token.focus();
-await enter(signInByLink()); // the link that `duelist serve` prints
+input.focus();
+await enter(signInFromLink()); // the link that `duelist serve` prints

@@ -1,31 +1,35 @@
-// All studies that this key may see.
-import { call, get, owner, sentenceOf, signOut } from "../shared/api.js";
-import { button, el, find, named, number, replace, table } from "../shared/dom.js";
-import { GOAL_NAMES } from "./forms.js";
-import { keysCard } from "./tabs/access.js";
+// The list of studies.
+import { call, get, requireOwner, signOut } from "../shared/api.js";
+import { button, card, el, find, note, number, replace, table, truncated } from "../shared/dom.js";
+import { goalLabel, STATES } from "./forms.js";
+import { describe } from "./messages.js";
+import { tokensCard } from "./tabs/access.js";
 
 const main = find("#main");
-const STATES = { open: "open", paused: "paused", ended: "ended", archived: "put away" };
 
-async function show(everything, away = false) {
-  const { studies } = await get(`/studies?put_away=${away}`);
+async function show(isServerAdmin, withArchived = false) {
+  const { studies } = await get(`/studies?put_away=${withArchived}`);
   const rows = studies.map((study) => [
-    el("a", { href: `/study/${study.id}` }, named(study.name)),
-    STATES[study.state],
-    GOAL_NAMES[study.settings.goal] ?? "–",
+    el("a", { href: `/study/${study.id}` }, truncated(study.name)),
+    STATES[study.state][0],
+    goalLabel(study.settings.goal),
     number(study.arms.toLocaleString("en")),
     number(study.votes.toLocaleString("en")),
     new Date(study.created_at).toLocaleDateString("en-GB", { dateStyle: "medium" }),
   ]);
-  const box = el("input", { type: "checkbox", checked: away, onchange: () => show(everything, box.checked) });
+  const archived = el("input", {
+    type: "checkbox",
+    checked: withArchived,
+    onchange: () => show(isServerAdmin, archived.checked),
+  });
   replace(
     main,
     el(
       "p",
       { class: "row" },
-      everything && el("a", { class: "button primary", href: "/new" }, "New study"),
+      isServerAdmin && el("a", { class: "button primary", href: "/new" }, "New study"),
       el("span", { class: "grow" }),
-      el("label", { class: "inline" }, box, " also those put away"),
+      el("label", { class: "inline" }, archived, " Show archived studies"),
       button("Sign out", async () => {
         await signOut();
         location.assign("/signin");
@@ -35,46 +39,44 @@ async function show(everything, away = false) {
       "section",
       { class: "card", "aria-label": "Studies" },
       rows.length
-        ? table("Studies, oldest first", ["study", "state", "goal", "arms", "votes", "made"], rows, {
+        ? table("Studies, oldest first", ["study", "state", "goal", "items", "votes", "created"], rows, {
             class: "studies",
           })
-        : el("p", null, "There is no study yet. ", everything && "Make one from a file: it takes a minute."),
+        : el("p", null, "No studies yet.", isServerAdmin && " Create one from a file: it takes a minute."),
     ),
-    everything && restoring(),
-    everything && keysCard({ base: "" }).node,
+    isServerAdmin && restoreCard(),
+    isServerAdmin && tokensCard({ base: "" }).node,
   );
 }
 
-function restoring() {
-  const said = el("div", { role: "status" });
+function restoreCard() {
+  const status = el("div", { role: "status" });
   const file = el("input", { type: "file", accept: ".duelist", "aria-label": "Archive" });
-  const name = el("input", { type: "text", dir: "auto", placeholder: "as in the archive" });
+  const name = el("input", { type: "text", dir: "auto", placeholder: "name in the archive" });
   const restore = async () => {
     if (!file.files.length) return;
+    const chosen = name.value.trim();
     try {
-      const made = await call(
-        "POST",
-        `/studies/restore${name.value.trim() ? `?name=${encodeURIComponent(name.value.trim())}` : ""}`,
-        { raw: file.files[0], headers: { "Content-Type": "application/octet-stream" } },
-      );
-      location.assign(`/study/${made.id}`);
+      const study = await call("POST", `/studies/restore${chosen ? `?name=${encodeURIComponent(chosen)}` : ""}`, {
+        raw: file.files[0],
+        headers: { "Content-Type": "application/octet-stream" },
+      });
+      location.assign(`/study/${study.id}`);
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
-  return el(
-    "section",
-    { class: "card", "aria-label": "From an archive" },
-    el("h2", null, "From an archive"),
-    el("p", { class: "about" }, "A file that “archive” made: the study comes back as it was, to the bit."),
+  return card(
+    "Restore a study",
+    "Upload an archive (.duelist) to restore a study exactly as it was.",
     el("p", { class: "row" }, file, el("label", null, "Name", name), button("Restore", restore)),
-    said,
+    status,
   );
 }
 
 try {
-  const session = await owner();
+  const session = await requireOwner();
   await show(session.scope === "admin" && session.study === null);
 } catch (error) {
-  replace(main, el("p", { class: "note bad" }, sentenceOf(error)));
+  replace(main, note("bad", describe(error)));
 }

@@ -1,52 +1,51 @@
-// Pictures enlarged: both sides at one place and one size, switched with a key, so that details can be compared.
+// Enlarged images. Switching sides keeps position and size, so that details can be compared.
 import { button, el } from "../shared/dom.js";
 
-/** Open the pictures of a pair; `sides` are lists of sources, `at` which side was chosen and which of its pictures. */
-export function zoom(sides, at) {
-  let { side, index } = at;
-  let size = 1;
+/** Open the images of a pair. `sources` has one list per side; `side` and `index` select the image to show first. */
+export function openLightbox(sources, { side, index }) {
+  let zoom = 1;
   const image = el("img", { alt: "" });
-  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": "enlarged picture" }, image);
-  const title = el("h2", { id: "zoomed", "aria-live": "polite" });
-  const other = button("Show the other side (o)", () => turn());
+  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": "Enlarged image" }, image);
+  const title = el("h2", { id: "lightbox-title", "aria-live": "polite" });
+  const otherSide = button("Show the other side (o)", () => switchSide());
   const dialog = el(
     "dialog",
-    { class: "zoomed", "aria-labelledby": "zoomed" },
+    { class: "lightbox", "aria-labelledby": "lightbox-title" },
     el(
       "div",
       { class: "row" },
       title,
-      other,
-      button("Smaller (−)", () => resize(0.8)),
-      button("Larger (+)", () => resize(1.25)),
+      otherSide,
+      button("Zoom out (−)", () => zoomBy(0.8)),
+      button("Zoom in (+)", () => zoomBy(1.25)),
       button("Close (Esc)", () => dialog.close()),
     ),
     frame,
   );
   const show = () => {
     title.textContent = side === 0 ? "Left" : "Right";
-    image.src = sides[side][Math.min(index, sides[side].length - 1)];
-    other.hidden = !sides[1 - side].length;
+    image.src = sources[side][Math.min(index, sources[side].length - 1)];
+    otherSide.hidden = !sources[1 - side].length;
   };
-  const turn = () => {
-    if (!sides[1 - side].length) return;
+  const switchSide = () => {
+    if (!sources[1 - side].length) return;
     side = 1 - side;
     show();
   };
-  const resize = (factor) => {
-    const middle = [
-      (frame.scrollLeft + frame.clientWidth / 2) / size,
-      (frame.scrollTop + frame.clientHeight / 2) / size,
+  const zoomBy = (factor) => {
+    const center = [
+      (frame.scrollLeft + frame.clientWidth / 2) / zoom,
+      (frame.scrollTop + frame.clientHeight / 2) / zoom,
     ];
-    size = Math.min(8, Math.max(1, size * factor));
-    image.style.width = `${100 * size}%`;
-    frame.scrollTo(middle[0] * size - frame.clientWidth / 2, middle[1] * size - frame.clientHeight / 2);
+    zoom = Math.min(8, Math.max(1, zoom * factor));
+    image.style.width = `${100 * zoom}%`;
+    frame.scrollTo(center[0] * zoom - frame.clientWidth / 2, center[1] * zoom - frame.clientHeight / 2);
   };
   dialog.addEventListener("keydown", (event) => {
-    if (event.key === "o") turn();
-    else if (event.key === "+" || event.key === "=") resize(1.25);
-    else if (event.key === "-") resize(0.8);
-    event.stopPropagation(); // the keys of votes are not meant here
+    if (event.key === "o") switchSide();
+    else if (event.key === "+" || event.key === "=") zoomBy(1.25);
+    else if (event.key === "-") zoomBy(0.8);
+    event.stopPropagation(); // the voting shortcuts do not apply here
   });
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

@@ -1,94 +1,94 @@
-// Votes on their way. Each is in the browser's storage before anything is sent and until the server has acknowledged it, so that
-// a lost connection, a reload or a crash loses none; the server knows a vote by its duel, so that sending it again counts once.
+// Votes and undos on their way to the server. Each is stored in the browser before it is sent and until the server confirms it, so that
+// a lost connection, a reload or a crash loses none. Sending one twice is safe: the server identifies a vote by its pair.
 
-const LONGEST = 30_000;
+const LONGEST_DELAY = 30_000;
 
-/** Whether the server will never take it. A closed study may be opened again, a session that has ended renewed. */
-const isFinal = (error) => [400, 404, 409, 413, 422].includes(error.status) && error.code !== "study_not_open";
+/** Whether the server will never accept an entry. (A closed study may be opened again, an expired session renewed.) */
+export const isPermanent = (error) => [400, 404, 409, 413, 422].includes(error.status) && !error.isA("study_not_open");
 
-export class Outbox {
+export class OfflineQueue {
   #key;
   #send;
-  #changed;
-  #memory = [];
-  #wait = 1000;
+  #onProgress;
+  #fallback = [];
+  #delay = 1000;
   #timer = null;
-  #busy = null;
+  #flushing = null;
 
-  /** `send(item)` resolves when the server has it; `changed(error)` is called after every step, with what went wrong, if anything. */
-  constructor(key, send, changed) {
+  /** `send(entry)` resolves once the server has saved it; `onProgress(error)` is called after each attempt. */
+  constructor(key, send, onProgress) {
     this.#key = key;
     this.#send = send;
-    this.#changed = changed;
+    this.#onProgress = onProgress;
     addEventListener("online", () => this.flush());
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.flush();
     });
   }
 
-  get items() {
+  get entries() {
     try {
       return JSON.parse(localStorage.getItem(this.#key)) ?? [];
     } catch {
-      return this.#memory;
+      return this.#fallback;
     }
   }
 
-  #keep(items) {
-    this.#memory = items;
+  #store(entries) {
+    this.#fallback = entries;
     try {
-      localStorage.setItem(this.#key, JSON.stringify(items));
+      localStorage.setItem(this.#key, JSON.stringify(entries));
     } catch {
-      /* no storage: kept as long as the page is open */
+      /* Storage is full or disabled: entries last as long as the page is open. */
     }
   }
 
-  add(item) {
-    this.#keep([...this.items, { ...item, key: `${Date.now()}-${Math.random()}` }]);
+  add(entry) {
+    this.#store([...this.entries, { ...entry, key: `${Date.now()}-${Math.random()}` }]);
     return this.flush();
   }
 
-  /** Take back the newest item if it is the vote on this duel and was never sent: one that was may have arrived. */
-  takeBack(duel) {
-    const items = this.items;
-    const last = items.at(-1);
-    if (last?.tried || last?.duel !== duel || last.kind !== "vote") return false;
-    this.#keep(items.slice(0, -1));
+  /** Remove the last entry if it is the vote on this pair and was never sent. One that was sent may have arrived. */
+  cancel(duel) {
+    const entries = this.entries;
+    const last = entries.at(-1);
+    if (last?.attempted || last?.duel !== duel || last.kind !== "vote") return false;
+    this.#store(entries.slice(0, -1));
     return true;
   }
 
-  /** Send what is waiting, in order; resolves to whether nothing is left. Several tabs take turns. */
+  /** Send all entries in order; resolves to whether the queue is empty. Several tabs take turns. */
   flush() {
     clearTimeout(this.#timer);
-    this.#busy ??= this.#alone(() => this.#drain()).then((done) => {
-      this.#busy = null;
-      return done && this.items.length ? this.flush() : done; // something was added while the last was leaving
+    this.#flushing ??= this.#withLock(() => this.#sendAll()).then((isEmpty) => {
+      this.#flushing = null;
+      return isEmpty && this.entries.length ? this.flush() : isEmpty; // entries were added in the meantime
     });
-    return this.#busy;
+    return this.#flushing;
   }
 
-  #alone(work) {
+  #withLock(work) {
     return navigator.locks ? navigator.locks.request(this.#key, work) : work();
   }
 
-  async #drain() {
-    for (let item = this.items[0]; item; item = this.items[0]) {
-      let refused = null;
-      this.#keep(this.items.map((each) => (each.key === item.key ? { ...each, tried: true } : each)));
+  async #sendAll() {
+    for (let entry = this.entries[0]; entry; entry = this.entries[0]) {
+      let rejection = null;
+      this.#store(this.entries.map((each) => (each.key === entry.key ? { ...each, attempted: true } : each)));
       try {
-        await this.#send(item);
+        await this.#send(entry);
       } catch (error) {
-        if (!isFinal(error)) {
-          this.#timer = setTimeout(() => this.flush(), this.#wait);
-          this.#wait = Math.min(LONGEST, 2 * this.#wait);
-          this.#changed(error);
+        if (!isPermanent(error)) {
+          this.#timer = setTimeout(() => this.flush(), this.#delay);
+          this.#delay = Math.min(LONGEST_DELAY, 2 * this.#delay);
+          this.#onProgress(error);
           return false;
         }
-        refused = error; // it will never be taken: keeping it would hold up all others
+        rejection = error; // drop the entry: it would block all others
       }
-      this.#wait = 1000;
-      this.#keep(this.items.filter((each) => each.key !== item.key));
-      this.#changed(refused);
+      this.#delay = 1000;
+      this.#store(this.entries.filter((each) => each.key !== entry.key));
+      this.#onProgress(rejection);
     }
     return true;
   }

@@ -1,272 +1,254 @@
-// The rater's page. One pair is on the screen, the next is there already; a vote is kept first, then shown as given, then sent.
-import { ApiError, get, post, register, sentenceOf, session, signInByLink, studyHere } from "../shared/api.js";
-import { content, warm } from "../shared/content.js";
-import { announce, button, el, find, replace } from "../shared/dom.js";
-import { Answers } from "./vote-bar.js";
-import { help, pressed, showGuidelines } from "./shortcuts.js";
-import { Outbox } from "./offline-queue.js";
-import { together } from "./media-sync.js";
-import { zoom } from "./lightbox.js";
+// The rater's page. It shows one pair and loads the next in advance. A vote is stored in the browser first, then shown as given, then sent.
+import {
+  ApiError,
+  byCode,
+  get,
+  getSession,
+  post,
+  register,
+  signInFromLink,
+  studyIdFromAddress,
+} from "../shared/api.js";
+import { preloadImages, renderBlocks } from "../shared/content.js";
+import { speak, button, el, find, note, replace } from "../shared/dom.js";
+import { openLightbox } from "./lightbox.js";
+import { syncedPlayer } from "./media-sync.js";
+import { describeForRater, INVITATION_ONLY, isFinal, screenFor, WELCOME } from "./messages.js";
+import { isPermanent, OfflineQueue } from "./offline-queue.js";
+import { actionFor, showGuidelines, showShortcuts } from "./shortcuts.js";
+import { VoteBar } from "./vote-bar.js";
 
-const study = studyHere();
-const SETTLE = 350; // a second click of a double click belongs to the pair before
-const REMEMBERED = 5;
-const AGAIN = 15_000;
+const study = studyIdFromAddress();
+const DOUBLE_CLICK = 350; // milliseconds: a new pair ignores the second click of a double click
+const HISTORY_LENGTH = 5;
+const POLL_INTERVAL = 15_000;
 
-const state = { me: null, current: null, ahead: [], shownAt: 0, given: 0, bar: null, stopped: null, fetching: null };
-let answers;
-let outbox;
+const state = {
+  profile: null, // what the server says about this rater and the study
+  current: null, // the pair on the screen
+  upcoming: [], // pairs that are loaded already
+  shownAt: 0,
+  newVotes: 0, // votes given on this page, less those undone; the profile counts the earlier ones
+  player: null,
+  lastError: null,
+  loading: null,
+};
+let voteBar;
+let queue;
 
-// -- kept in the browser ----------------------------------------------------------------------------------------------
+// -- browser storage ----------------------------------------------------------------------------------------------------
 
-const place = (name) => `duelist-${name}-${study}-${state.me?.rater ?? ""}`;
-const kept = (name, otherwise) => {
+const storageKey = (name) => `duelist-${name}-${study}-${state.profile?.rater ?? ""}`;
+const load = (name, fallback) => {
   try {
-    return JSON.parse(localStorage.getItem(place(name))) ?? otherwise;
+    return JSON.parse(localStorage.getItem(storageKey(name))) ?? fallback;
   } catch {
-    return otherwise;
+    return fallback;
   }
 };
-const keep = (name, value) => {
+const store = (name, value) => {
   try {
-    localStorage.setItem(place(name), JSON.stringify(value));
+    localStorage.setItem(storageKey(name), JSON.stringify(value));
   } catch {
-    /* full or forbidden: undo forgets, votes are told */
+    /* Storage is full or disabled: undo reaches less far back, but votes are still sent. */
   }
 };
 
-// -- pairs ------------------------------------------------------------------------------------------------------------
+// -- pairs --------------------------------------------------------------------------------------------------------------
 
-const onScreen = () => [state.current, ...state.ahead].filter(Boolean).map((duel) => duel.id);
+const idsOnPage = () => [state.current, ...state.upcoming].filter(Boolean).map((pair) => pair.id);
 
-/** Bring the pair to show and the one after it; votes go first, since the server must not ask them again. */
-function refill() {
-  state.fetching ??= fill().finally(() => {
-    state.fetching = null;
+/** Load the pair to show and the next one. Votes are sent first, so that the server does not return their pairs again. */
+function loadPairs() {
+  state.loading ??= requestPairs().finally(() => {
+    state.loading = null;
   });
-  return state.fetching;
+  return state.loading;
 }
 
-async function fill() {
-  while (!state.current || !state.ahead.length) {
-    if (!(await outbox.flush())) return;
-    const besides = onScreen();
+async function requestPairs() {
+  while (!state.current || !state.upcoming.length) {
+    if (!(await queue.flush())) return;
+    const inProgress = idsOnPage();
     try {
-      const duel = await post(`/studies/${study}/ask`, besides.length ? { in_progress: besides } : {});
-      if (onScreen().includes(duel.id)) return; // undone meanwhile, and on the screen already
-      state.stopped = null;
-      if (state.current) state.ahead.push(duel);
-      else show(duel);
-      for (const side of [duel.first, duel.second]) warm(side.content);
+      const pair = await post(`/studies/${study}/ask`, inProgress.length ? { in_progress: inProgress } : {});
+      if (idsOnPage().includes(pair.id)) return; // the rater went back to it in the meantime
+      state.lastError = null;
+      if (state.current) state.upcoming.push(pair);
+      else show(pair);
+      for (const side of [pair.first, pair.second]) preloadImages(side.content);
     } catch (error) {
-      state.stopped = error;
-      if (!state.current) rest(error);
+      state.lastError = error;
+      if (!state.current) showNoPair(error);
       return;
     }
   }
 }
 
-function show(duel) {
-  state.current = duel;
+function show(pair) {
+  state.current = pair;
   state.shownAt = performance.now();
-  find("#empty").hidden = true;
-  find("#work").hidden = false;
-  find("#answers").hidden = false;
-  find("#prompt").hidden = !duel.prompt;
-  replace(find("#prompt-content"), duel.prompt && content(duel.prompt));
-  const sides = [duel.first, duel.second].map((side) => content(side.content));
+  find("#message").hidden = true;
+  find("#rating").hidden = false;
+  find("#vote-bar").hidden = false;
+  find("#prompt").hidden = !pair.prompt;
+  replace(find("#prompt-content"), pair.prompt && renderBlocks(pair.prompt));
+  const sides = [pair.first, pair.second].map((side) => renderBlocks(side.content));
   replace(find("#left"), sides[0]);
   replace(find("#right"), sides[1]);
-  const media = sides.map((side) => side.querySelector("video, audio"));
-  state.bar = together(...media);
-  replace(find("#media"), state.bar);
+  state.player = syncedPlayer(...sides.map((side) => side.querySelector("video, audio")));
+  replace(find("#media"), state.player);
   find("#reason").value = "";
-  answers.begin();
+  voteBar.reset();
   scrollTo({ top: 0 });
-  announce("New pair.");
+  speak("New pair.");
 }
 
-// -- answers ----------------------------------------------------------------------------------------------------------
+// -- votes --------------------------------------------------------------------------------------------------------------
 
-const ready = () => state.current !== null && performance.now() - state.shownAt >= SETTLE;
+const isReady = () => state.current !== null && performance.now() - state.shownAt >= DOUBLE_CLICK;
 
 function vote(outcomes) {
-  const duel = state.current;
-  const single = Object.keys(outcomes).length === 1 && "" in outcomes;
+  const pair = state.current;
+  const isSingle = Object.keys(outcomes).length === 1 && "" in outcomes;
   const reason = find("#reason").value.trim();
   const body = {
-    duel: duel.id,
-    ...(single ? { outcome: outcomes[""] } : { outcomes }),
+    duel: pair.id,
+    ...(isSingle ? { outcome: outcomes[""] } : { outcomes }),
     ...(reason ? { reason } : {}),
     response_seconds: Math.round(performance.now() - state.shownAt) / 1000,
   };
-  keep("given", [...kept("given", []), { duel, outcomes }].slice(-REMEMBERED));
+  store("history", [...load("history", []), { pair, outcomes }].slice(-HISTORY_LENGTH));
   state.current = null;
-  state.given += 1;
-  outbox.add({ kind: "vote", duel: duel.id, body });
-  next();
-  say();
+  state.newVotes += 1;
+  queue.add({ kind: "vote", duel: pair.id, body });
+  showNext();
+  updateStatus();
 }
 
-function next() {
-  const duel = state.ahead.shift();
-  if (duel) show(duel);
-  else waiting();
-  refill();
+function showNext() {
+  const pair = state.upcoming.shift();
+  if (pair) show(pair);
+  else showLoading();
+  loadPairs();
 }
 
 async function undo() {
-  const given = kept("given", []);
-  const last = given.at(-1);
-  if (!last) return undoOlder();
-  keep("given", given.slice(0, -1));
-  if (state.current) state.ahead.unshift(state.current);
-  if (!outbox.takeBack(last.duel.id))
-    outbox.add({ kind: "undo", duel: last.duel.id, criteria: Object.keys(last.outcomes) });
-  state.given -= 1;
-  show(last.duel);
-  answers.recall(last.outcomes);
-  say();
-  announce("Your last answer is taken back. Here is the pair again.");
+  const history = load("history", []);
+  const last = history.at(-1);
+  if (!last) return undoOnServer();
+  store("history", history.slice(0, -1));
+  if (state.current) state.upcoming.unshift(state.current);
+  if (!queue.cancel(last.pair.id))
+    queue.add({ kind: "undo", duel: last.pair.id, criteria: Object.keys(last.outcomes) });
+  state.newVotes -= 1;
+  show(last.pair);
+  voteBar.restore(last.outcomes);
+  updateStatus();
+  speak("Your last vote was undone. The pair is shown again.");
 }
 
-/** A vote from another day or machine: its pair comes back from the server. */
-async function undoOlder() {
-  const last = state.me.last?.[0];
-  if (!last) return announce("There is nothing to take back.");
-  const criteria = state.me.criteria.length ? state.me.criteria : [""];
+/** Undo a vote that was given on another day or device; the server returns its pair. */
+async function undoOnServer() {
+  const last = state.profile.last?.[0];
+  if (!last) return speak("There is nothing to undo.");
+  const criteria = state.profile.criteria.length ? state.profile.criteria : [""];
   try {
     await send({ kind: "undo", duel: last.duel, criteria });
-    const duel = await post(`/studies/${study}/ask`, { in_progress: onScreen().slice(0, 3) });
-    if (state.current) state.ahead.unshift(state.current);
-    state.given -= 1;
-    state.me.last = state.me.last.filter((each) => each.duel !== last.duel);
-    show(duel);
-    say();
+    const pair = await post(`/studies/${study}/ask`, { in_progress: idsOnPage().slice(0, 3) });
+    if (state.current) state.upcoming.unshift(state.current);
+    state.newVotes -= 1;
+    state.profile.last = state.profile.last.filter((each) => each.duel !== last.duel);
+    show(pair);
+    updateStatus();
   } catch (error) {
-    notice(sentenceOf(error));
+    showNotice(describeForRater(error));
   }
   return null;
 }
 
-/** After each step of the outbox: what is waiting, what was refused, and on with the next pair. */
-function sent(error) {
-  if (error instanceof ApiError && !error.passing && error.code !== "study_not_open") {
-    state.given -= 1;
-    notice(`An answer was not taken. ${sentenceOf(error)}`);
-  }
-  say(error);
-  if (!error && !state.current) refill();
-}
-
-async function send(item) {
-  if (item.kind === "vote") return post(`/studies/${study}/votes`, item.body);
-  for (const criterion of item.criteria) {
-    await post(`/studies/${study}/undo`, { duel: item.duel, ...(criterion ? { criterion } : {}) });
+async function send(entry) {
+  if (entry.kind === "vote") return post(`/studies/${study}/votes`, entry.body);
+  for (const criterion of entry.criteria) {
+    await post(`/studies/${study}/undo`, { duel: entry.duel, ...(criterion ? { criterion } : {}) });
   }
   return null;
 }
 
-// -- what is said around the pair -------------------------------------------------------------------------------------
+/** After each attempt of the queue: report a rejected vote, update the status, and go on. */
+function onQueueProgress(error) {
+  if (error && isPermanent(error)) {
+    state.newVotes -= 1;
+    showNotice(`A vote was not saved. ${describeForRater(error)}`);
+  }
+  updateStatus(error);
+  if (!error && !state.current) loadPairs();
+}
 
-function say(error = null) {
-  const waiting = outbox.items.filter((item) => item.kind === "vote").length;
-  const held = waiting === 1 ? "1 answer is" : `${waiting} answers are`;
-  const line = find("#sent");
+// -- status and messages ------------------------------------------------------------------------------------------------
+
+const countOf = (votes) => (votes === 1 ? "1 vote" : `${votes} votes`);
+
+function updateStatus(error = null) {
+  const unsaved = queue.entries.filter((entry) => entry.kind === "vote").length;
+  const isStuck = error !== null && unsaved > 0;
+  const status = find("#save-status");
   if (error?.status === 401)
-    line.textContent = `Your link has ended; ${held} kept in this browser. Ask for a new link.`;
-  else if (error && waiting)
-    line.textContent = `${sentenceOf(error)} ${held} kept in this browser and sent as soon as possible.`;
-  else if (waiting) line.textContent = "Sending…";
-  else line.textContent = state.given > 0 ? "All answers are sent." : "";
-  line.className = error && waiting ? "warn" : "muted";
-  const most = state.me.max_votes;
-  const total = state.me.votes + state.given;
-  find("#progress").textContent = most
-    ? `${total} of ${most} answers`
-    : `${total} ${total === 1 ? "answer" : "answers"} so far`;
+    status.textContent = `Your link is no longer valid. ${countOf(unsaved)} stored in this browser; ask for a new link to save them.`;
+  else if (isStuck)
+    status.textContent = `${describeForRater(error)} ${countOf(unsaved)} stored in this browser, to be sent automatically.`;
+  else if (unsaved) status.textContent = "Saving…";
+  else status.textContent = state.newVotes > 0 ? "All votes saved." : "";
+  status.className = isStuck ? "warn" : "muted";
+  const limit = state.profile.max_votes;
+  const total = state.profile.votes + state.newVotes;
+  find("#progress").textContent = limit ? `${total} of ${countOf(limit)}` : `${countOf(total)} so far`;
 }
 
-function notice(text) {
-  replace(
-    find("#notice"),
-    text &&
-      el(
-        "p",
-        { class: "note warn" },
-        text,
-        " ",
-        button("Close", () => notice(null), { class: "small" }),
-      ),
-  );
+function showNotice(text) {
+  const close = button("Close", () => showNotice(null), { class: "small" });
+  replace(find("#notice"), text && note("warn", text, " ", close));
 }
 
-function waiting() {
-  find("#work").hidden = true;
-  find("#answers").hidden = !outbox.items.length;
-  replace(find("#empty"), el("p", null, "The next pair is on its way…"));
-  find("#empty").hidden = false;
+function showMessage(...content) {
+  find("#rating").hidden = true;
+  replace(find("#message"), ...content);
+  find("#message").hidden = false;
 }
 
-const RESTING = {
-  nothing_left: ["Thank you, that was all.", "You have answered every pair that there is for you."],
-  limit_reached: ["Thank you, that was all.", "There are as many answers as were wanted."],
-  nothing_to_ask: [
-    "Nothing to compare at the moment.",
-    "All pairs are with other people. This page looks again by itself.",
-  ],
-  study_not_open: [
-    "This study is not open at the moment.",
-    "This page looks again by itself; you can also come back later.",
-  ],
-  rater_blocked: ["You are not asked any more.", "Ask the people who run the study if you think that is wrong."],
-};
-
-function rest(error) {
-  find("#work").hidden = true;
-  find("#answers").hidden = false;
-  answers?.rest();
-  const [title, text] =
-    RESTING[error.code] ??
-    (error.status === 401
-      ? [
-          "Your link has ended.",
-          "Ask the people who run the study for a new one. Answers that were not sent yet are kept in this browser.",
-        ]
-      : ["No pair at the moment.", `${sentenceOf(error)} This page tries again by itself.`]);
-  replace(
-    find("#empty"),
-    el("h2", null, title),
-    el("p", null, text),
-    el(
-      "p",
-      null,
-      button("Look again", () => refill(), { class: "primary" }),
-    ),
-  );
-  find("#empty").hidden = false;
-  announce(`${title} ${text}`);
+function showLoading() {
+  showMessage(el("p", null, "Loading the next pair…"));
+  find("#vote-bar").hidden = !queue.entries.length;
 }
 
-// -- keys and clicks --------------------------------------------------------------------------------------------------
+function showNoPair(error) {
+  const [title, text] = screenFor(error);
+  const retry = button("Check again", () => (queue ? loadPairs() : location.reload()), { class: "primary" });
+  showMessage(el("h2", null, title), el("p", null, text), el("p", null, retry));
+  find("#vote-bar").hidden = !voteBar; // Undo stays available
+  voteBar?.hideButtons();
+  speak(`${title}. ${text}`);
+}
+
+// -- keyboard and mouse -------------------------------------------------------------------------------------------------
 
 const ACTIONS = {
-  ArrowLeft: () => answers.choose("first"),
-  ArrowRight: () => answers.choose("second"),
-  ArrowDown: () => answers.choose("tie"),
-  b: () => answers.choose("both_bad"),
-  s: () => answers.choose("skip"),
+  ArrowLeft: () => voteBar.choose("first"),
+  ArrowRight: () => voteBar.choose("second"),
+  ArrowDown: () => voteBar.choose("tie"),
+  b: () => voteBar.choose("both_bad"),
+  s: () => voteBar.choose("skip"),
   u: undo,
-  "?": () => help(answers.offered, state.me.ask_reason),
-  g: () => showGuidelines(state.me.guidelines),
+  "?": () => showShortcuts(voteBar.offered, state.profile.ask_reason),
+  g: () => showGuidelines(state.profile.guidelines),
   r: () => find("#reason").focus(),
-  p: () => state.bar?.playOrPause(),
-  h: () => state.bar?.hearOther(),
+  p: () => state.player?.togglePlay(),
+  h: () => state.player?.toggleSound(),
 };
 
 function onKey(event) {
   if (event.key === "Escape" && event.target === find("#reason")) find("#pair").focus();
-  const action = pressed(event, ACTIONS);
+  const action = actionFor(event, ACTIONS);
   if (!action || (!state.current && !"u?g".includes(event.key))) return;
   event.preventDefault();
   action();
@@ -275,103 +257,88 @@ function onKey(event) {
 function onClick(event) {
   const image = event.target.closest("[data-zoom]");
   if (!image) return;
-  const pictures = ["#left", "#right"].map((side) => [...find(side).querySelectorAll("[data-zoom]")]);
-  const side = pictures.findIndex((each) => each.includes(image));
-  if (side < 0) return zoom([[image.dataset.zoom], []], { side: 0, index: 0 });
-  zoom(
-    pictures.map((each) => each.map((one) => one.dataset.zoom)),
-    { side, index: pictures[side].indexOf(image) },
+  const images = ["#left", "#right"].map((side) => [...find(side).querySelectorAll("[data-zoom]")]);
+  const side = images.findIndex((each) => each.includes(image));
+  if (side < 0) return openLightbox([[image.dataset.zoom], []], { side: 0, index: 0 });
+  openLightbox(
+    images.map((each) => each.map((one) => one.dataset.zoom)),
+    { side, index: images[side].indexOf(image) },
   );
 }
 
-// -- coming in --------------------------------------------------------------------------------------------------------
+// -- start --------------------------------------------------------------------------------------------------------------
 
-async function enter() {
-  await signInByLink();
-  const found = await session(study);
-  if (found.scope !== "rater") throw new ApiError(401, { code: "owner", message: "this is the page of raters" });
+async function signIn() {
+  await signInFromLink();
+  const session = await getSession(study);
+  if (session.scope !== "rater") throw new ApiError(401, { code: "owner" });
 }
 
-const CLOSED = {
-  not_signed_in: [
-    "Open the link that you were sent.",
-    "It has a key in it, without which this page does not know who you are.",
-  ],
-  token_unknown: ["This link has ended.", "Ask the people who run the study for a new one."],
-  owner: [
-    "This is the page of raters.",
-    "You are signed in as one who runs the study. To rate yourself, make a link with your name.",
-  ],
-};
-
-function door(error) {
+/** Let visitors without a valid link join the study, if it is open to everyone. */
+function showWelcome(error) {
   const name = el("input", { name: "name", autocomplete: "nickname", maxlength: 100, dir: "auto" });
-  const said = el("p", { role: "alert" });
-  const form = el(
-    "form",
-    {
-      onsubmit: async (event) => {
-        event.preventDefault();
-        try {
-          await register(study, name.value.trim());
-          find("#empty").hidden = true;
-          await begin();
-        } catch (refused) {
-          said.textContent = sentenceOf(refused);
-        }
-      },
-    },
-    el("label", null, "Your name, or any other that you like", name),
-    said,
-    el("p", { class: "buttons" }, el("button", { class: "primary" }, "Take part")),
-  );
-  const [title, text] = CLOSED[error.code] ?? CLOSED.not_signed_in;
-  replace(
-    find("#empty"),
+  const problem = el("div", { role: "alert" });
+  const join = async (event) => {
+    event.preventDefault();
+    try {
+      await register(study, name.value.trim());
+      find("#message").hidden = true;
+      await start();
+    } catch (failure) {
+      const [title, text] = failure.isA?.("not_allowed") ? INVITATION_ONLY : [null, describeForRater(failure)];
+      replace(problem, title && el("h3", null, title), el("p", null, text));
+    }
+  };
+  const [title, text] = byCode(WELCOME, error) ?? WELCOME.not_signed_in;
+  showMessage(
     el("h2", null, title),
     el("p", null, text),
-    el("p", null, "If this study is open to everybody, you can take part without a link:"),
-    form,
+    el(
+      "form",
+      { onsubmit: join },
+      el("label", null, "Your name", name),
+      el("small", null, "Any name will do. If you have an invitation, open the full link instead."),
+      problem,
+      el("p", { class: "buttons" }, el("button", { class: "primary" }, "Start")),
+    ),
   );
-  find("#empty").hidden = false;
 }
 
-async function begin() {
-  state.me = await get(`/studies/${study}/me`);
-  document.title = `${state.me.study_name} · duelist`;
-  find("#title").textContent = state.me.study_name;
-  find("#question").textContent = state.me.question ?? "Which is better?";
-  find("#reason-label").hidden = !state.me.ask_reason;
-  find("#show-guidelines").hidden = !state.me.guidelines;
-  answers = new Answers(find("#answers"), state.me.criteria, state.me.answers, { vote, undo, ready });
-  outbox = new Outbox(place("outbox"), send, sent);
-  state.given = outbox.items.reduce((sum, item) => sum + (item.kind === "vote" ? 1 : -1), 0);
-  if (state.me.guidelines && !kept("read-guidelines", false)) {
-    keep("read-guidelines", true);
-    showGuidelines(state.me.guidelines);
+async function start() {
+  state.profile = await get(`/studies/${study}/me`);
+  const { study_name: name, question, guidelines, criteria, answers } = state.profile;
+  document.title = `${name} · duelist`;
+  find("#title").textContent = name;
+  find("#question").textContent = question ?? "Which is better?";
+  find("#reason-label").hidden = !state.profile.ask_reason;
+  find("#show-guidelines").hidden = !guidelines;
+  voteBar = new VoteBar(find("#vote-bar"), criteria, answers, { vote, undo, isReady });
+  queue = new OfflineQueue(storageKey("queue"), send, onQueueProgress);
+  state.newVotes = queue.entries.reduce((sum, entry) => sum + (entry.kind === "vote" ? 1 : -1), 0);
+  if (guidelines && !load("guidelines-read", false)) {
+    store("guidelines-read", true);
+    showGuidelines(guidelines);
   }
-  say();
-  await refill();
+  updateStatus();
+  await loadPairs();
   setInterval(() => {
-    if (
-      !state.current &&
-      !document.hidden &&
-      !["nothing_left", "limit_reached", "rater_blocked"].includes(state.stopped?.code)
-    )
-      refill();
-  }, AGAIN);
+    const isDone = state.lastError !== null && isFinal(state.lastError);
+    if (!state.current && !document.hidden && !isDone) loadPairs();
+  }, POLL_INTERVAL);
 }
 
 addEventListener("keydown", onKey);
 addEventListener("hashchange", () => location.reload()); // another link was opened in this tab
 addEventListener("click", onClick);
-addEventListener("online", () => outbox && refill());
-find("#show-help").addEventListener("click", () => help(answers?.offered ?? [], state.me?.ask_reason));
-find("#show-guidelines").addEventListener("click", () => showGuidelines(state.me.guidelines));
+addEventListener("online", () => queue && loadPairs());
+find("#show-shortcuts").addEventListener("click", () =>
+  showShortcuts(voteBar?.offered ?? [], state.profile?.ask_reason),
+);
+find("#show-guidelines").addEventListener("click", () => showGuidelines(state.profile.guidelines));
 try {
-  await enter();
-  await begin();
+  await signIn();
+  await start();
 } catch (error) {
-  if (error.status === 401 || error.status === 403) door(error);
-  else rest(error);
+  if (error.status === 401 || error.status === 403) showWelcome(error);
+  else showNoPair(error);
 }

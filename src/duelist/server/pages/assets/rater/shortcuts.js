@@ -1,10 +1,9 @@
-// Keys of the rater's page, the help that lists them, and the guidelines. Single letters can be switched off: they are in the way of
-// people who speak to their computer.
-import { content } from "../shared/content.js";
+// Keyboard shortcuts, the dialog that lists them, and the guidelines. Shortcuts can be switched off, for users of speech input.
+import { renderBlocks } from "../shared/content.js";
 import { button, el } from "../shared/dom.js";
 
-const KEY = "duelist-keys";
-export const keysAreOn = () => {
+const KEY = "duelist-shortcuts";
+const areEnabled = () => {
   try {
     return localStorage.getItem(KEY) !== "off";
   } catch {
@@ -12,20 +11,20 @@ export const keysAreOn = () => {
   }
 };
 
-/** The action of a key, unless it is meant for something else: a field, a dialog, a scrolled box, a combination. */
-export function pressed(event, actions) {
+/** The action of a key press; null if the key belongs to a field, a dialog, a scrolling frame or a key combination. */
+export function actionFor(event, actions) {
   const target = event.target instanceof Element ? event.target : document.body;
-  const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (!keysAreOn() && name !== "?") return null;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (!areEnabled() && key !== "?") return null;
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return null;
   if (target.closest("dialog, input, textarea, select, video, audio")) return null;
-  // Arrows scroll a box that was reached with the Tab key.
-  if (name.startsWith("Arrow") && target.closest("pre, .scroll") && target.matches(":focus-visible")) return null;
-  return Object.hasOwn(actions, name) ? actions[name] : null;
+  // Arrow keys scroll a frame that has the keyboard focus.
+  if (key.startsWith("Arrow") && target.closest("pre, .scroll") && target.matches(":focus-visible")) return null;
+  return Object.hasOwn(actions, key) ? actions[key] : null;
 }
 
-function dialog(title, ...children) {
-  const box = el(
+function showDialog(title, ...children) {
+  const dialog = el(
     "dialog",
     { "aria-labelledby": "dialog-title" },
     el("h2", { id: "dialog-title" }, title),
@@ -33,50 +32,51 @@ function dialog(title, ...children) {
     el(
       "p",
       { class: "buttons" },
-      button("Close", () => box.close(), { class: "primary", autofocus: true }),
+      button("Close", () => dialog.close(), { class: "primary", autofocus: true }),
     ),
   );
-  box.addEventListener("close", () => box.remove());
-  document.body.append(box);
-  box.showModal();
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
-export function help(offered, reason) {
+/** Show the shortcuts for the outcomes that the study offers. */
+export function showShortcuts(offered, asksReason) {
   const rows = [
-    ["←", "left is better"],
-    ["→", "right is better"],
-    offered.includes("tie") && ["↓", "tie: both are equally good"],
-    offered.includes("both_bad") && ["b", "both are bad"],
-    offered.includes("skip") && ["s", "skip: no answer"],
-    ["u", "undo: take the last answer back"],
-    reason && ["r", "write why"],
-    ["g", "guidelines"],
-    ["p", "play or pause both, where there is sound or film"],
-    ["h", "hear the other side"],
-    ["?", "this help"],
+    ["←", "Left is better"],
+    ["→", "Right is better"],
+    offered.includes("tie") && ["↓", "Tie: both are equally good"],
+    offered.includes("both_bad") && ["b", "Both are bad"],
+    offered.includes("skip") && ["s", "Skip this pair"],
+    ["u", "Undo the last vote"],
+    asksReason && ["r", "Write a reason"],
+    ["g", "Show the guidelines"],
+    ["p", "Play or pause both sides"],
+    ["h", "Switch the sound to the other side"],
+    ["?", "Show this help"],
   ];
-  const box = el("input", {
+  const checkbox = el("input", {
     type: "checkbox",
-    checked: keysAreOn(),
+    checked: areEnabled(),
     onchange: (event) => {
       try {
         localStorage.setItem(KEY, event.target.checked ? "on" : "off");
       } catch {
-        /* only as long as the page is open */
+        /* Storage is disabled: shortcuts stay on. */
       }
     },
   });
-  dialog(
-    "Keys",
+  showDialog(
+    "Keyboard shortcuts",
     el(
       "dl",
-      { class: "keys" },
+      { class: "shortcuts" },
       rows.filter(Boolean).map(([key, text]) => [el("dt", null, el("kbd", null, key)), el("dd", null, text)]),
     ),
-    el("label", null, box, " Answer with keys"),
+    el("label", null, checkbox, " Use keyboard shortcuts"),
   );
 }
 
 export function showGuidelines(text) {
-  if (text) dialog("Guidelines", content([{ type: "markdown", text }]));
+  if (text) showDialog("Guidelines", renderBlocks([{ type: "markdown", text }]));
 }

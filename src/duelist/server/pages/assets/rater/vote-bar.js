@@ -1,42 +1,47 @@
-// The bar of answers: one row for each question that the study asks about a pair.
-import { announce, append, button, el, find, replace } from "../shared/dom.js";
+// The buttons to vote with: one row per criterion of the study.
+import { speak, append, button, el, find, replace } from "../shared/dom.js";
 
-const WORDS = { first: "Left", tie: "Tie", both_bad: "Both bad", skip: "Skip", second: "Right" };
-const LONG = { first: "Left is better", tie: "Tie", both_bad: "Both bad", skip: "Skip", second: "Right is better" };
+const SHORT_LABELS = { first: "Left", tie: "Tie", both_bad: "Both bad", skip: "Skip", second: "Right" };
+const LABELS = { ...SHORT_LABELS, first: "Left is better", second: "Right is better" };
 const KEYS = { first: "←", tie: "↓", both_bad: "b", skip: "s", second: "→" };
+const KEY_NAMES = { ...KEYS, first: "ArrowLeft", tie: "ArrowDown", second: "ArrowRight" };
 
-export class Answers {
+export class VoteBar {
   #rows = new Map();
-  #given = {};
+  #outcomes = {};
   #active = 0;
-  #on;
+  #handlers;
 
-  /** `on.vote(outcomes)` is called when every question has its answer (by criterion, "" where there is one question), if `on.ready()`. */
-  constructor(holder, criteria, offered, on) {
-    this.questions = criteria.length ? criteria : [""];
-    this.offered = Object.keys(WORDS).filter((outcome) => offered.includes(outcome));
-    this.#on = on;
-    this.undo = button(["Undo ", el("kbd", null, "u")], () => on.undo(), {
+  /** `vote(outcomes)` is called once every criterion has an outcome; a study with a single question has the criterion "". */
+  constructor(holder, criteria, offered, { vote, undo, isReady }) {
+    this.criteria = criteria.length ? criteria : [""];
+    this.offered = Object.keys(LABELS).filter((outcome) => offered.includes(outcome));
+    this.#handlers = { vote, isReady };
+    const undoButton = button(["Undo ", el("kbd", null, "u")], undo, {
       class: "quiet",
       id: "undo",
       "aria-keyshortcuts": "u",
     });
     replace(
       holder,
-      this.questions.map((question, k) => this.#row(question, k)),
-      el("div", { class: "below" }, this.undo, el("span", { id: "sent", class: "muted", role: "status" })),
+      this.criteria.map((criterion, k) => this.#row(criterion, k)),
+      el("div", { class: "below" }, undoButton, el("span", { id: "save-status", class: "muted", role: "status" })),
     );
   }
 
-  #row(question, k) {
+  get #hasSeveral() {
+    return this.criteria.length > 1;
+  }
+
+  #row(criterion, k) {
     const row = el(
       "fieldset",
       { class: "criterion" },
-      el("legend", { class: question ? null : "unseen", dir: "auto" }, question || "Your answer"),
+      el("legend", { class: criterion ? null : "visually-hidden", dir: "auto" }, criterion || "Your vote"),
       this.offered.map((outcome) =>
         append(
           button(
-            this.questions.length > 1 ? WORDS[outcome] : LONG[outcome],
+            (this.#hasSeveral ? SHORT_LABELS : LABELS)[outcome],
             () => {
               this.#active = k;
               this.choose(outcome);
@@ -45,8 +50,7 @@ export class Answers {
               class: `${outcome} ${["first", "second"].includes(outcome) ? "large" : ""}`,
               "data-outcome": outcome,
               "aria-pressed": "false",
-              "aria-keyshortcuts":
-                { first: "ArrowLeft", second: "ArrowRight", tie: "ArrowDown" }[outcome] ?? KEYS[outcome],
+              "aria-keyshortcuts": KEY_NAMES[outcome],
             },
           ),
           " ",
@@ -54,54 +58,54 @@ export class Answers {
         ),
       ),
     );
-    this.#rows.set(question, row);
+    this.#rows.set(criterion, row);
     return row;
   }
 
-  begin() {
-    this.#given = {};
+  /** Clear all outcomes for a new pair. */
+  reset() {
+    this.#outcomes = {};
     this.#active = 0;
-    this.#show();
+    this.#render();
   }
 
-  /** Mark what was answered before, without giving it again. */
-  recall(outcomes) {
-    this.#given = this.questions.length > 1 ? { ...outcomes } : {};
-    this.#show();
-    if (this.questions.length === 1)
-      find(`[data-outcome="${outcomes[""]}"]`, this.#rows.get(""))?.setAttribute("aria-pressed", "true");
-    if (this.questions.length > 1) delete this.#given[this.questions.at(-1)];
+  /** Highlight the outcomes of an earlier vote, for the rater to change. */
+  restore(outcomes) {
+    this.#outcomes = this.#hasSeveral ? { ...outcomes } : {};
+    this.#render();
+    if (this.#hasSeveral) delete this.#outcomes[this.criteria.at(-1)];
+    else find(`[data-outcome="${outcomes[""]}"]`, this.#rows.get(""))?.setAttribute("aria-pressed", "true");
   }
 
-  rest() {
+  /** Hide the vote buttons; Undo stays. */
+  hideButtons() {
     for (const row of this.#rows.values()) row.hidden = true;
   }
 
   choose(outcome) {
-    if (!this.offered.includes(outcome) || !this.#on.ready()) return;
-    const left = this.questions.filter((question) => !(question in this.#given));
-    // Who skips a pair skips all that was not answered yet.
-    if (outcome === "skip") for (const question of left) this.#given[question] = "skip";
-    this.#given[this.questions[this.#active]] = outcome;
-    const open = this.questions.findIndex((question) => !(question in this.#given));
-    if (open < 0) {
-      const outcomes = this.#given;
-      announce(`${WORDS[outcome]}.`);
-      this.#on.vote(outcomes);
+    if (!this.offered.includes(outcome) || !this.#handlers.isReady()) return;
+    const isOpen = (criterion) => !(criterion in this.#outcomes);
+    // Skipping a pair skips all its remaining criteria.
+    if (outcome === "skip") for (const criterion of this.criteria.filter(isOpen)) this.#outcomes[criterion] = "skip";
+    this.#outcomes[this.criteria[this.#active]] = outcome;
+    const next = this.criteria.findIndex(isOpen);
+    if (next < 0) {
+      speak(`${SHORT_LABELS[outcome]}.`);
+      this.#handlers.vote(this.#outcomes);
       return;
     }
-    this.#active = open;
-    this.#show();
-    announce(`${WORDS[outcome]}. Next: ${this.questions[open]}.`);
+    this.#active = next;
+    this.#render();
+    speak(`${SHORT_LABELS[outcome]}. Next: ${this.criteria[next]}.`);
   }
 
-  #show() {
-    this.questions.forEach((question, k) => {
-      const row = this.#rows.get(question);
+  #render() {
+    this.criteria.forEach((criterion, k) => {
+      const row = this.#rows.get(criterion);
       row.hidden = false;
-      row.classList.toggle("active", this.questions.length > 1 && k === this.#active);
+      row.classList.toggle("active", this.#hasSeveral && k === this.#active);
       for (const each of row.querySelectorAll("[data-outcome]"))
-        each.setAttribute("aria-pressed", String(this.#given[question] === each.dataset.outcome));
+        each.setAttribute("aria-pressed", String(this.#outcomes[criterion] === each.dataset.outcome));
     });
   }
 }

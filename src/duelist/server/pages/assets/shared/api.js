@@ -1,70 +1,75 @@
-// The one place that speaks to the server. Errors have the server's words; a server that cannot be reached is an error of its own.
+// The HTTP client: every request of every page goes through this file.
 
 const BASE = "/api/v1";
-let csrf = null;
-let sessionOf = null; // the study whose rater's cookie this page goes by, or null for the owner's
+let csrfToken = null;
+let sessionStudy = null; // the study whose rater cookie applies; null for an owner's session
 
+/** An error response. `code` may be dotted, from the class of error to the case: "limit_reached.per_rater". */
 export class ApiError extends Error {
   constructor(status, { code, message, hint, field } = {}) {
-    super(message ?? `The server answered ${status}.`);
-    const [kind] = (code ?? "unknown").split("."); // what follows the dot tells hints apart, which the server has written
-    Object.assign(this, { status, code: kind, hint: hint ?? null, field: field ?? null });
+    super(message ?? `The server responded with status ${status}.`);
+    this.status = status;
+    this.code = code ?? "unknown";
+    this.hint = hint ?? null;
+    this.field = field ?? null;
   }
 
-  get sentence() {
-    return this.hint ? `${this.message} ${this.hint}` : this.message;
-  }
-
-  /** Whether the same request may go well later. */
-  get passing() {
-    return this.status === 429 || this.status >= 500 || this.status === 401;
+  isA(errorClass) {
+    return this.code.split(".")[0] === errorClass;
   }
 }
 
-export class Unreachable extends Error {
-  sentence = "The server cannot be reached.";
-  passing = true;
+/** The server could not be reached, or its response was cut off. */
+class NetworkError extends Error {
+  status = 0;
+  code = "network";
+  isA = (errorClass) => errorClass === this.code;
 }
 
-export const sentenceOf = (error) => error.sentence ?? String(error.message ?? error);
+/** The entry for an error's full code, or for its class; undefined if the table has neither. */
+export function byCode(table, error) {
+  const code = error.code ?? "";
+  const key = [code, code.split(".")[0]].find((each) => Object.hasOwn(table, each));
+  return key === undefined ? undefined : table[key];
+}
 
-async function request(method, path, { body, form, raw, headers = {} } = {}) {
-  const sent = { Accept: "application/json", ...headers };
-  if (method !== "GET" && csrf) sent["X-Duelist-CSRF"] = csrf;
-  if (body !== undefined) sent["Content-Type"] = "application/json";
+async function send(method, path, { body, form, raw, headers = {} } = {}) {
+  const allHeaders = { Accept: "application/json", ...headers };
+  if (method !== "GET" && csrfToken) allHeaders["X-Duelist-CSRF"] = csrfToken;
+  if (body !== undefined) allHeaders["Content-Type"] = "application/json";
   try {
     return await fetch(BASE + path, {
       method,
-      headers: sent,
+      headers: allHeaders,
       cache: "no-store",
       credentials: "same-origin",
       body: body === undefined ? (form ?? raw) : JSON.stringify(body),
     });
   } catch {
-    throw new Unreachable("the server cannot be reached");
+    throw new NetworkError("The server cannot be reached.");
   }
 }
 
-async function problem(response) {
-  const said = await response.json().catch(() => ({}));
-  return new ApiError(response.status, said.error);
+async function errorFrom(response) {
+  const parsed = await response.json().catch(() => ({}));
+  return new ApiError(response.status, parsed.error);
 }
 
-/** The JSON that the server answers; null for none. */
+/** Send a request and return the JSON of its response; null if the response is empty. */
 export async function call(method, path, options = {}) {
-  let response = await request(method, path, options);
-  if (response.status === 403 && method !== "GET" && !options.again) {
-    const error = await problem(response);
-    if (error.code !== "csrf") throw error;
-    await session(sessionOf);
-    return call(method, path, { ...options, again: true });
+  const response = await send(method, path, options);
+  if (response.status === 403 && method !== "GET" && !options.isRetry) {
+    const error = await errorFrom(response);
+    if (!error.isA("csrf")) throw error;
+    await getSession(sessionStudy); // the token has changed, after signing in again in another tab
+    return call(method, path, { ...options, isRetry: true });
   }
-  if (!response.ok) throw await problem(response);
+  if (!response.ok) throw await errorFrom(response);
   if (response.status === 204) return null;
   try {
     return await response.json();
   } catch {
-    throw new Unreachable("the answer was cut off");
+    throw new NetworkError("The response was cut off.");
   }
 }
 
@@ -72,69 +77,71 @@ export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, { body });
 export const patch = (path, body) => call("PATCH", path, { body });
 
-const kept = new Map();
+const cache = new Map();
 
-/** A reading, and whether it is another than the last time: what has not changed is not sent again. */
-export async function reading(path) {
-  const before = kept.get(path);
-  const response = await request("GET", path, { headers: before ? { "If-None-Match": before.etag } : {} });
-  if (response.status === 304) return { data: before.data, changed: false };
-  if (!response.ok) throw await problem(response);
+/** Fetch with the ETag of the last response: unchanged data is not sent again. Returns `{ data, changed }`. */
+export async function getCached(path) {
+  const cached = cache.get(path);
+  const response = await send("GET", path, { headers: cached ? { "If-None-Match": cached.etag } : {} });
+  if (response.status === 304) return { data: cached.data, changed: false };
+  if (!response.ok) throw await errorFrom(response);
   const data = await response.json();
   const etag = response.headers.get("ETag");
-  if (etag) kept.set(path, { etag, data });
+  if (etag) cache.set(path, { etag, data });
   return { data, changed: true };
 }
 
-/** Who I am here; `study` asks for the rater's session of that study. */
-export async function session(study = null) {
-  sessionOf = study;
-  const found = await get(study === null ? "/session" : `/session?study=${encodeURIComponent(study)}`);
-  csrf = found.csrf;
-  return found;
+const sessionPath = (study) => (study === null ? "/session" : `/session?study=${encodeURIComponent(study)}`);
+
+/** The owner's session, or with `study` the rater's session of that study. */
+export async function getSession(study = null) {
+  sessionStudy = study;
+  const session = await get(sessionPath(study));
+  csrfToken = session.csrf;
+  return session;
 }
 
 export async function signIn(token) {
-  const found = await post("/session", { token });
-  csrf = found.csrf;
-  return found;
+  const session = await post("/session", { token });
+  csrfToken = session.csrf;
+  return session;
 }
 
-/** Sign in with the key in the address, if there is one, which then leaves the address bar and the browser's history. */
-export async function signInByLink() {
-  const written = location.hash.slice(1);
-  if (!written) return null;
-  let key = written;
+/** Sign in with the token after the # of the address, if any, then remove it from the address bar and the history. */
+export async function signInFromLink() {
+  const fragment = location.hash.slice(1);
+  if (!fragment) return null;
+  let token = fragment;
   try {
-    key = decodeURIComponent(written);
+    token = decodeURIComponent(fragment);
   } catch {
-    // A broken key is refused by the server, in its words.
+    // Not valid percent-encoding: the server rejects the token.
   }
-  const found = await signIn(key);
+  const session = await signIn(token);
   history.replaceState(null, "", location.pathname + location.search);
-  return found;
+  return session;
 }
 
-export const signOut = (study = null) =>
-  call("DELETE", study === null ? "/session" : `/session?study=${encodeURIComponent(study)}`);
+export const signOut = (study = null) => call("DELETE", sessionPath(study));
 
+/** Join a study with open registration. */
 export async function register(study, name) {
-  const found = await post(`/studies/${study}/register`, name ? { name } : {});
-  csrf = found.csrf;
-  sessionOf = study;
-  return found;
+  const session = await post(`/studies/${study}/register`, name ? { name } : {});
+  csrfToken = session.csrf;
+  sessionStudy = study;
+  return session;
 }
 
-/** The owner's session, or the page to sign in, which comes back here. */
-export async function owner() {
+/** The owner's session. Without one, go to the sign-in page, which returns here. */
+export async function requireOwner() {
   try {
-    return await session();
+    return await getSession();
   } catch (error) {
     if (error.status !== 401) throw error;
     location.replace(`/signin?next=${encodeURIComponent(location.pathname + location.hash)}`);
-    return new Promise(() => {}); // the page is leaving
+    return new Promise(() => {}); // never resolves: the browser is leaving the page
   }
 }
 
-/** The number of the study in the address. */
-export const studyHere = () => decodeURIComponent(location.pathname.split("/")[2] ?? "");
+/** The id of the study, from the address. */
+export const studyIdFromAddress = () => decodeURIComponent(location.pathname.split("/")[2] ?? "");

@@ -1,5 +1,4 @@
-// Building blocks of every page. Data reaches the page as text nodes and attributes only: nothing here parses HTML,
-// so that nothing a rater, an arm or a file says can become an element.
+// DOM helpers. Data enters the page only as text nodes and attributes; nothing here parses HTML, so user content cannot become an element.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -13,7 +12,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
-/** Children may be nodes, texts, numbers, lists of them, or nothing. */
+/** Append nodes, texts and numbers, in lists of any depth; null, undefined and false are skipped. */
 export function append(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -31,37 +30,55 @@ export function replace(node, ...children) {
   return append(node, ...children);
 }
 
-/** A name that somebody gave: cut short by the style sheet, whole on hover, on focus and for screen readers. */
-export function named(text, attributes = {}) {
-  return el("span", { class: "named", dir: "auto", title: text, ...attributes }, text);
+/** A user-given name: truncated by CSS, shown in full on hover, on focus and to screen readers. */
+export function truncated(text, attributes = {}) {
+  return el("span", { class: "truncated", dir: "auto", title: text, ...attributes }, text);
 }
 
 export function button(text, onclick, attributes = {}) {
   return el("button", { type: "button", onclick, ...attributes }, text);
 }
 
-/** A table with a caption; a cell is a text or a node, numbers go to the right. Its first column names the row. */
+/** An inline message; `kind` is info, good, warn or bad. */
+export const note = (kind, ...children) => el("p", { class: `note ${kind}` }, children);
+
+/** A titled section with a sentence about what it is for. */
+export const card = (title, description, ...children) =>
+  el(
+    "section",
+    { class: "card", "aria-label": title },
+    el("h2", null, title),
+    el("p", { class: "description" }, description),
+    children,
+  );
+
+/** A frame that scrolls a wide table sideways, reachable by keyboard. */
+export const scrollable = (label, ...children) =>
+  el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, children);
+
+/** The head of a table; `isNumeric(column)` says which columns are right-aligned. */
+export const headerRow = (headers, isNumeric = () => false) =>
+  el(
+    "thead",
+    null,
+    el(
+      "tr",
+      null,
+      headers.map((header, k) => el("th", { scope: "col", class: isNumeric(k) ? "right" : null }, header)),
+    ),
+  );
+
+/** A table with a caption. The first column names the row; numeric cells are right-aligned. */
 export function table(caption, headers, rows, { label = caption, ...attributes } = {}) {
   const numeric = (cell) =>
     typeof cell === "number" || (cell instanceof Node && cell.dataset && "number" in cell.dataset) ? "number" : null;
-  return el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": label },
+  return scrollable(
+    label,
     el(
       "table",
       attributes,
       el("caption", null, caption),
-      el(
-        "thead",
-        null,
-        el(
-          "tr",
-          null,
-          headers.map((header, k) =>
-            el("th", { scope: "col", class: rows.length && numeric(rows[0][k]) && k ? "right" : null }, header),
-          ),
-        ),
-      ),
+      headerRow(headers, (k) => rows.length > 0 && k > 0 && numeric(rows[0][k])),
       el(
         "tbody",
         null,
@@ -79,38 +96,35 @@ export function table(caption, headers, rows, { label = caption, ...attributes }
   );
 }
 
-/** Numbers keep their column straight even where they are written as text. */
+/** A formatted number, right-aligned in tables like a plain one. */
 export const number = (text) => el("span", { class: "number", "data-number": true }, text);
 
-/** Say something to people who do not see the page. */
-export function announce(text) {
+/** Send a message to screen readers. */
+export function speak(text) {
   const region =
-    find("#announcer") ??
-    document.body.appendChild(el("div", { id: "announcer", class: "unseen", role: "status", "aria-live": "polite" }));
+    find("#live-region") ??
+    document.body.appendChild(
+      el("div", { id: "live-region", class: "visually-hidden", role: "status", "aria-live": "polite" }),
+    );
   region.textContent = text;
 }
 
-/** Ask before what cannot be undone; resolves to what was typed, true, or false. */
-export function confirm(question, consequence, yes, typed = null) {
+/** Show a modal dialog and resolve to whether it was confirmed. */
+function ask(title, content, confirmButton) {
   return new Promise((resolve) => {
-    const input = typed && el("input", { type: "text", autocomplete: "off", "aria-label": `Type ${typed} to go on` });
-    const go = button(yes, () => dialog.close("yes"), { class: "danger", disabled: Boolean(typed) });
     const dialog = el(
       "dialog",
-      { class: "ask", "aria-labelledby": "question" },
-      el("h2", { id: "question" }, question),
-      el("p", null, consequence),
-      typed && el("p", null, "Type ", el("b", { dir: "auto" }, typed), " to go on: ", input),
+      { "aria-labelledby": "dialog-title" },
+      el("h2", { id: "dialog-title" }, title),
+      content,
       el(
         "p",
         { class: "buttons" },
         button("Cancel", () => dialog.close("")),
-        go,
+        confirmButton,
       ),
     );
-    input?.addEventListener("input", () => {
-      go.disabled = input.value !== typed;
-    });
+    confirmButton.addEventListener("click", () => dialog.close("yes"));
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(dialog.returnValue === "yes");
@@ -120,28 +134,26 @@ export function confirm(question, consequence, yes, typed = null) {
   });
 }
 
-/** Ask for a text; resolves to it, or to null if nothing is to change. */
-export function askFor(question, about, value) {
-  return new Promise((resolve) => {
-    const input = el("textarea", { "aria-label": question, dir: "auto" }, value);
-    const dialog = el(
-      "dialog",
-      { class: "ask", "aria-labelledby": "question" },
-      el("h2", { id: "question" }, question),
-      el("p", null, about),
-      input,
-      el(
-        "p",
-        { class: "buttons" },
-        button("Cancel", () => dialog.close("")),
-        button("Save", () => dialog.close("yes"), { class: "primary" }),
-      ),
-    );
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "yes" ? input.value.trim() : null);
-    });
-    document.body.append(dialog);
-    dialog.showModal();
+/** Ask before a destructive action; with `typed`, the user has to type that text first. Resolves to true or false. */
+export function confirm(title, consequence, verb, typed = null) {
+  const input = typed && el("input", { type: "text", autocomplete: "off", "aria-label": `Type ${typed} to confirm` });
+  const confirmButton = button(verb, null, { class: "danger", disabled: Boolean(typed) });
+  input?.addEventListener("input", () => {
+    confirmButton.disabled = input.value !== typed;
   });
+  return ask(
+    title,
+    [
+      el("p", null, consequence),
+      typed && el("p", null, "Type ", el("b", { dir: "auto" }, typed), " to confirm: ", input),
+    ],
+    confirmButton,
+  );
+}
+
+/** Ask for a text; resolves to it, or to null if the user cancels. */
+export async function promptText(title, description, value) {
+  const input = el("textarea", { "aria-label": title, dir: "auto" }, value);
+  const confirmed = await ask(title, [el("p", null, description), input], button("Save", null, { class: "primary" }));
+  return confirmed ? input.value.trim() : null;
 }

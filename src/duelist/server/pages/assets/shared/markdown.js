@@ -1,13 +1,13 @@
-// Markdown as DOM nodes: headings, lists, quotes, tables, code, emphasis and links, never HTML. What is not understood
-// is shown as it was written. Every pass looks at each character a bounded number of times: a long answer cannot hang the page.
+// Markdown to DOM nodes: headings, lists, quotes, tables, code, emphasis and links, never HTML. Unknown syntax is shown as plain text.
+// Parsing takes linear time, so that a long text cannot hang the page.
 import { el } from "./dom.js";
 
-const DEEPEST = 12;
-const SAFE = /^(https?:|mailto:)/i;
+const MAX_DEPTH = 12;
+const SAFE_LINK = /^(https?:|mailto:)/i;
 
 export function markdown(text) {
   const root = document.createDocumentFragment();
-  root.append(...blocks(String(text).replace(/\r\n?/g, "\n").split("\n"), 0));
+  root.append(...parseBlocks(String(text).replace(/\r\n?/g, "\n").split("\n"), 0));
   return root;
 }
 
@@ -32,7 +32,7 @@ const cells = (line) => {
 };
 const isTable = (lines, k) =>
   lines[k].includes("|") && lines[k + 1]?.includes("-") && cells(lines[k + 1]).every((cell) => /^:?-+:?$/.test(cell));
-const starts = (lines, k) =>
+const startsBlock = (lines, k) =>
   FENCE.test(lines[k]) ||
   HEADING.test(lines[k]) ||
   isRule(lines[k]) ||
@@ -40,7 +40,7 @@ const starts = (lines, k) =>
   ITEM.test(lines[k]) ||
   isTable(lines, k);
 
-function blocks(lines, depth) {
+function parseBlocks(lines, depth) {
   const found = [];
   let k = 0;
   while (k < lines.length) {
@@ -48,8 +48,8 @@ function blocks(lines, depth) {
       k += 1;
       continue;
     }
-    const reader = depth < DEEPEST ? READERS.find((each) => each.when(lines, k)) : undefined;
-    const [node, next] = (reader ?? PARAGRAPH).read(lines, k, depth);
+    const parser = depth < MAX_DEPTH ? BLOCK_PARSERS.find((each) => each.matches(lines, k)) : undefined;
+    const [node, next] = (parser ?? PARAGRAPH).parse(lines, k, depth);
     found.push(node);
     k = next;
   }
@@ -57,9 +57,9 @@ function blocks(lines, depth) {
 }
 
 const PARAGRAPH = {
-  read(lines, k) {
+  parse(lines, k) {
     let end = k + 1;
-    while (end < lines.length && !blank(lines[end]) && !starts(lines, end)) end += 1;
+    while (end < lines.length && !blank(lines[end]) && !startsBlock(lines, end)) end += 1;
     return [
       el(
         "p",
@@ -78,10 +78,10 @@ const PARAGRAPH = {
 
 const code = (text) => el("pre", { tabindex: 0, dir: "ltr" }, el("code", null, text));
 
-const READERS = [
+const BLOCK_PARSERS = [
   {
-    when: (lines, k) => FENCE.test(lines[k]),
-    read(lines, k) {
+    matches: (lines, k) => FENCE.test(lines[k]),
+    parse(lines, k) {
       const fence = FENCE.exec(lines[k])[1];
       const closes = (line) => line.trim().startsWith(fence) && line.trim().replaceAll(fence[0], "") === "";
       let end = k + 1;
@@ -90,8 +90,8 @@ const READERS = [
     },
   },
   {
-    when: (lines, k) => /^( {4}|\t)/.test(lines[k]),
-    read(lines, k) {
+    matches: (lines, k) => /^( {4}|\t)/.test(lines[k]),
+    parse(lines, k) {
       let end = k;
       while (end < lines.length && (blank(lines[end]) || /^( {4}|\t)/.test(lines[end]))) end += 1;
       return [
@@ -107,30 +107,30 @@ const READERS = [
     },
   },
   {
-    when: (lines, k) => HEADING.test(lines[k]),
-    read(lines, k) {
+    matches: (lines, k) => HEADING.test(lines[k]),
+    parse(lines, k) {
       const [, marks, rest] = HEADING.exec(lines[k]);
       let text = (rest ?? "").trim();
       while (text.endsWith("#")) text = text.slice(0, -1);
-      // The page itself has the first two levels.
+      // The page itself uses the first two levels.
       return [el(`h${Math.min(6, marks.length + 2)}`, null, inline(text.trim())), k + 1];
     },
   },
-  { when: (lines, k) => isRule(lines[k]), read: (lines, k) => [el("hr"), k + 1] },
+  { matches: (lines, k) => isRule(lines[k]), parse: (lines, k) => [el("hr"), k + 1] },
   {
-    when: (lines, k) => /^ {0,3}>/.test(lines[k]),
-    read(lines, k, depth) {
+    matches: (lines, k) => /^ {0,3}>/.test(lines[k]),
+    parse(lines, k, depth) {
       let end = k;
       while (end < lines.length && /^ {0,3}>/.test(lines[end])) end += 1;
       const inner = lines.slice(k, end).map((line) => line.replace(/^ {0,3}> ?/, ""));
-      return [el("blockquote", null, blocks(inner, depth + 1)), end];
+      return [el("blockquote", null, parseBlocks(inner, depth + 1)), end];
     },
   },
   {
-    when: (lines, k) => isTable(lines, k),
-    read(lines, k) {
+    matches: (lines, k) => isTable(lines, k),
+    parse(lines, k) {
       const headers = cells(lines[k]);
-      const sides = cells(lines[k + 1]).map((cell) =>
+      const alignments = cells(lines[k + 1]).map((cell) =>
         cell.endsWith(":") ? (cell.startsWith(":") ? "middle" : "right") : null,
       );
       let end = k + 2;
@@ -139,12 +139,12 @@ const READERS = [
         el(
           "tr",
           null,
-          headers.map((_, column) => el(tag, { class: sides[column] }, inline(texts[column] ?? ""))),
+          headers.map((_, column) => el(tag, { class: alignments[column] }, inline(texts[column] ?? ""))),
         );
       return [
         el(
           "div",
-          { class: "scroll", tabindex: 0, role: "group", "aria-label": "table" },
+          { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" },
           el(
             "table",
             null,
@@ -160,7 +160,7 @@ const READERS = [
       ];
     },
   },
-  { when: (lines, k) => ITEM.test(lines[k]), read: list },
+  { matches: (lines, k) => ITEM.test(lines[k]), parse: list },
 ];
 
 function list(lines, k, depth) {
@@ -175,26 +175,26 @@ function list(lines, k, depth) {
     k += 1;
     while (k < lines.length) {
       const deeper = indent(lines[k]) >= Math.min(width, 2) && !blank(lines[k]);
-      const goesOn =
+      const continues =
         blank(lines[k]) && k + 1 < lines.length && indent(lines[k + 1]) >= Math.min(width, 2) && !blank(lines[k + 1]);
-      const lazy = !blank(lines[k]) && !blank(inner.at(-1)) && !starts(lines, k);
-      if (!deeper && !goesOn && !lazy) break;
+      const lazy = !blank(lines[k]) && !blank(inner.at(-1)) && !startsBlock(lines, k);
+      if (!deeper && !continues && !lazy) break;
       inner.push(lines[k].slice(Math.min(width, indent(lines[k]))));
       k += 1;
     }
-    items.push(blocks(inner, depth + 1));
+    items.push(parseBlocks(inner, depth + 1));
     let next = k;
     while (next < lines.length && blank(lines[next])) next += 1;
     if (next < lines.length && ITEM.test(lines[next])) k = next;
   }
-  // An item that is one paragraph is shown without the distance that paragraphs keep.
-  const shown = (nodes) => (nodes[0]?.tagName === "P" ? [...nodes[0].childNodes, ...nodes.slice(1)] : nodes);
+  // A tight list: the text of an item is not wrapped in a paragraph.
+  const unwrapped = (nodes) => (nodes[0]?.tagName === "P" ? [...nodes[0].childNodes, ...nodes.slice(1)] : nodes);
   const attributes = ordered && start !== 1 ? { start } : null;
   return [
     el(
       ordered ? "ol" : "ul",
       attributes,
-      items.map((nodes) => el("li", null, shown(nodes))),
+      items.map((nodes) => el("li", null, unwrapped(nodes))),
     ),
     k,
   ];
@@ -203,14 +203,14 @@ function list(lines, k, depth) {
 // -- inside a line --------------------------------------------------------------------------------------------------
 
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
-const ADDRESS = /https?:\/\/[^\s<>"']+/y;
+const URL_PATTERN = /https?:\/\/[^\s<>"']+/y;
 const TAGS = { "*": ["em", "strong"], _: ["em", "strong"], "~": [null, "del"] };
 
-/** The nodes of a text: code, links, line breaks and emphasis. */
+/** Parse a line of text: code, links, line breaks and emphasis. */
 function inline(text, depth = 0) {
   const closing = brackets(text);
-  const pieces = []; // nodes, texts, and runs of emphasis marks
-  const missing = new Set(); // lengths of backtick runs that close nowhere further on
+  const pieces = []; // nodes, strings, and runs of emphasis marks
+  const unclosed = new Set(); // lengths of backtick runs without a closing run
   let plain = "";
   const flush = () => {
     if (plain) pieces.push(plain);
@@ -231,18 +231,18 @@ function inline(text, depth = 0) {
       k = put(el("br"), k + 1);
     } else if (mark === "`") {
       const run = runOf(text, k);
-      const end = missing.has(run) ? -1 : closingRun(text, k + run, run);
+      const end = unclosed.has(run) ? -1 : closingRun(text, k + run, run);
       if (end < 0) {
-        missing.add(run);
+        unclosed.add(run);
         plain += text.slice(k, k + run);
         k += run;
       } else k = put(el("code", null, text.slice(k + run, end).replace(/\n/g, " ")), end + run);
-    } else if (mark === "[" && depth < DEEPEST && linkAt(text, k, closing)) {
+    } else if (mark === "[" && depth < MAX_DEPTH && linkAt(text, k, closing)) {
       const { label, address, next } = linkAt(text, k, closing);
       const inner = inline(label, depth + 1);
-      k = put(SAFE.test(address) ? link(address, inner) : inner, next);
-    } else if (mark === "h" && addressAt(text, k)) {
-      const address = addressAt(text, k);
+      k = put(SAFE_LINK.test(address) ? link(address, inner) : inner, next);
+    } else if (mark === "h" && urlAt(text, k)) {
+      const address = urlAt(text, k);
       k = put(link(address, address), k + address.length);
     } else if (mark in TAGS) {
       const run = runOf(text, k);
@@ -253,7 +253,7 @@ function inline(text, depth = 0) {
     }
   }
   flush();
-  return emphasised(pieces);
+  return pairEmphasis(pieces);
 }
 
 const link = (address, inner) =>
@@ -274,7 +274,7 @@ function closingRun(text, k, run) {
   return -1;
 }
 
-/** Where each opening bracket closes. */
+/** The position of the closing bracket of each opening one. */
 function brackets(text) {
   const open = [];
   const closing = new Map();
@@ -300,9 +300,9 @@ function linkAt(text, k, closing) {
   return inside ? { label: text.slice(k + 1, end), address: inside.replace(/^<|>$/g, ""), next: stop + 1 } : null;
 }
 
-function addressAt(text, k) {
-  ADDRESS.lastIndex = k;
-  const found = /\w/.test(text[k - 1] ?? "") ? null : ADDRESS.exec(text)?.[0].slice(0, 2000);
+function urlAt(text, k) {
+  URL_PATTERN.lastIndex = k;
+  const found = /\w/.test(text[k - 1] ?? "") ? null : URL_PATTERN.exec(text)?.[0].slice(0, 2000);
   return found?.replace(/[.,;:!?)\]*_~]{1,20}$/, "");
 }
 
@@ -312,12 +312,12 @@ function flanks(text, k, run) {
   const word = /[\p{L}\p{N}]/u;
   const opens = !space.test(after) && (word.test(after) || !word.test(before));
   const closes = !space.test(before) && (word.test(before) || !word.test(after));
-  const within = text[k] === "_" && word.test(before) && word.test(after); // snake_case is no emphasis
+  const within = text[k] === "_" && word.test(before) && word.test(after); // snake_case is not emphasis
   return { opens: opens && !within, closes: closes && !within };
 }
 
-/** Pair marks that open with marks that close, innermost first; those left over are text. */
-function emphasised(pieces) {
+/** Match opening and closing emphasis marks, innermost first; unmatched marks are plain text. */
+function pairEmphasis(pieces) {
   const out = [];
   const open = [];
   for (const piece of pieces) {

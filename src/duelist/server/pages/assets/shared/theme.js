@@ -1,4 +1,4 @@
-// A classic script in the head, so that the page never flashes in the wrong colours. "auto" follows the system.
+// Light, dark or automatic colors. A classic script in the head, so that the page never flashes in the wrong colors.
 (() => {
   const KEY = "duelist-theme";
   const THEMES = ["auto", "light", "dark"];
@@ -6,14 +6,14 @@
   try {
     theme = THEMES.find((each) => each === localStorage.getItem(KEY)) ?? theme;
   } catch {
-    // No storage: each page begins with the system's colours.
+    // Storage is disabled: each page starts with the system's theme.
   }
   const apply = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = `Colours: ${theme}`;
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = `Theme: ${theme}`;
   };
-  const turn = () => {
+  const toggle = () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
     try {
       localStorage.setItem(KEY, theme);
@@ -26,6 +26,6 @@
   apply();
   addEventListener("DOMContentLoaded", () => {
     apply();
-    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.addEventListener("click", turn);
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.addEventListener("click", toggle);
   });
 })();

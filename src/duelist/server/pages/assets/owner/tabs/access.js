@@ -1,35 +1,32 @@
-// Links for raters, keys for programs, and everything that leaves the study as a file or comes in as one.
-import { call, get, post, sentenceOf } from "../../shared/api.js";
-import { announce, button, confirm, el, named, replace, table } from "../../shared/dom.js";
+// The "Access and data" tab: rater links, access tokens, exports, imports and copies.
+import { call, get, post } from "../../shared/api.js";
+import { speak, button, card, confirm, el, note, replace, table, truncated } from "../../shared/dom.js";
+import { splitLines } from "../forms.js";
+import { describe } from "../messages.js";
 
-const card = (title, about, ...children) =>
-  el(
-    "section",
-    { class: "card", "aria-label": title },
-    el("h2", null, title),
-    el("p", { class: "about" }, about),
-    children,
-  );
-const day = (time) => (time ? new Date(time).toLocaleDateString("en-GB", { dateStyle: "medium" }) : "never");
+const formatDay = (time) => (time ? new Date(time).toLocaleDateString("en-GB", { dateStyle: "medium" }) : "never");
+const ROLES = { admin: "manage", reader: "view", rater: "rate" };
 
-export function sharingPart(here) {
+export function accessTab(app) {
   const node = el("div", { class: "masonry" });
   const fill = async () => {
-    here.choices ??= await get("/choices");
-    const keys = here.admin && keysCard(here);
+    app.choices ??= await get("/choices");
+    const tokens = app.isAdmin && tokensCard(app);
     replace(
       node,
-      here.admin && linksCard(here, () => keys.again()),
-      downloads(here),
-      here.admin && moving(here),
-      keys?.node,
+      app.isAdmin && linksCard(app, () => tokens.refresh()),
+      exportCard(app),
+      app.isAdmin && importCard(app),
+      app.isServerAdmin && copyCard(app),
+      tokens?.node,
     );
   };
   let filled = null;
   return { node, refresh: ({ live = false } = {}) => (live && filled ? null : (filled = fill())) };
 }
 
-function secret(text, label) {
+/** A secret with a button to copy it. */
+function secretField(text, label) {
   const input = el("input", {
     type: "text",
     readonly: true,
@@ -40,212 +37,196 @@ function secret(text, label) {
   const copy = button(
     "Copy",
     async () => {
-      input.select();
-      // On plain http there is no clipboard for pages; the text is selected for the keyboard then.
-      await copied(text, copy);
+      input.select(); // pages on plain http have no clipboard: the user can copy the selection by keyboard
+      await copyToClipboard(text, copy);
     },
     { class: "small" },
   );
   return el("div", { class: "row links" }, input, copy);
 }
 
-/** Copy a text and say so, to those who see the button and to those who do not. */
-const copied = (text, copy) =>
+const copyToClipboard = (text, source) =>
   navigator.clipboard?.writeText(text).then(
     () => {
-      copy.textContent = "Copied";
-      announce("Copied.");
+      source.textContent = "Copied";
+      speak("Copied.");
     },
     () => {},
   );
 
-/** All links at once, as a spreadsheet or a mail merge takes them: a line each, a tab between name and link. */
-function copyAll(links) {
+/** A button that copies all links, as a spreadsheet or a mail merge takes them: name, tab, link on each line. */
+function copyAllButton(links) {
   const text = links.map(({ rater, href }) => `${rater}\t${href}`).join("\n");
-  const copy = button("Copy all, with names", () => copied(text, copy), { class: "small" });
+  const copy = button("Copy all with names", () => copyToClipboard(text, copy), { class: "small" });
   return navigator.clipboard && links.length > 1 && el("p", null, copy);
 }
 
-function linksCard(here, made) {
-  const out = el("div");
+function linksCard(app, onCreated) {
+  const result = el("div");
   const names = el("textarea", { id: "link-names", rows: 4, dir: "auto", placeholder: "ana\nben" });
-  const days = el("input", { id: "link-days", type: "number", min: 1, placeholder: "no end" });
-  const make = async (event) => {
+  const days = el("input", { id: "link-days", type: "number", min: 1, placeholder: "no limit" });
+  const create = async (event) => {
     event.preventDefault();
-    const raters = names.value
-      .split("\n")
-      .map((line) => line.trim())
-      .filter(Boolean);
     try {
-      const { links } = await post(`${here.base}/links`, {
-        raters,
+      const { links } = await post(`${app.base}/links`, {
+        raters: splitLines(names.value),
         ...(days.value ? { days: Number(days.value) } : {}),
       });
-      const complete = links.map(({ rater, url }) => ({ rater, href: new URL(url, location.href).href }));
+      const absolute = links.map(({ rater, url }) => ({ rater, href: new URL(url, location.href).href }));
       replace(
-        out,
-        el("p", { class: "note" }, "These are shown once: copy them now. Whoever has a link votes under its name."),
+        result,
+        note("info", "Copy the links now: they are shown only once. Anyone with the link can vote under that name."),
         table(
           "Links",
           ["rater", "link"],
-          complete.map(({ rater, href }) => [named(rater), secret(href, `Link of ${rater}`)]),
+          absolute.map(({ rater, href }) => [truncated(rater), secretField(href, `Link for ${rater}`)]),
         ),
-        copyAll(complete),
+        copyAllButton(absolute),
       );
-      made();
+      onCreated();
     } catch (error) {
-      replace(out, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(result, note("bad", describe(error)));
     }
   };
-  const address = new URL(here.study.rate_url ?? `/rate/${here.id}`, location.href).href;
+  const address = new URL(app.study.rate_url ?? `/rate/${app.id}`, location.href).href;
   return card(
-    "Links for raters",
-    "A link for each rater, to be sent to them. What follows the # in it is their key, which no server log ever sees.",
-    here.study.settings.open_registration &&
-      el("p", { class: "note" }, "Anybody may take part at ", el("a", { href: address }, address), "."),
+    "Rater links",
+    "Create a personal link for each rater and send it to them. The part after # is secret and never appears in server logs.",
+    app.study.settings.open_registration &&
+      note("info", "Anyone can join at ", el("a", { href: address }, address), "."),
     el(
       "form",
-      { onsubmit: make },
-      el("label", { for: "link-names" }, "Names of raters, one a line"),
+      { onsubmit: create },
+      el("label", { for: "link-names" }, "Names of raters, one per line"),
       names,
       el(
         "p",
         { class: "row" },
-        el("label", null, "Days until they end", days),
-        el("button", { class: "primary" }, "Make links"),
+        el("label", null, "Valid for (days)", days),
+        el("button", { class: "primary" }, "Create links"),
       ),
     ),
-    out,
+    result,
   );
 }
 
-/** Keys of a study, or with an empty `base` of all studies. */
-export function keysCard({ base }) {
+/** Access tokens of a study; of the whole server if `base` is empty. */
+export function tokensCard({ base }) {
   const list = el("div");
-  const said = el("div", { role: "status" });
-  const again = async () => {
+  const status = el("div", { role: "status" });
+  const nameOf = (token) => token.rater ?? token.label ?? token.id;
+  const refresh = async () => {
     try {
       const { tokens } = await get(`${base}/tokens`);
-      const alive = tokens.filter((each) => !each.revoked && (base || each.study === null));
+      const active = tokens.filter((each) => !each.revoked && (base || each.study === null));
       replace(
         list,
-        alive.length
+        active.length
           ? table(
-              "Links and keys that are valid",
-              ["who", "may", "made", "ends", ""],
-              alive.map((each) => [
-                named(each.rater ?? each.label ?? "–"),
-                { admin: "run", reader: "read", rater: "rate" }[each.scope] ?? each.scope,
-                day(each.created_at),
-                day(each.expires_at),
-                button("End", () => end(each), {
+              base ? "Active links and tokens" : "Active tokens",
+              ["name", "can", "created", "expires", ""],
+              active.map((each) => [
+                truncated(each.rater ?? each.label ?? "–"),
+                ROLES[each.scope] ?? each.scope,
+                formatDay(each.created_at),
+                formatDay(each.expires_at),
+                button("Revoke", () => revoke(each), {
                   class: "small",
-                  "aria-label": `End the key of ${each.rater ?? each.label ?? each.id}`,
+                  "aria-label": `Revoke access of ${nameOf(each)}`,
                 }),
               ]),
             )
-          : el("p", { class: "muted" }, "There are none."),
+          : el("p", { class: "muted" }, "No active tokens."),
       );
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
-  const end = async (token) => {
-    if (
-      !(await confirm(
-        "End this key?",
-        `Whoever uses it (${token.rater ?? token.label ?? token.id}) is refused from now on. Votes stay. A new link can be made.`,
-        "End it",
-      ))
-    )
-      return;
+  const revoke = async (token) => {
+    const confirmed = await confirm(
+      `Revoke access of ${nameOf(token)}?`,
+      "The link or token stops working immediately. Votes are kept. You can create a new one at any time.",
+      "Revoke",
+    );
+    if (!confirmed) return;
     try {
       await call("DELETE", `${base}/tokens/${token.id}`);
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
-    await again();
+    await refresh();
   };
-  const make = async (event) => {
+  const create = async (event) => {
     event.preventDefault();
-    const given = new FormData(event.target);
+    const values = new FormData(event.target);
     try {
-      const made = await post(`${base}/tokens`, {
-        scope: given.get("scope"),
-        label: given.get("label").trim() || null,
+      const created = await post(`${base}/tokens`, {
+        scope: values.get("scope"),
+        label: values.get("label").trim() || null,
       });
-      replace(said, el("p", { class: "note" }, "This is shown once: copy it now."), secret(made.token, "Key"));
-      await again();
+      replace(
+        status,
+        note("info", "Copy the token now: it is shown only once."),
+        secretField(created.token, "Access token"),
+      );
+      await refresh();
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
-  again();
-  return {
-    again,
-    node: card(
-      "Keys",
-      base
-        ? "For people who look at this study or run it, and for programs. Each can be ended."
-        : "For people who look at all studies or run them, and for programs. Each can be ended.",
+  refresh();
+  const form = el(
+    "form",
+    { class: "row", onsubmit: create },
+    el("label", null, "Description", el("input", { type: "text", name: "label", dir: "auto" })),
+    el(
+      "label",
+      null,
+      "Permission",
       el(
-        "form",
-        { class: "row", onsubmit: make },
-        el("label", null, "For whom", el("input", { type: "text", name: "label", dir: "auto" })),
-        el(
-          "label",
-          null,
-          "May",
-          el(
-            "select",
-            { name: "scope" },
-            [
-              ["reader", "look at everything"],
-              ["admin", base ? "run the study" : "run everything"],
-            ].map(([value, text]) => el("option", { value }, text)),
-          ),
-        ),
-        el("button", null, "Make a key"),
+        "select",
+        { name: "scope" },
+        el("option", { value: "reader" }, base ? "view the study" : "view all studies"),
+        el("option", { value: "admin" }, base ? "manage the study" : "manage all studies"),
       ),
-      said,
-      list,
     ),
-  };
+    el("button", null, "Create token"),
+  );
+  const description = base
+    ? "For people who view or manage this study, and for programs. You can revoke a token at any time."
+    : "For people who view or manage all studies, and for programs. You can revoke a token at any time.";
+  return { refresh, node: card("Access tokens", description, form, status, list) };
 }
 
-function downloads(here) {
-  const file = (path, text, about) =>
-    el("li", null, el("a", { href: `/api/v1${path}`, download: "" }, text), " ", el("small", null, about));
+function exportCard(app) {
+  const download = (path, name, description) =>
+    el("li", null, el("a", { href: `/api/v1${path}`, download: "" }, name), " ", el("small", null, description));
   return card(
-    "Downloads",
-    "Votes for other tools, and the whole study to keep.",
+    "Export",
+    "Votes in the formats of other tools, or the whole study.",
     el(
       "ul",
       null,
-      here.choices.formats.map((each) =>
-        file(`${here.base}/export/${encodeURIComponent(each.name)}`, each.name, each.summary),
+      app.choices.formats.map((each) =>
+        download(`${app.base}/export/${encodeURIComponent(each.name)}`, each.name, each.summary),
       ),
-      here.admin &&
-        file(
-          `${here.base}/archive`,
-          "archive",
-          "everything there is of this study, in one file from which it can be made again",
-        ),
-      here.everything && file("/backup", "backup", "all studies of this server, an SQLite file"),
+      app.isAdmin &&
+        download(`${app.base}/archive`, "archive", "the whole study in one file; restore it on the Studies page"),
+      app.isServerAdmin && download("/backup", "backup", "all studies of this server, as an SQLite database"),
     ),
   );
 }
 
-function moving(here) {
-  const said = el("div", { role: "status" });
-  const files = el("input", { type: "file", "aria-label": "File of votes" });
+function importCard(app) {
+  const status = el("div", { role: "status" });
+  const files = el("input", { type: "file", "aria-label": "File with votes" });
   const format = el(
     "select",
     { "aria-label": "Format" },
-    el("option", { value: "" }, "by its content"),
-    here.choices.formats.filter((each) => each.read).map((each) => el("option", { value: each.name }, each.name)),
+    el("option", { value: "" }, "detect the format"),
+    app.choices.formats.filter((each) => each.read).map((each) => el("option", { value: each.name }, each.name)),
   );
-  const take = async () => {
+  const importVotes = async () => {
     const [file] = files.files;
     if (!file) return;
     try {
@@ -253,46 +234,46 @@ function moving(here) {
         filename: file.name,
         ...(format.value ? { format: format.value } : {}),
       });
-      const done = await call("POST", `${here.base}/import?${parameters}`, {
+      const { added, known } = await call("POST", `${app.base}/import?${parameters}`, {
         raw: file,
         headers: { "Content-Type": "application/octet-stream" },
       });
       replace(
-        said,
-        el("p", { class: "note good" }, `${done.added} votes were added; ${done.known} were there already.`),
+        status,
+        note("good", `${added} ${added === 1 ? "vote" : "votes"} imported, ${known} already in the study.`),
       );
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
-    }
-  };
-  const copy = async (event) => {
-    event.preventDefault();
-    try {
-      const made = await post(`${here.base}/copy`, { name: event.target.name.value.trim() });
-      replace(
-        said,
-        el("p", { class: "note good" }, "Copied: ", el("a", { href: `/study/${made.id}`, dir: "auto" }, made.name)),
-      );
-    } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
   return card(
-    "Votes from a file, and copies",
-    "Votes that are there already are not counted twice.",
-    el("p", { class: "row" }, files, format, button("Take in", take)),
-    here.everything &&
-      el(
-        "form",
-        { class: "row", onsubmit: copy },
-        el(
-          "label",
-          null,
-          "A copy of this study, by the name of",
-          el("input", { type: "text", name: "name", dir: "auto", required: true }),
-        ),
-        el("button", null, "Copy"),
-      ),
-    said,
+    "Import votes",
+    "Votes that are already in the study are not counted twice.",
+    el("p", { class: "row" }, files, format, button("Import", importVotes)),
+    status,
+  );
+}
+
+function copyCard(app) {
+  const status = el("div", { role: "status" });
+  const copy = async (event) => {
+    event.preventDefault();
+    try {
+      const made = await post(`${app.base}/copy`, { name: event.target.name.value.trim() });
+      replace(status, note("good", "Copied to ", el("a", { href: `/study/${made.id}`, dir: "auto" }, made.name), "."));
+    } catch (error) {
+      replace(status, note("bad", describe(error)));
+    }
+  };
+  return card(
+    "Copy this study",
+    "The copy has the same items, votes and settings.",
+    el(
+      "form",
+      { class: "row", onsubmit: copy },
+      el("label", null, "Name of the copy", el("input", { type: "text", name: "name", dir: "auto", required: true })),
+      el("button", null, "Copy"),
+    ),
+    status,
   );
 }

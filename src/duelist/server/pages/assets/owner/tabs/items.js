@@ -1,157 +1,139 @@
-// The arms: what they are, which are out of the game, and more of them from a file.
-import { call, get, post, sentenceOf } from "../../shared/api.js";
-import { content } from "../../shared/content.js";
-import { button, el, named, replace } from "../../shared/dom.js";
+// The Items tab: list and search items, retire and reactivate them, and add more from a file.
+import { call, get, post } from "../../shared/api.js";
+import { renderBlocks } from "../../shared/content.js";
+import { button, card, el, headerRow, note, replace, scrollable, truncated } from "../../shared/dom.js";
+import { describe } from "../messages.js";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
-export function armsPart(here) {
-  let after = [];
+export function itemsTab(app) {
+  let cursors = []; // where each page after the first one starts
   let search = "";
-  const said = el("div", { role: "status" });
-  const body = el("div");
-  const read = async () => {
+  const status = el("div", { role: "status" });
+  const list = el("div");
+  const load = async () => {
     try {
       const parameters = new URLSearchParams({
-        limit: PAGE,
+        limit: PAGE_SIZE,
         ...(search ? { search } : {}),
-        ...(after.length ? { after: after.at(-1) } : {}),
+        ...(cursors.length ? { after: cursors.at(-1) } : {}),
       });
-      replace(body, drawn(await get(`${here.base}/arms?${parameters}`)));
+      replace(list, page(await get(`${app.base}/arms?${parameters}`)));
     } catch (error) {
-      replace(said, el("p", { class: "note warn" }, sentenceOf(error)));
+      replace(status, note("warn", describe(error)));
     }
   };
-  const put = async (arm) => {
+  const setRetired = async (item, retired) => {
     try {
-      await post(`${here.base}/arms/${arm.retired ? "restore" : "retire"}`, { ids: [arm.id] });
-      await read();
+      await post(`${app.base}/arms/${retired ? "retire" : "restore"}`, { ids: [item.id] });
+      await load();
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
-  const drawn = ({ arms, next }) =>
+  const row = (item) =>
+    el(
+      "tr",
+      null,
+      el(
+        "th",
+        { scope: "row" },
+        truncated(item.id, { tabindex: 0 }),
+        item.retired && el("span", { class: "tag warn" }, "retired"),
+      ),
+      el("td", null, item.context === null ? "–" : truncated(item.context)),
+      el("td", null, el("div", { class: "example" }, renderBlocks(item.content))),
+      app.isAdmin &&
+        el(
+          "td",
+          null,
+          button(item.retired ? "Reactivate" : "Retire", () => setRetired(item, !item.retired), {
+            class: "small",
+            title: item.retired
+              ? "Show this item to raters again."
+              : "Stop showing this item. Votes on it, also on pending pairs, still count.",
+          }),
+        ),
+    );
+  const page = ({ arms: items, next }) =>
     el(
       "div",
       null,
-      arms.length
-        ? el(
-            "div",
-            { class: "scroll", tabindex: 0, role: "group", "aria-label": "Arms" },
+      items.length
+        ? scrollable(
+            "Items",
             el(
               "table",
               null,
               el("caption", null, "In the order they were added"),
-              el(
-                "thead",
-                null,
-                el(
-                  "tr",
-                  null,
-                  ["arm", "context", "what raters see", here.admin && "in the game"]
-                    .filter(Boolean)
-                    .map((each) => el("th", { scope: "col" }, each)),
-                ),
-              ),
-              el(
-                "tbody",
-                null,
-                arms.map((arm) =>
-                  el(
-                    "tr",
-                    null,
-                    el(
-                      "th",
-                      { scope: "row" },
-                      named(arm.id, { tabindex: 0 }),
-                      arm.retired && el("span", { class: "tag warn" }, "retired"),
-                    ),
-                    el("td", null, arm.context === null ? "–" : named(arm.context)),
-                    el("td", null, el("div", { class: "example" }, content(arm.content))),
-                    here.admin &&
-                      el(
-                        "td",
-                        null,
-                        button(arm.retired ? "Take back in" : "Retire", () => put(arm), {
-                          class: "small",
-                          title: arm.retired
-                            ? "Ask it again."
-                            : "Ask it no more; votes on pairs that are out still count.",
-                        }),
-                      ),
-                  ),
-                ),
-              ),
+              headerRow(["item", "context", "content", app.isAdmin && "actions"].filter(Boolean)),
+              el("tbody", null, items.map(row)),
             ),
           )
-        : el("p", { class: "muted" }, "No arm is here."),
+        : el("p", { class: "muted" }, "No items found."),
       el(
         "p",
         { class: "row" },
-        after.length > 0 &&
-          button("Back", () => {
-            after.pop();
-            read();
+        cursors.length > 0 &&
+          button("Previous", () => {
+            cursors.pop();
+            load();
           }),
         next !== null &&
-          button("More", () => {
-            after.push(next);
-            read();
+          button("Next", () => {
+            cursors.push(next);
+            load();
           }),
       ),
     );
-  const files = el("input", { type: "file", multiple: true, "aria-label": "File of arms" });
+  const files = el("input", { type: "file", multiple: true, "aria-label": "Files with items" });
   const add = async () => {
     if (!files.files.length) return;
     const form = new FormData();
     for (const file of files.files) form.append("file", file);
     form.append("plan", "{}");
-    replace(said, el("p", { class: "muted" }, "Reading the file…"));
+    replace(status, el("p", { class: "muted" }, "Reading the file…"));
     try {
-      const { added, there, notes } = await call("POST", `${here.base}/files`, { form });
+      const { added, there, notes } = await call("POST", `${app.base}/files`, { form });
       replace(
-        said,
-        el("p", { class: "note good" }, `${added} new, ${there} were there already.`),
-        notes.map((note) => el("p", { class: "note" }, note)),
+        status,
+        note("good", `${added} added, ${there} existed already.`),
+        notes.map((text) => note("info", text)),
       );
-      await read();
+      await load();
     } catch (error) {
-      replace(said, el("p", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
-  const node = el(
-    "section",
-    { class: "card", "aria-label": "Arms" },
-    el("h2", null, "Arms"),
-    el("p", { class: "about" }, "What is compared. A retired arm is asked no more, and its votes go on teaching."),
+  const onsearch = (event) => {
+    event.preventDefault();
+    search = event.target.search.value.trim();
+    cursors = [];
+    load();
+  };
+  const node = card(
+    "Items",
+    "What raters compare. A retired item is not shown any more; its votes still count.",
     el(
       "form",
-      {
-        class: "row",
-        onsubmit: (event) => {
-          event.preventDefault();
-          search = event.target.search.value.trim();
-          after = [];
-          read();
-        },
-      },
+      { class: "row", onsubmit: onsearch },
       el("label", null, "Search", el("input", { type: "search", name: "search", dir: "auto" })),
       el("button", null, "Search"),
     ),
-    here.admin &&
+    app.isAdmin &&
       el(
         "details",
         null,
-        el("summary", null, "Add arms from a file"),
+        el("summary", null, "Add items from a file"),
         el(
           "p",
           null,
-          "A file like the first one, with the same columns: CSV, TSV, Excel, JSON, JSONL, or media files. Arms that are there already stay as they are.",
+          "CSV, TSV, Excel, JSON or JSON Lines with the same columns as the first file, or media files. Existing items are not changed.",
         ),
         el("p", { class: "row" }, files, button("Add", add, { class: "primary" })),
       ),
-    said,
-    body,
+    status,
+    list,
   );
-  return { node, refresh: ({ live = false } = {}) => (live ? null : read()) };
+  return { node, refresh: ({ live = false } = {}) => (live ? null : load()) };
 }

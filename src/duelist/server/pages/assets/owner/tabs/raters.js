@@ -1,108 +1,106 @@
-// The raters: pace, agreement, side, consistency; and what an owner can do about one.
-import { post, sentenceOf } from "../../shared/api.js";
+// The Raters tab: pace, agreement, side preference and consistency of each rater, and what an owner can do about them.
 import { percent, picture, scale } from "../../charts/primitives.js";
-import { announce, askFor, button, confirm, el, named, number, svg, table } from "../../shared/dom.js";
-import { Panel } from "../live-panel.js";
-import { part } from "./results.js";
+import { post } from "../../shared/api.js";
+import { speak, button, confirm, el, note, number, promptText, svg, table, truncated } from "../../shared/dom.js";
+import { LivePanel } from "../live-panel.js";
+import { describe } from "../messages.js";
+import { panelGrid } from "./results.js";
 
-const IMPOSSIBLE = 4; // hours of work in an hour
+const MAX_PARALLEL_WORK = 4; // more hours of work than this in one hour mean that votes were not given one by one
 
-export function peoplePart(here) {
-  const act = async (path, body, said) => {
+export function ratersTab(app) {
+  const update = async (path, body, done) => {
     try {
-      await post(`${here.base}/raters/${path}`, body);
-      announce(said);
+      await post(`${app.base}/raters/${path}`, body);
+      speak(done);
       await panel.refresh();
     } catch (error) {
-      announce(sentenceOf(error));
-      panel.body.prepend(el("p", { class: "note bad" }, sentenceOf(error)));
+      speak(describe(error));
+      panel.body.prepend(note("bad", describe(error)));
     }
   };
-  const panel = new Panel({
+  const panel = new LivePanel({
     title: "Raters",
     wide: true,
-    path: () => `${here.base}/raters${here.query()}`,
-    draw: (data) => raters(data, here.admin ? act : null),
-    about:
-      "Whom to trust. Agreement is with others on the same pairs; “again” is how often a rater said the same when shown a pair once more; “known” is how often they found the answer of gold pairs. " +
-      "Somebody is pointed out only if their votes are very unlikely from one who votes like the others (in 1 of 100 studies by mistake).",
+    path: () => `${app.base}/raters${app.query()}`,
+    draw: (data) => ratersTable(data, app.isAdmin ? update : null),
+    description:
+      "How reliable each rater is. Agreement is with other raters on the same pairs; consistency is the share of repeated pairs with the same vote; gold is the share of gold pairs with the correct vote. " +
+      "A rater is flagged only if their votes are very unlikely for a rater like the others: at most 1 in 100 studies has a false alarm.",
   });
-  return part([panel]);
+  return panelGrid([panel]);
 }
 
-function raters(data, act) {
-  if (!data.rows.length && !data.others?.length)
-    return el("p", { class: "muted" }, "Nobody has voted yet. Send links to raters under “Links and files”.");
+function ratersTable(data, update) {
+  const others = data.others ?? [];
+  if (!data.rows.length && !others.length)
+    return el("p", { class: "muted" }, "No votes yet. Create links for your raters in the “Access and data” tab.");
   const share = (value) => number(value === null ? "–" : percent(value));
   const headers = [
     "rater",
     "votes",
-    "time a vote",
-    "an hour",
+    "time/vote",
+    "votes/hour",
     "left side",
-    "with others",
-    "again",
-    "known",
-    "with the fit",
-    "remarks",
-    act && "actions",
-  ];
-  // Those of whom something was said, but who have not voted, have no numbers.
-  const silent = (data.others ?? []).map((each) => [
-    named(each.name, { tabindex: 0 }),
-    number("0"),
-    ...Array(7)
-      .fill(null)
-      .map(() => number("–")),
-    remarks({ ...each, reasons: [] }),
-    ...(act ? [actions({ ...each, rater: each.name }, act)] : []),
-  ]);
+    "agreement",
+    "consistency",
+    "gold",
+    "model",
+    "notes",
+    update && "actions",
+  ].filter(Boolean);
   const rows = data.rows.map((row) =>
     [
-      named(row.rater, { tabindex: 0 }),
+      truncated(row.rater, { tabindex: 0 }),
       number(String(row.votes)),
       number(row.median_seconds === null ? "–" : `${row.median_seconds.toFixed(1)} s`),
       pace(row),
-      sideMark(row),
+      leftShare(row),
       share(row.agreement_others),
-      row.repeats ? number(`${percent(row.repeat_agreement)} of ${row.repeats}`) : number("–"),
-      row.gold ? number(`${percent(row.gold_right)} of ${row.gold}`) : number("–"),
+      number(row.repeats ? `${percent(row.repeat_agreement)} of ${row.repeats}` : "–"),
+      number(row.gold ? `${percent(row.gold_right)} of ${row.gold}` : "–"),
       number(
         row.agreement_model === null
           ? "–"
           : [percent(row.agreement_model), el("br"), el("small", null, `${percent(row.expected_model)} expected`)],
       ),
-      remarks(row),
-      act && actions(row, act),
+      notes(row),
+      update && actions(row, update),
     ].filter((cell) => cell !== null),
   );
-  rows.push(...silent);
+  // Raters without votes, known from a block or a note, have no statistics.
+  const withoutVotes = others.map((each) => [
+    truncated(each.name, { tabindex: 0 }),
+    number("0"),
+    ...Array.from({ length: 7 }, () => number("–")),
+    notes({ ...each, reasons: [] }),
+    ...(update ? [actions({ ...each, rater: each.name }, update)] : []),
+  ]);
+  const count = rows.length + withoutVotes.length;
   return el(
     "div",
     null,
-    table(
-      `${rows.length} ${rows.length === 1 ? "rater" : "raters"}, those with most votes first`,
-      headers.filter(Boolean),
-      rows,
-      { label: "Raters" },
-    ),
+    table(`${count} ${count === 1 ? "rater" : "raters"}, most votes first`, headers, [...rows, ...withoutVotes], {
+      label: "Raters",
+    }),
     data.alpha !== null &&
       el(
         "p",
         null,
-        `Krippendorff's alpha over all raters is ${data.alpha.toFixed(2)}: 1 is full agreement, 0 is chance.`,
+        `Krippendorff's alpha over all raters: ${data.alpha.toFixed(2)} (1 is full agreement, 0 is chance level).`,
       ),
   );
 }
 
-/** Votes an hour; nothing where votes came faster than they were made: from a file, or a program. */
-function pace({ votes_per_hour: pace, median_seconds: seconds }) {
-  const believed = pace !== null && (seconds === null || (pace * seconds) / 3600 < IMPOSSIBLE);
-  return number(believed ? pace.toFixed(0) : "–");
+/** Votes per hour; not shown if votes arrived faster than they were given, as from a file or a program. */
+function pace({ votes_per_hour: votesPerHour, median_seconds: seconds }) {
+  const isPlausible =
+    votesPerHour !== null && (seconds === null || (votesPerHour * seconds) / 3600 < MAX_PARALLEL_WORK);
+  return number(isPlausible ? votesPerHour.toFixed(0) : "–");
 }
 
 /** How often the left side won, with its interval, around one half. */
-function sideMark(row) {
+function leftShare(row) {
   if (row.first_share === null) return number("–");
   const x = scale([0, 1], [4, 68]);
   return el(
@@ -120,13 +118,13 @@ function sideMark(row) {
   );
 }
 
-const remarks = (row) =>
+const notes = (row) =>
   el(
     "span",
     null,
     row.blocked && el("span", { class: "tag warn" }, "blocked"),
     " ",
-    row.excluded && el("span", { class: "tag warn" }, "votes left out"),
+    row.excluded && el("span", { class: "tag warn" }, "votes excluded"),
     " ",
     row.erased && el("span", { class: "tag" }, "erased"),
     " ",
@@ -137,46 +135,49 @@ const remarks = (row) =>
     ]),
   );
 
-function actions(row, act) {
+function actions(row, update) {
   const { rater } = row;
   const erase = async () => {
-    if (
-      await confirm(
-        `Erase ${rater}?`,
-        "A made-up name takes the place of theirs, what they wrote and what was noted about them goes, their votes stay. There is no way back.",
-        "Erase",
-        rater,
-      )
-    ) {
-      act("erase", { rater, confirm: rater }, `${rater} is erased`);
-    }
+    const confirmed = await confirm(
+      `Erase ${rater}?`,
+      "The rater's name is replaced by a pseudonym, and their reasons, notes and attributes are deleted. Their votes are kept. This cannot be undone.",
+      "Erase",
+      rater,
+    );
+    if (confirmed) update("erase", { rater, confirm: rater }, `${rater} was erased.`);
   };
-  const note = async () => {
-    const about = "Kept with the study, for those who run it; raters do not see it.";
-    const text = await askFor(`A note on ${rater}`, about, row.attributes?.note ?? "");
-    if (text !== null) act("describe", { rater, attributes: { note: text || null } }, `The note on ${rater} is kept`);
+  const editNote = async () => {
+    const text = await promptText(
+      `Note about ${rater}`,
+      "Visible to owners of the study, not to raters.",
+      row.attributes?.note ?? "",
+    );
+    if (text !== null) update("describe", { rater, attributes: { note: text || null } }, `Note about ${rater} saved.`);
   };
   return el(
     "span",
     { class: "actions" },
     row.blocked || row.excluded
-      ? button("Give back", () => act("unblock", { rater }, `${rater} is asked and counted again`), {
+      ? button("Reinstate", () => update("unblock", { rater }, `${rater} was reinstated.`), {
           class: "small",
-          title: "Ask this rater again and count their votes again, as if nothing had been.",
+          title: "Let this rater vote again, and count their votes again.",
         })
       : [
-          button("Drop", () => act("block", { rater }, `${rater} is asked no more, and their votes are left out`), {
+          button("Block", () => update("block", { rater, keep_votes: true }, `${rater} was blocked.`), {
             class: "small",
-            title: "Ask no more, and leave their votes out of everything. “Give back” takes it back.",
+            title: "Show this rater no more pairs. Their votes still count. You can reinstate them.",
           }),
           button(
-            "Block",
-            () => act("block", { rater, keep_votes: true }, `${rater} is asked no more; their votes count`),
-            { class: "small", title: "Ask no more; the votes there are go on counting. “Give back” takes it back." },
+            "Exclude votes",
+            () => update("block", { rater }, `${rater} was blocked, and their votes were excluded.`),
+            {
+              class: "small",
+              title: "Block this rater and exclude all their votes from the results. You can reinstate them.",
+            },
           ),
         ],
-    button("Note…", note, { class: "small", title: "Write down what should be known about this rater." }),
+    button("Note…", editNote, { class: "small", title: "Write a note about this rater." }),
     !row.erased &&
-      button("Erase…", erase, { class: "small", title: "Forget who this rater is; there is no way back." }),
+      button("Erase…", erase, { class: "small", title: "Remove this rater's personal data. This cannot be undone." }),
   );
 }

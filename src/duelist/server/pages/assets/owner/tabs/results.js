@@ -1,235 +1,220 @@
-// What the study says: who is best and how sure that is; who won against whom; whether to believe it.
-import { chanceLines } from "../../charts/probability-of-best.js";
+// The Results, Pairs and Diagnostics tabs: the stopping decision and the leaderboard, who won against whom, and how reliable the model is.
+import { calibrationPlot } from "../../charts/calibration.js";
+import { intervalMark, intervalOverview, probabilityMark, rankMark, utilityRange } from "../../charts/intervals.js";
 import { percent, signed } from "../../charts/primitives.js";
-import { calibrationPlot, regretBars } from "../../charts/calibration.js";
-import { button, el, named } from "../../shared/dom.js";
+import { probabilityLines } from "../../charts/probability-of-best.js";
+import { regretBars } from "../../charts/regret.js";
 import { winMatrix } from "../../charts/win-matrix.js";
-import { allArms, intervalMark, rankMark, reach, shareMark } from "../../charts/intervals.js";
-import { Panel } from "../live-panel.js";
+import { button, el, headerRow, note, scrollable, truncated } from "../../shared/dom.js";
+import { goalLabel } from "../forms.js";
+import { LivePanel } from "../live-panel.js";
 
 const FIRST_ROWS = 25;
+const MORE_ROWS = 100;
+const OVERVIEW_FROM = 30; // a chart of all items is shown above longer tables
 
-export function part(panels) {
+export function panelGrid(panels) {
   const node = el(
     "div",
     { class: "grid" },
     panels.map((panel) => panel.node),
   );
-  // One after the other, the first on the page first: the server makes them one at a time, and none should wait for the slowest.
+  // One after the other, from the top: the server computes one result at a time, and no panel should wait for the slowest.
   const refresh = async () => {
     for (const panel of panels) await panel.refresh();
   };
   return { node, refresh };
 }
 
-export function resultsPart(here) {
+// -- results ------------------------------------------------------------------------------------------------------------
+
+export function resultsTab(app) {
   let rows = FIRST_ROWS;
-  const more = (count, data, panel) => {
+  const showRows = (count, data) => {
     rows = count;
-    panel.body.replaceChildren(board(data));
+    ranking.body.replaceChildren(leaderboard(data));
   };
-  const board = (data) => {
+  const leaderboard = (data) => {
     const shown = data.standings.slice(0, rows);
-    const left = data.standings.length - shown.length;
+    const hidden = data.standings.length - shown.length;
     return el(
       "div",
       null,
-      data.note && el("p", { class: "note warn" }, data.note),
-      data.standings.length > 30 && allArms(data.standings),
-      standingsTable(shown, data, reach(data.standings)),
-      left > 0 &&
+      data.note && note("warn", data.note),
+      data.standings.length > OVERVIEW_FROM && intervalOverview(data.standings),
+      standingsTable(shown, data, utilityRange(data.standings)),
+      hidden > 0 &&
         el(
           "p",
           null,
-          button(`Show ${Math.min(left, 100)} more of ${left}`, () => more(rows + 100, data, ranking)),
+          button(`Show ${Math.min(hidden, MORE_ROWS)} more of ${hidden}`, () => showRows(rows + MORE_ROWS, data)),
           " ",
-          button("Show all", () => more(Infinity, data, ranking)),
+          button("Show all", () => showRows(Infinity, data)),
         ),
     );
   };
-  const ranking = new Panel({
+  const ranking = new LivePanel({
     title: "Leaderboard",
     wide: true,
-    path: () => `${here.base}/leaderboard${here.query()}`,
-    draw: board,
-    about:
-      "Arms from best to worst by the votes that count: not by those on gold and repeated pairs, nor by those that were skipped, taken back, or given by raters who were dropped. Utility is relative to the mean arm: a lead of 1 means winning 73 of 100 votes that are no ties. " +
-      "Each interval holds with 95 % probability; ranks are those that the votes leave open.",
+    path: () => `${app.base}/leaderboard${app.query()}`,
+    draw: leaderboard,
+    description:
+      "Items from best to worst. Utility is relative to the average item: a lead of 1 means winning 73% of the votes that are not ties. Intervals hold with 95% probability, and possible ranks are those that the votes do not rule out. " +
+      "Gold pairs, repeated pairs, skipped or undone votes, and excluded votes do not count.",
   });
-  return part([
-    new Panel({
+  return panelGrid([
+    new LivePanel({
       title: "Can I stop?",
       wide: true,
-      about: "By the goal of the study, at an error rate of 5 % however often you look.",
-      path: () => `${here.base}/can-stop${here.query()}`,
-      draw: (data) => verdict(data, here),
-      beside: () => [here.study.votes, here.study.arms, here.study.out],
+      description:
+        "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote.",
+      path: () => `${app.base}/can-stop${app.query()}`,
+      draw: (data) => stoppingDecision(data, app),
+      dependencies: () => [app.study.votes, app.study.arms, app.study.out],
+      notEnoughData: "Add items in the Items tab to start.",
     }),
     ranking,
-    new Panel({
-      title: "Chance of being best, vote by vote",
+    new LivePanel({
+      title: "Probability of being the best, over time",
       wide: true,
-      about: "How sure the study was of each of the leading arms, had one looked after so many votes.",
-      path: () => `${here.base}/history${here.query({ top: 8 })}`,
-      draw: chanceLines,
+      description: "How the probability of the leading items changed with the number of votes.",
+      path: () => `${app.base}/history${app.query({ top: 8 })}`,
+      draw: probabilityLines,
     }),
   ]);
 }
 
-function verdict(data, here) {
+function stoppingDecision(data, app) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
   return el(
     "div",
     null,
     el(
       "p",
-      { class: "verdict" },
-      el("span", { class: `tag ${data.done ? "good" : "warn"}` }, data.done ? "You can stop" : "Go on"),
+      { class: "decision" },
+      el("span", { class: `tag ${data.done ? "good" : "warn"}` }, data.done ? "You can stop" : "Keep going"),
       data.context && el("b", { dir: "auto" }, `${data.context}: `),
-      el("span", { dir: "auto" }, `${data.reason}.`), // as it is: it may begin with the id of an arm
+      el("span", { dir: "auto" }, data.reason.endsWith(".") ? data.reason : `${data.reason}.`),
       " ",
-      stillExpected(data, here.study.votes),
+      forecast(data, app.study.votes),
     ),
     el(
       "dl",
       { class: "facts" },
-      fact("rows in the log", here.study.votes.toLocaleString("en")),
-      fact("arms", here.study.arms.toLocaleString("en")),
-      fact("pairs out", here.study.out ?? "–"),
-      fact("goal", data.goal),
+      fact("entries in the vote log", app.study.votes.toLocaleString("en")),
+      fact("items", app.study.arms.toLocaleString("en")),
+      fact("pending pairs", app.study.out ?? "–"),
+      fact("goal", goalLabel(data.goal)),
     ),
   );
 }
 
-function stillExpected({ done, votes_expected: expected }, votes) {
+function forecast({ done, votes_expected: expected }, votes) {
   if (done) return "";
-  if (expected === null && !votes) return "";
-  if (expected === null) return "How many more votes it takes cannot be foreseen yet.";
-  return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} expected.`;
+  if (expected === null) return votes ? "It is too early to predict how many more votes are needed." : "";
+  return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} needed.`;
 }
 
-function standingsTable(shown, data, domain) {
-  const bad = data.standings.some((each) => each.both_bad);
-  const groups = new Set(data.standings.map((each) => each.group)).size > 1;
+function standingsTable(shown, data, range) {
+  const hasBothBad = data.standings.some((each) => each.both_bad);
+  const hasGroups = new Set(data.standings.map((each) => each.group)).size > 1;
   const headers = [
     "rank",
-    "arm",
+    "item",
     "utility",
-    "ranks left open",
-    "chance of being best",
+    "interval",
+    "possible ranks",
+    "probability of being the best",
     "votes",
-    "won",
+    "wins",
     "ties",
-    bad && "both bad",
-    groups && "group",
-  ];
-  const caption = `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} arms`;
-  return el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Leaderboard" },
+    hasBothBad && "both bad",
+    hasGroups && "group",
+  ].filter((each) => each !== false);
+  const row = (each, k) =>
     el(
-      "table",
-      { class: "board" },
-      el("caption", null, caption),
+      "tr",
+      null,
+      el("td", { class: "number" }, k + 1),
+      el("th", { scope: "row" }, truncated(each.arm, { tabindex: 0 })),
+      el("td", { class: "number" }, `${signed(each.utility)} (${signed(each.low)} to ${signed(each.high)})`),
+      el("td", null, intervalMark(each, range)),
       el(
-        "thead",
-        null,
-        el(
-          "tr",
-          null,
-          headers
-            .filter((each) => each !== false)
-            .map((each, k) =>
-              el("th", { scope: "col", colspan: each === "utility" ? 2 : null, class: k > 4 ? "right" : null }, each),
-            ),
-        ),
-      ),
-      el(
-        "tbody",
-        null,
-        shown.map((each, k) =>
-          el(
-            "tr",
-            null,
-            el("td", { class: "number" }, k + 1),
-            el("th", { scope: "row" }, named(each.arm, { tabindex: 0 })),
-            el("td", { class: "number" }, `${signed(each.utility)} (${signed(each.low)} to ${signed(each.high)})`),
-            el("td", null, intervalMark(each, domain)),
-            el(
-              "td",
-              { class: "bar" },
-              el(
-                "div",
-                null,
-                rankMark(each, data.n_arms),
-                each.best_rank === each.worst_rank ? each.best_rank : `${each.best_rank}–${each.worst_rank}`,
-              ),
-            ),
-            el("td", { class: "bar" }, el("div", null, shareMark(each.chance_best), percent(each.chance_best))),
-            [each.votes, each.wins, each.ties, bad && each.both_bad, groups && each.group]
-              .filter((value) => value !== false)
-              .map((value) => el("td", { class: "number" }, value)),
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
-export function pairsPart(here) {
-  return part([
-    new Panel({
-      title: "Who won against whom",
-      wide: true,
-      path: () => `${here.base}/win-matrix${here.query()}`,
-      draw: winMatrix,
-      about:
-        "A square is a pair: how often the arm of the row won against that of the column. Arms are in the order of their rank, so that wins gather above the diagonal.",
-    }),
-  ]);
-}
-
-export function trustPart(here) {
-  return part([
-    new Panel({
-      title: "Do predictions come true?",
-      path: () => `${here.base}/calibration${here.query()}`,
-      about:
-        "Votes that the fit has not seen, grouped by how likely it called a win of the left side. Points near the dashed line were predicted right; larger points are more votes.",
-      draw: (data) =>
+        "td",
+        { class: "bar" },
         el(
           "div",
           null,
-          calibrationPlot(data),
-          data.votes > 0 &&
-            el(
-            "p",
-            null,
-            `On average predictions are off by ${(100 * data.error).toFixed(1)} percentage points, over ${data.votes.toLocaleString("en")} votes.`,
-            data.observed_ties > 0 &&
-              ` Ties: ${percent(data.predicted_ties, 1)} predicted, ${percent(data.observed_ties, 1)} observed.`,
-          ),
+          rankMark(each, data.n_arms),
+          each.best_rank === each.worst_rank ? each.best_rank : `${each.best_rank}–${each.worst_rank}`,
         ),
-    }),
-    new Panel({
-      title: "What did the choice of pairs save?",
-      path: () => `${here.base}/regret${here.query()}`,
-      about:
-        "Regret is how far the two arms of a pair are behind the best one, on average. Pairs that the policy chose, against pairs that chance chose (a share of pairs must be left to chance).",
-      nothing: (error) =>
-        error.message.startsWith("no vote") &&
-        "It takes votes on pairs of both kinds. “Random share” under “Run the study” says how many pairs are left to chance; 0.1 is enough.",
-      draw: (data) =>
-        el("div", null, regretBars(data), el("p", null, saved(data.saved), " ", el("small", null, data.estimator))),
+      ),
+      el("td", { class: "bar" }, el("div", null, probabilityMark(each.chance_best), percent(each.chance_best))),
+      [each.votes, each.wins, each.ties, hasBothBad && each.both_bad, hasGroups && each.group]
+        .filter((value) => value !== false)
+        .map((value) => el("td", { class: "number" }, value)),
+    );
+  return scrollable(
+    "Leaderboard",
+    el(
+      "table",
+      { class: "board" },
+      el("caption", null, `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} items`),
+      headerRow(headers, (k) => k > 5),
+      el("tbody", null, shown.map(row)),
+    ),
+  );
+}
+
+// -- pairs --------------------------------------------------------------------------------------------------------------
+
+export function pairsTab(app) {
+  return panelGrid([
+    new LivePanel({
+      title: "Win matrix",
+      wide: true,
+      path: () => `${app.base}/win-matrix${app.query()}`,
+      draw: winMatrix,
+      description:
+        "Each square is a pair: how often the item of the row won against the item of the column. Items are sorted by rank, so wins gather above the diagonal.",
     }),
   ]);
 }
 
-function saved(estimate) {
-  const range = `(between ${signed(estimate.low)} and ${signed(estimate.high)})`;
+// -- diagnostics --------------------------------------------------------------------------------------------------------
+
+export function diagnosticsTab(app) {
+  return panelGrid([
+    new LivePanel({
+      title: "Calibration",
+      path: () => `${app.base}/calibration${app.query()}`,
+      description:
+        "Are the predictions right? Held-out votes, grouped by the predicted probability that the left side wins. Points on the dashed line are predicted perfectly; larger points stand for more votes.",
+      draw: (data) => el("div", null, calibrationPlot(data), data.votes > 0 && el("p", null, calibrationError(data))),
+    }),
+    new LivePanel({
+      title: "Value of the pair selection",
+      path: () => `${app.base}/regret${app.query()}`,
+      description:
+        "How much better are the pairs that the policy chooses than random ones? Regret is how far the two items of a pair are behind the best one, on average, by utilities estimated from the random pairs.",
+      notEnoughData:
+        "This needs votes on pairs chosen by the policy and at random. Set “Random share” in the Settings tab: 0.1 is enough.",
+      draw: (data) => el("div", null, regretBars(data), el("p", null, savings(data.saved))),
+    }),
+  ]);
+}
+
+const calibrationError = (data) => [
+  `Mean error of the predictions: ${(100 * data.error).toFixed(1)} percentage points, over ${data.votes.toLocaleString("en")} votes.`,
+  data.observed_ties > 0 &&
+    ` Ties: ${percent(data.predicted_ties, 1)} predicted, ${percent(data.observed_ties, 1)} observed.`,
+];
+
+function savings(estimate) {
+  const range = `(${signed(estimate.low)} to ${signed(estimate.high)})`;
   if (estimate.low > 0)
-    return `A pair of the policy costs ${estimate.value.toFixed(2)} less than a random one ${range}.`;
+    return `Pairs chosen by the policy have ${estimate.value.toFixed(2)} less regret than random pairs ${range}.`;
   if (estimate.high < 0)
-    return `A pair of the policy costs ${(-estimate.value).toFixed(2)} more than a random one ${range}.`;
-  return `No difference is certain yet ${range}.`;
+    return `Pairs chosen by the policy have ${(-estimate.value).toFixed(2)} more regret than random pairs ${range}.`;
+  return `There is no clear difference yet ${range}.`;
 }

@@ -1,66 +1,76 @@
-// What the person does who runs the study: each with a sentence on what it does. What cannot be undone asks first.
-import { call, get, patch, post, sentenceOf } from "../../shared/api.js";
-import { announce, button, confirm, el, named, replace, table } from "../../shared/dom.js";
-import { GOAL_NAMES, goalChoices, RATERS_SEE, settingsForm } from "../forms.js";
+// The Settings tab. Every setting has an explanation; what cannot be undone asks for confirmation.
+import { call, get, patch, post } from "../../shared/api.js";
+import { speak, button, card, confirm, el, note, replace, table, truncated } from "../../shared/dom.js";
+import { goalChoice, goalLabel, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
+import { describe } from "../messages.js";
 
-const STATES = [
-  ["open", "Open", "Pairs are asked and votes taken."],
-  ["paused", "Pause", "Nothing new is asked. Answers to pairs that are out still count."],
-  ["ended", "Close", "Nothing is asked, and no more votes are taken. It can be opened again."],
-  ["archived", "Put away", "Kept as it is, for reading only, and out of the list of studies. It can be opened again."],
+const STATE_BUTTONS = [
+  ["open", "Open", "Raters get pairs and can vote."],
+  ["paused", "Pause", "Raters get no new pairs. Votes on pending pairs still count."],
+  ["ended", "End", "Raters get no new pairs, and no more votes are accepted."],
+  ["archived", "Archive", "The study is read-only and hidden from the list of studies."],
 ];
 
-const ANSWERS = [
+const OPTIONAL_OUTCOMES = [
   ["tie", "Tie"],
   ["both_bad", "Both bad"],
   ["skip", "Skip"],
 ];
 
+const OPEN_REGISTRATION = [
+  { name: "open_registration", label: "Anyone who opens the rater page can join", kind: "check" },
+];
+
+const wholeNumber = "Enter a whole number of at least 1, or leave the field empty.";
 const LIMITS = [
   {
     name: "max_votes",
     label: "Votes in total",
     kind: "number",
     min: 1,
-    help: "Ask no more when there are so many. Pairs that are out count; gold and repeated pairs do not.",
+    help: "Pending pairs count; gold pairs and repeated pairs do not.",
+    invalid: wholeNumber,
   },
-  { name: "max_votes_per_rater", label: "Votes of a rater", kind: "number", min: 1 },
-  { name: "max_votes_per_pair", label: "Votes on a pair", kind: "number", min: 1 },
+  { name: "max_votes_per_rater", label: "Votes per rater", kind: "number", min: 1, invalid: wholeNumber },
+  { name: "max_votes_per_pair", label: "Votes per pair", kind: "number", min: 1, invalid: wholeNumber },
 ];
 
-const ASKING = [
+const share = { kind: "number", min: 0, max: 1, step: "any", invalid: "Enter a number from 0 to 1." };
+const PAIR_SELECTION = [
   {
     name: "lease_seconds",
-    label: "Seconds a rater has for a pair",
+    label: "Time limit per pair, in seconds",
     kind: "number",
     min: 1,
     step: "any",
-    help: "Then somebody else may get it; a late answer still counts.",
+    help: "After this time, another rater can get the pair. A late vote still counts.",
+    invalid: "Enter a number of seconds, at least 1.",
   },
-  { name: "raters_per_duel", label: "Raters for each pair", kind: "number", min: 1 },
   {
+    name: "raters_per_duel",
+    label: "Raters per pair",
+    kind: "number",
+    min: 1,
+    invalid: "Enter a whole number of at least 1.",
+  },
+  {
+    ...share,
     name: "random_share",
     label: "Random share",
-    kind: "number",
-    min: 0,
-    max: 1,
-    step: "any",
-    help: "The share of pairs that is left to chance, from 0 to 1. With some, it can be said what the choice of pairs saves.",
+    help: "Share of pairs that are chosen at random, from 0 to 1. A few random pairs show how many votes the policy saves.",
   },
   {
+    ...share,
     name: "gold_share",
     label: "Gold share",
-    kind: "number",
-    min: 0,
-    max: 1,
-    step: "any",
-    help: "The share of pairs that are gold pairs, until a rater has seen them all.",
+    help: "Share of gold pairs, from 0 to 1, until a rater has seen all of them.",
   },
   {
     name: "repeat_pairs",
-    label: "May a rater see a pair again?",
+    label: "Repeated pairs",
     kind: "text",
-    help: "“never”; a whole number: after so many other pairs; or a share below 1: so many pairs are shown again to see whether the answer is the same.",
+    help: "“never”, the number of other pairs before a pair is repeated, or a share below 1 of pairs to repeat as a consistency check.",
+    invalid: "Enter “never”, a whole number, or a share below 1.",
     read: (input) =>
       input.value.trim() === "" || Number.isNaN(Number(input.value))
         ? input.value.trim() || "never"
@@ -71,241 +81,230 @@ const ASKING = [
 const CRITERIA = [
   {
     name: "criteria",
-    label: "Questions about each pair, one a line",
+    label: "Criteria, one per line",
     kind: "lines",
-    help: "Empty: a single question. The policy learns from the first, which stays first once there are votes.",
+    help: "Leave empty for a single question. The policy learns from the first criterion, which is fixed once there are votes.",
   },
 ];
 
-const card = (title, about, ...children) =>
-  el(
-    "section",
-    { class: "card", "aria-label": title },
-    el("h2", null, title),
-    el("p", { class: "about" }, about),
-    children,
-  );
-
-export function ownerPart(here) {
+export function settingsTab(app) {
   const node = el("div", { class: "masonry" });
   const change = async (body) => {
-    await patch(here.base, body);
-    await here.refreshStudy();
+    await patch(app.base, body);
+    await app.refreshStudy();
   };
-  const settings = (changed) => change({ settings: changed });
+  const changeSettings = (settings) => change({ settings });
   const fill = async () => {
-    const { study } = here;
-    here.choices ??= await get("/choices");
-    const form = (specs) => settingsForm(specs, study.settings, settings);
+    const { study } = app;
+    app.choices ??= await get("/choices");
+    const form = (specs) => settingsForm(specs, study.settings, changeSettings);
     replace(
       node,
-      stateCard(here, change, fill),
-      goalCard(here, settings),
+      stateCard(app, change, fill),
+      goalCard(app, changeSettings),
       card(
-        "What raters see",
-        "The words around a pair, and the answers that are offered.",
-        form(RATERS_SEE),
-        answersOffered(study, settings),
+        "Rater page",
+        "The texts around a pair, and the votes that are offered.",
+        form(RATER_PAGE_SETTINGS),
+        outcomesField(study, changeSettings),
       ),
+      card("Registration", "Raters need a personal link, unless you let anyone join.", form(OPEN_REGISTRATION)),
+      card("Limits", "Stop showing pairs automatically. Leave a field empty for no limit.", form(LIMITS)),
       card(
-        "Who may rate",
-        "Everybody needs a link of their own, unless you let people in.",
-        settingsForm(
-          [{ name: "open_registration", label: "Anybody who opens the rater page may take part", kind: "check" }],
-          study.settings,
-          settings,
-        ),
+        "Pair selection",
+        `Policy ${study.settings.policy}, seed ${study.settings.seed}. These two cannot be changed after the study is created.`,
+        form(PAIR_SELECTION),
       ),
-      card("Limits", "When to stop asking by itself. An empty field is no limit.", form(LIMITS)),
-      card(
-        "How pairs are asked",
-        `Policy ${study.settings.policy}, seed ${study.settings.seed}: these two are fixed, since what the policy knows follows from them and the log.`,
-        form(ASKING),
-      ),
-      card(
-        "Several questions",
-        "A pair can be judged by more than one question; every reading can be had for each.",
-        form(CRITERIA),
-      ),
-      goldCard(here),
+      card("Criteria", "Ask several questions about each pair. There are separate results for each.", form(CRITERIA)),
+      goldCard(app),
       card(
         "Name",
-        "The address of the study stays the same.",
+        "The address of the study does not change.",
         settingsForm([{ name: "name", label: "Name", kind: "text", required: true }], study, change),
       ),
-      here.everything && endCard(here),
+      app.isServerAdmin && deleteCard(app),
     );
   };
   let filled = null;
-  // Forms are not drawn anew under somebody's hands: only when they are opened.
+  // Live changes do not redraw the forms, since the user may be typing.
   return { node, refresh: ({ live = false } = {}) => (live && filled ? null : (filled = fill())) };
 }
 
-function stateCard(here, change, again) {
-  const said = el("p", { role: "status" });
-  const set = async (state, word) => {
+function stateCard(app, change, refill) {
+  const status = el("div", { role: "status" });
+  const set = async (state, verb) => {
     try {
       await change({ state });
-      announce(`${word}: done.`);
-      await again();
+      speak(`${verb}: done.`);
+      await refill();
     } catch (error) {
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
   return card(
     "State",
-    "Any of these leads to any other.",
-    said,
+    "You can switch at any time.",
+    status,
     el(
       "div",
       { class: "states" },
-      STATES.map(([state, word, what]) => [
-        button(word, () => set(state, word), {
-          disabled: here.study.state === state,
-          "aria-pressed": String(here.study.state === state),
+      STATE_BUTTONS.map(([state, verb, effect]) => [
+        button(verb, () => set(state, verb), {
+          disabled: app.study.state === state,
+          "aria-pressed": String(app.study.state === state),
         }),
-        el("span", null, what),
+        el("span", null, effect),
       ]),
     ),
   );
 }
 
-function goalCard(here, save) {
-  const said = el("p", { role: "status" });
+function goalCard(app, save) {
+  const status = el("div", { role: "status" });
   const choose = async (goal) => {
     try {
       await save({ goal });
-      replace(said, el("span", { class: "tag good" }, `The goal is: ${GOAL_NAMES[goal] ?? goal}.`));
+      replace(status, savedTag(`Saved. The goal is now: ${goalLabel(goal)}.`));
     } catch (error) {
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
   return card(
     "Goal",
-    "It decides when the study can stop. The policy stays the one that the study was made with.",
-    goalChoices(here.choices.goals, here.study.settings.goal ?? "best", choose),
-    said,
+    "The goal decides when the study can stop. The policy stays the same.",
+    goalChoice(app.choices.goals, app.study.settings.goal ?? "best", choose),
+    status,
   );
 }
 
-function answersOffered(study, save) {
-  const boxes = ANSWERS.map(([value, text]) => [
+function outcomesField(study, save) {
+  const boxes = OPTIONAL_OUTCOMES.map(([value, text]) => [
     value,
     el("input", { type: "checkbox", checked: study.settings.answers.includes(value), onchange: () => store() }),
     text,
   ]);
-  const said = el("span", { role: "status" });
+  const status = el("div", { role: "status" });
   const store = async () => {
     try {
       await save({ answers: boxes.filter(([, box]) => box.checked).map(([value]) => value) });
-      replace(said, el("span", { class: "tag good" }, "Saved."));
+      replace(status, savedTag());
     } catch (error) {
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
   return el(
     "fieldset",
     null,
-    el("legend", null, "Answers besides left and right"),
+    el("legend", null, "Votes besides left and right"),
     boxes.map(([, box, text]) => el("label", null, box, ` ${text}`)),
-    said,
+    status,
   );
 }
 
-function goldCard(here) {
+function goldCard(app) {
   const list = el("div");
-  const said = el("p", { role: "status" });
+  const status = el("div", { role: "status" });
   const draw = ({ gold }) =>
     replace(
       list,
       gold.length
         ? table(
             "Gold pairs",
-            ["left", "right", "answer", ""],
+            ["first item", "second item", "correct vote", ""],
             gold.map((each) => [
-              named(each.first),
-              named(each.second),
-              each.outcome.replace("_", " "),
+              truncated(each.first),
+              truncated(each.second),
+              { first: "first", second: "second" }[each.outcome] ?? OUTCOMES[each.outcome],
               button("Remove", () => change("/gold/remove", { first: each.first, second: each.second }), {
                 class: "small",
               }),
             ]),
           )
-        : el("p", { class: "muted" }, "There are none yet."),
+        : el("p", { class: "muted" }, "No gold pairs yet."),
     );
+  const exists = async (id) => {
+    const { arms } = await get(`${app.base}/arms?limit=1000&search=${encodeURIComponent(id.slice(0, 200))}`);
+    return arms.some((each) => each.id === id);
+  };
   const change = async (path, body) => {
     try {
-      draw(await post(here.base + path, body));
-      replace(said);
+      draw(await post(app.base + path, body));
+      replace(status);
     } catch (error) {
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      let text = describe(error);
+      if (error.isA?.("unknown_arm")) {
+        const missing = (await exists(body.first)) ? body.second : body.first;
+        text = `No item “${missing}” in this study. Check the Items tab.`;
+      }
+      replace(status, note("bad", text));
     }
+  };
+  const add = (event) => {
+    event.preventDefault();
+    const values = new FormData(event.target);
+    change("/gold", {
+      first: values.get("first").trim(),
+      second: values.get("second").trim(),
+      outcome: values.get("outcome"),
+    });
   };
   const input = (name, label) =>
     el("label", null, label, el("input", { type: "text", name, dir: "auto", required: true }));
-  const outcome = el(
-    "select",
-    { name: "outcome" },
-    [
-      ["first", "the first wins"],
-      ["second", "the second wins"],
-      ["tie", "tie"],
-      ["both_bad", "both bad"],
-    ].map(([value, text]) => el("option", { value }, text)),
-  );
+  const outcomes = [
+    ["first", "first is better"],
+    ["second", "second is better"],
+    ["tie", "tie"],
+    ["both_bad", "both bad"],
+  ];
   const form = el(
     "form",
-    {
-      class: "row",
-      onsubmit: (event) => {
-        event.preventDefault();
-        const given = new FormData(event.target);
-        change("/gold", {
-          first: given.get("first").trim(),
-          second: given.get("second").trim(),
-          outcome: given.get("outcome"),
-        });
-      },
-    },
-    input("first", "Id of one arm"),
-    input("second", "Id of another"),
-    el("label", null, "Answer", outcome),
+    { class: "row", onsubmit: add },
+    input("first", "First item (id)"),
+    input("second", "Second item (id)"),
+    el(
+      "label",
+      null,
+      "Correct vote",
+      el(
+        "select",
+        { name: "outcome" },
+        outcomes.map(([value, text]) => el("option", { value }, text)),
+      ),
+    ),
     el("button", { class: "primary" }, "Add"),
   );
-  get(`${here.base}/gold`).then(draw, (error) => replace(said, sentenceOf(error)));
+  get(`${app.base}/gold`).then(draw, (error) => replace(status, note("bad", describe(error))));
   return card(
     "Gold pairs",
-    "Pairs whose answer you know, slipped in among the others once for each rater. Raters are judged by them, arms are not.",
+    "Pairs with a known correct vote. Each rater sees each of them once. They measure how reliable the raters are, and do not affect the results.",
     list,
     form,
-    said,
+    status,
   );
 }
 
-function endCard(here) {
-  const said = el("p", { role: "status" });
+function deleteCard(app) {
+  const status = el("div", { role: "status" });
   const remove = async () => {
-    const { name } = here.study;
-    if (
-      !(await confirm(
-        "Delete this study?",
-        "All its arms and votes are gone for good. Take an archive first if you may want them again.",
-        "Delete for good",
-        name,
-      ))
-    )
-      return;
+    const { name } = app.study;
+    const confirmed = await confirm(
+      "Delete this study?",
+      "All its items and votes are permanently deleted. Export an archive first if you may need them again.",
+      "Delete permanently",
+      name,
+    );
+    if (!confirmed) return;
     try {
-      await call("DELETE", `${here.base}?confirm=${encodeURIComponent(name)}`);
+      await call("DELETE", `${app.base}?confirm=${encodeURIComponent(name)}`);
       location.assign("/");
     } catch (error) {
-      replace(said, el("span", { class: "note bad" }, sentenceOf(error)));
+      replace(status, note("bad", describe(error)));
     }
   };
   return card(
     "Delete",
-    "There is no way back; “put away” keeps the study out of sight instead.",
+    "Deleting a study cannot be undone. To hide it, archive it instead.",
     button("Delete this study…", remove, { class: "danger" }),
-    said,
+    status,
   );
 }

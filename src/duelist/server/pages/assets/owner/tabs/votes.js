@@ -1,60 +1,66 @@
-// Pairs that are out, the log of votes, and why a pair was asked.
-import { get, sentenceOf } from "../../shared/api.js";
+// The Votes tab: pending pairs, the vote log, and why a pair was chosen.
 import { percent, signed } from "../../charts/primitives.js";
-import { button, el, named, number, replace, table } from "../../shared/dom.js";
-import { Panel, redraw } from "../live-panel.js";
+import { get } from "../../shared/api.js";
+import { button, card, el, note, number, replace, table, truncated } from "../../shared/dom.js";
+import { OUTCOMES } from "../forms.js";
+import { LivePanel, redraw } from "../live-panel.js";
+import { describe } from "../messages.js";
 
-const PAGE = 50;
-const OUTCOMES = { first: "left", second: "right", tie: "tie", both_bad: "both bad", skip: "skip" };
-const when = (time) =>
-  time ? new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }) : "not known";
+const PAGE_SIZE = 50;
+const MAX_PENDING = 200;
+const KINDS = { normal: "regular", gold: "gold pair", repeat: "repeated pair" };
+const formatTime = (time) =>
+  time ? new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }) : "unknown";
 
-export function votesPart(here) {
-  const why = el("div");
-  const explain = async (duel) => {
-    replace(why, el("p", { class: "muted" }, "Reading…"));
+export function votesTab(app) {
+  const explanation = el("div");
+  const explain = async (pair) => {
+    replace(explanation, el("p", { class: "muted" }, "Loading…"));
     try {
-      replace(why, explained(await get(`${here.base}/duels/${duel}/why`)));
+      replace(explanation, explanationOf(await get(`${app.base}/duels/${pair}/why`)));
     } catch (error) {
-      replace(why, el("p", { class: "note warn" }, sentenceOf(error)));
+      replace(explanation, note("warn", describe(error)));
     }
-    whyCard.hidden = false;
-    whyCard.focus();
-    whyCard.scrollIntoView({ block: "nearest" });
+    explanationCard.hidden = false;
+    explanationCard.focus();
+    explanationCard.scrollIntoView({ block: "nearest" });
   };
-  const whyCard = el(
-    "section",
-    { class: "card wide", "aria-label": "Why this pair", tabindex: -1, hidden: true },
-    el("h2", null, "Why this pair?"),
-    el("p", { class: "about" }, "Who chose it, and what the policy thinks of it now; it may have learned since."),
-    why,
+  const explanationCard = card(
+    "Why this pair?",
+    "How the pair was chosen, and what the policy estimates now. It may have learned from votes since.",
+    explanation,
   );
-  const queue = new Panel({
-    title: "Pairs that are out",
+  explanationCard.classList.add("wide");
+  explanationCard.tabIndex = -1;
+  explanationCard.hidden = true;
+  const pending = new LivePanel({
+    title: "Pending pairs",
     wide: true,
-    path: () => `${here.base}/queue`,
-    draw: (data) => queued(data, explain),
-    about:
-      "A pair that is asked is lent to a rater for a while. If the time runs out it waits for somebody else; an answer that comes late still counts.",
+    path: () => `${app.base}/queue`,
+    draw: (data) => pendingPairs(data, explain),
+    description:
+      "Pairs that raters are looking at. After the time limit a pair goes to another rater; a late vote still counts.",
   });
-  const log = logPanel(here, explain);
+  const log = voteLog(app, explain);
   return {
-    node: el("div", { class: "grid" }, whyCard, queue.node, log.node),
-    refresh: () => Promise.all([queue.refresh(), log.refresh()]),
+    node: el("div", { class: "grid" }, explanationCard, pending.node, log.node),
+    refresh: () => Promise.all([pending.refresh(), log.refresh()]),
   };
 }
 
-function queued(data, explain) {
+const whyButton = (pair, explain) => button(`Why pair ${pair}?`, () => explain(pair), { class: "small" });
+
+function pendingPairs(data, explain) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
   const rows = data.out
-    .slice(0, 200)
+    .slice(0, MAX_PENDING)
     .map((each) => [
-      named(each.rater ?? "–"),
-      named(each.first),
-      named(each.second),
-      when(each.asked_at),
-      when(each.deadline),
-      button(`Why pair ${each.duel}?`, () => explain(each.duel), { class: "small" }),
+      truncated(each.rater ?? "–"),
+      truncated(each.first),
+      truncated(each.second),
+      formatTime(each.asked_at),
+      formatTime(each.deadline),
+      whyButton(each.duel, explain),
     ]);
   return el(
     "div",
@@ -62,18 +68,18 @@ function queued(data, explain) {
     el(
       "dl",
       { class: "facts" },
-      fact("out", data.out.length),
-      fact("time is over, next to be asked", data.over.length),
-      fact("came back unanswered so far", data.returned),
+      fact("pending", data.out.length),
+      fact("timed out, waiting for another rater", data.over.length),
+      fact("returned without a vote so far", data.returned),
       fact("late votes", data.late),
     ),
     rows.length
-      ? table("Pairs in people's hands", ["rater", "left", "right", "asked", "until", "why"], rows)
-      : el("p", { class: "muted" }, "Nobody has a pair at the moment."),
+      ? table("Pending pairs", ["rater", "left", "right", "shown", "time limit", "explanation"], rows)
+      : el("p", { class: "muted" }, "No pairs are pending."),
   );
 }
 
-function explained(data) {
+function explanationOf(data) {
   const sentences = data.statement.split("\n").slice(0, 2);
   return el(
     "div",
@@ -82,126 +88,125 @@ function explained(data) {
     el(
       "p",
       null,
-      `The left one wins with chance ${percent(data.chance_first)}. `,
-      `Their width, which says how little is known about the pair, is ${data.width.toFixed(2)}; ${percent(data.wider_pairs)} of the pairs among those below are wider.`,
+      `The left item wins with probability ${percent(data.chance_first)}. `,
+      `The uncertainty about the pair (its width) is ${data.width.toFixed(2)}; `,
+      `${percent(data.wider_pairs)} of the pairs among the items below are more uncertain.`,
     ),
     table(
-      `The best of ${data.candidates} candidates, as the policy sees them`,
-      ["arm", "utility", "width"],
-      data.considered.map((each) => [named(each.arm), number(signed(each.utility)), number(each.width.toFixed(3))]),
+      `Best of ${data.candidates} candidates by the estimates of the policy`,
+      ["item", "utility", "uncertainty"],
+      data.considered.map((each) => [truncated(each.arm), number(signed(each.utility)), number(each.width.toFixed(3))]),
     ),
   );
 }
 
-function logPanel(here, explain) {
+function voteLog(app, explain) {
   const filters = { rater: "", arm: "", outcome: "", kind: "" };
-  let before = [];
-  const said = el("div", { role: "status" });
+  let cursors = []; // where each page after the first one starts
+  const status = el("div", { role: "status" });
   const body = el("div");
-  const read = async () => {
+  const load = async () => {
     try {
-      const more = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+      const active = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
       const page = await get(
-        `${here.base}/log${here.query({ ...more, limit: PAGE, before: before.at(-1), everyone: "" })}`,
+        `${app.base}/log${app.query({ ...active, limit: PAGE_SIZE, before: cursors.at(-1), everyone: "" })}`,
       );
-      replace(said);
-      redraw(body, drawn(page));
+      replace(status);
+      redraw(body, draw(page));
     } catch (error) {
-      replace(said, el("p", { class: "note warn" }, sentenceOf(error)));
+      replace(status, note("warn", describe(error)));
     }
   };
-  const field = (name, label, input) =>
+  const set = (name, value) => {
+    filters[name] = value;
+    cursors = [];
+    load();
+  };
+  const textFilter = (name, label) =>
     el(
       "label",
       null,
       label,
-      input ?? el("input", { type: "text", dir: "auto", onchange: (event) => set(name, event.target.value.trim()) }),
+      el("input", { type: "text", dir: "auto", onchange: (event) => set(name, event.target.value.trim()) }),
     );
-  const choice = (name, label, options) =>
-    field(
-      name,
+  const choiceFilter = (name, label, options) =>
+    el(
+      "label",
+      null,
       label,
       el(
         "select",
         { onchange: (event) => set(name, event.target.value) },
-        el("option", { value: "" }, "any"),
+        el("option", { value: "" }, "all"),
         Object.entries(options).map(([value, text]) => el("option", { value }, text)),
       ),
     );
-  const set = (name, value) => {
-    filters[name] = value;
-    before = [];
-    read();
+  const caption = ({ total }) => {
+    const entries = `${total.toLocaleString("en")} ${total === 1 ? "entry" : "entries"}`;
+    return Object.values(filters).some(Boolean) ? `Matches among ${entries}, newest first` : `${entries}, newest first`;
   };
-  const filtered = () => Object.values(filters).some(Boolean);
-  const rowsIn = (page) => `${page.total.toLocaleString("en")} ${page.total === 1 ? "row" : "rows"}`;
-  const drawn = (page) =>
+  const draw = (page) =>
     el(
       "div",
       null,
       table(
-        filtered() ? `Rows that fit, newest first, of ${rowsIn(page)} in all` : `${rowsIn(page)}, newest first`,
-        ["row", "rater", "left", "right", "answer", "when", "seconds", "remarks", "why"],
+        caption(page),
+        ["entry", "rater", "left", "right", "vote", "time", "seconds", "notes", "explanation"],
         page.votes.map((vote) => [
           vote.sequence,
-          named(vote.rater ?? "–"),
-          named(vote.first),
-          named(vote.second),
+          truncated(vote.rater ?? "–"),
+          truncated(vote.first),
+          truncated(vote.second),
           vote.outcome ? OUTCOMES[vote.outcome] + (vote.criterion ? ` (${vote.criterion})` : "") : "undone",
-          when(vote.voted_at),
+          formatTime(vote.voted_at),
           number(vote.response_seconds === null ? "–" : vote.response_seconds.toFixed(1)),
-          remarks(vote),
-          button(`Why pair ${vote.duel}?`, () => explain(vote.duel), { class: "small" }),
+          notes(vote),
+          whyButton(vote.duel, explain),
         ]),
       ),
       el(
         "p",
         { class: "row" },
-        before.length > 0 &&
+        cursors.length > 0 &&
           button("Newer", () => {
-            before.pop();
-            read();
+            cursors.pop();
+            load();
           }),
         page.next !== null &&
           button("Older", () => {
-            before.push(page.next);
-            read();
+            cursors.push(page.next);
+            load();
           }),
       ),
     );
-  const node = el(
-    "section",
-    { class: "card wide", "aria-label": "Log of votes" },
-    el("h2", null, "Log"),
-    el(
-      "p",
-      { class: "about" },
-      "Every row that was ever written. A vote that was changed or taken back stays, with a row that says so.",
-    ),
+  const node = card(
+    "Vote log",
+    "Every vote, in the order it was saved. Changed, undone and excluded votes stay in the log and are marked.",
     el(
       "form",
       { class: "row", onsubmit: (event) => event.preventDefault() },
-      field("rater", "Rater"),
-      field("arm", "Arm"),
-      choice("outcome", "Answer", OUTCOMES),
-      choice("kind", "Kind", { normal: "normal", gold: "gold pair", repeat: "repeated" }),
+      textFilter("rater", "Rater"),
+      textFilter("arm", "Item"),
+      choiceFilter("outcome", "Vote", OUTCOMES),
+      choiceFilter("kind", "Kind of pair", KINDS),
     ),
-    said,
+    status,
     body,
   );
-  return { node, refresh: () => (before.length ? null : read()) };
+  node.classList.add("wide");
+  return { node, refresh: () => (cursors.length ? null : load()) };
 }
 
-function remarks(vote) {
+function notes(vote) {
   const tag = (text) => [el("span", { class: "tag" }, text), " "];
   return el(
     "span",
     null,
-    vote.kind !== "normal" && tag(vote.kind),
+    vote.kind !== "normal" && tag(KINDS[vote.kind] ?? vote.kind),
     vote.late && tag("late"),
-    vote.revises !== null && tag(`changes row ${vote.revises}`),
-    vote.chosen_by === "random" && tag("drawn by chance"),
-    vote.excluded && tag("left out"),
+    vote.revises !== null && tag(`changes entry ${vote.revises}`),
+    vote.chosen_by === "random" && tag("random pair"),
+    vote.excluded && tag("excluded"),
     vote.reason && el("q", { dir: "auto" }, vote.reason),
   );
 }

@@ -1,0 +1,57 @@
+"""The files of the pages: their size, that all of them are used, and that none of them parses text as HTML or code."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+import duelist.server
+
+PAGES = (Path(duelist.server.__file__).parent / "pages").resolve()
+
+
+def loaded_by(page: str) -> set[Path]:
+    """Return the files that a page loads, directly and through imports."""
+    loaded: set[Path] = set()
+    queue = [PAGES / page]
+    while queue:
+        file = queue.pop()
+        if file in loaded:
+            continue
+        loaded.add(file)
+        text = file.read_text(encoding="utf-8")
+        queue += [PAGES / name.lstrip("/") for name in re.findall(r'(?:src|href)="(/assets/[^"]+)"', text)]
+        queue += [(file.parent / name).resolve() for name in re.findall(r'from "(\.[^"]+)"', text)]
+    return loaded
+
+
+def test_sizes() -> None:
+    """The rater page is under 100 KB, and all pages together are when compressed."""
+    assert sum(file.stat().st_size for file in loaded_by("rate.html")) < 100_000
+    files = [file for file in PAGES.rglob("*") if file.is_file()]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 100_000
+    used = set().union(*(loaded_by(page.name) for page in PAGES.glob("*.html")))
+    assert {file for file in files if file.suffix != ".py"} == used
+
+
+@pytest.mark.parametrize("file", sorted(str(file.relative_to(PAGES)) for file in PAGES.rglob("*.*")))
+def test_no_file_parses_text_as_html_or_code(file: str) -> None:
+    text = (PAGES / file).read_text(encoding="utf-8")
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "srcdoc",
+        "DOMParser",
+        "createContextualFragment",
+    ):
+        assert word not in text
+    if file.endswith(".html"):
+        assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
+    assert re.findall(r"https?://(?!www\.w3\.org/)[a-z]", text) == []
