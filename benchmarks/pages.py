@@ -1,7 +1,7 @@
-"""How long an owner waits for the dashboard of a large study: `make bench-pages`.
+"""Loading times of the dashboard of a large study: `make bench-pages`.
 
-A real Chromium, a server of its own, 800 arms and 100,000 votes. Each part of the dashboard is opened in a new tab: right after the server
-has started, again, and again while people rate and five other dashboards are open. Then somebody looks on for a while.
+A real Chromium, a separate server, 800 arms and 100,000 votes. Each tab of the dashboard is opened in a new browser tab: right after the
+server has started, once more, and while raters vote and five other dashboards are open. Then the results stay open for a while.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.server import RATERS, filled, play
 N_ARMS, DIM, VOTES = 800, 64, 100_000
 RATE, DASHBOARDS = 20, 5
 LOOKED_ON = 30
-"""Seconds for which somebody looks at the results while people rate."""
+"""Seconds for which the results stay open while raters vote."""
 
 PANELS = "#tab-content section, #tab-content form"
 SOMETHING = (
@@ -38,14 +38,14 @@ EVERYTHING = f"() => document.querySelector('{PANELS}') && !document.body.innerT
 
 
 class Opening(NamedTuple):
-    """Milliseconds from the address to the first panel with something in it, and to the last."""
+    """Milliseconds until the first panel shows data, and until all panels do."""
 
     something: float
     everything: float
 
 
 def opened(context: BrowserContext, address: str) -> Opening:
-    """A part in a new tab."""
+    """Open a tab of the dashboard in a new browser tab and measure it."""
     page = context.new_page()
     page.goto(address, wait_until="commit")
     times = []
@@ -57,7 +57,7 @@ def opened(context: BrowserContext, address: str) -> Opening:
 
 
 def crowd(server: Server, study: int, tokens: list[str], seconds: float) -> threading.Thread:
-    """People who rate, and others who look on, in a process of their own."""
+    """Start raters and other dashboards in a separate process."""
     given = {"address": server.url, "admin": TOKEN, "study": study, "tokens": tokens}
     thread = threading.Thread(target=play, args=({**given, "rate": RATE, "seconds": seconds, "watching": DASHBOARDS},))
     thread.start()
@@ -65,7 +65,7 @@ def crowd(server: Server, study: int, tokens: list[str], seconds: float) -> thre
 
 
 def behind(context: BrowserContext, server: Server, study: int, address: str) -> list[float]:
-    """By how many seconds the number of votes on the page is behind the log, looked at now and then."""
+    """Return by how many seconds the number of votes on the page lags behind the log, in regular samples."""
     page = context.new_page()
     page.goto(address)
     page.wait_for_function(EVERYTHING)
@@ -121,7 +121,7 @@ def tables(
     rating.join()
     yield ""
     yield (
-        f"At {RATE} votes a second the number of votes on the page of the results was {np.median(late):.1f} s behind the log in the "
+        f"At {RATE} votes per second, the number of votes on the results tab was {np.median(late):.1f} s behind the log in the "
         f"median of {len(late)} looks, {max(late):.1f} s at most."
     )
 
@@ -137,7 +137,7 @@ def main() -> None:
         f"Made by `make bench-pages`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
         f"The dashboard of a study of {N_ARMS} arms with {DIM} features and {VOTES:,} votes, in Chromium, each part in a new tab; server,",
         "browser, raters and other dashboards are processes on one machine. Milliseconds from the address to the first panel with",
-        f"something in it / until every panel has. While people rate: {RATE} votes a second.", "",
+        f"something in it / until every panel has. While raters vote: {RATE} votes per second.", "",
         *lines, "",
     ])  # fmt: skip
     print(text)

@@ -22,7 +22,7 @@ ANSWERS = {
         "Sunlight is made of all colours. Air bounces the blue ones around more than the others, so blue comes at us "
         "from everywhere."
     ),
-    "with a picture in words": (
+    "an analogy": (
         "Think of sunlight as a box of crayons:\n\n- the **red** ones roll straight through the air,\n"
         "- the **blue** ones bump into it and fly off in all directions.\n\n"
         "Look up, and wherever you look there is a blue one on its way to you."
@@ -43,7 +43,7 @@ ANSWERS = {
     ),
     "a poem": (
         "The sun sends colours down the sky,\nthe blue ones dance, the red pass by;\n"
-        "they dance so much, they fill the air,\nand that's the blue you see up there."
+        "they dance and dance and fill the air,\nand that's the blue you see up there."
     ),
 }
 STRENGTHS = [0.7, 2.4, 0.1, -0.9, -0.3, -1.8, 1.1, 0.4]

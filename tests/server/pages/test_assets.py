@@ -1,4 +1,4 @@
-"""The files of the pages: their size, that all of them are used, and that none of them parses text as HTML or code."""
+"""The files of the pages: size, unused files, and code that would parse text as HTML or JavaScript."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import duelist.server
+import duelist
 
-PAGES = (Path(duelist.server.__file__).parent / "pages").resolve()
+PACKAGE = Path(duelist.__file__).parent.resolve()
+PAGES = PACKAGE / "server" / "pages"
 
 
 def loaded_by(page: str) -> set[Path]:
@@ -55,3 +56,16 @@ def test_no_file_parses_text_as_html_or_code(file: str) -> None:
     if file.endswith(".html"):
         assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
     assert re.findall(r"https?://(?!www\.w3\.org/)[a-z]", text) == []
+
+
+PAGE_CODES = {"network", "owner"}
+"""Codes of errors that the pages raise themselves."""
+
+
+@pytest.mark.parametrize("audience", ["rater", "owner"])
+def test_messages_are_for_existing_error_codes(audience: str) -> None:
+    text = (PAGES / "assets" / audience / "messages.js").read_text(encoding="utf-8")
+    codes = set(re.findall(r'^  "?([a-z_.]+)"?:', text, flags=re.MULTILINE))
+    source = "".join(file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py"))
+    assert len(codes) > 15
+    assert {code for code in codes - PAGE_CODES if f'"{code}"' not in source} == set()

@@ -123,7 +123,7 @@ def test_a_folder_with_other_files(server: Server, tabs: Tabs, tmp_path: Path) -
     page = tabs.open_as_owner("/new")
     page.get_by_label("Folder:").set_input_files(folder)
     expect(page.get_by_role("heading", name="2 items")).to_be_visible()
-    expect(page.get_by_text("Left out, since neither media nor a table of them: read me.txt.")).to_be_visible()
+    expect(page.locator(".note").filter(has_text="read me.txt")).to_be_visible()
     page.get_by_label("Name of the study").fill("a folder as it is")
     page.get_by_role("button", name="Create study").click()
     expect(page.locator("#title")).to_have_text("a folder as it is")

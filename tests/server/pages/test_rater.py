@@ -375,7 +375,9 @@ def test_a_study_by_invitation_only(server: Server, tabs: Tabs, eight_texts: tup
     page = tabs.open(f"/rate/{eight_texts[1]}" + ("#not-a-token" if link == "unknown token" else ""))
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert").filter(has_text="by invitation only")).to_be_visible()
+    expect(page.get_by_role("heading", name="This study is by invitation only")).to_be_visible()
+    text = "no longer valid" if link == "unknown token" else "use the full link from your invitation"
+    expect(page.locator("#message")).to_contain_text(text)
     expect(page.locator("#rating")).to_be_hidden()
 
 

@@ -90,7 +90,14 @@ export const WELCOME = {
   ],
 };
 
-export const INVITATION_ONLY = [
-  "This study is by invitation only",
-  "This link is incomplete; please use the full link from your invitation.",
-];
+/** Title and text for visitors who tried to join a study without open registration. */
+export const INVITATION_ONLY = {
+  not_signed_in: [
+    "This study is by invitation only",
+    "This link is incomplete; please use the full link from your invitation.",
+  ],
+  token_unknown: [
+    "This study is by invitation only",
+    "Your link is no longer valid. Please ask the person who invited you for a new one.",
+  ],
+};

@@ -191,12 +191,13 @@ const countOf = (votes) => (votes === 1 ? "1 vote" : `${votes} votes`);
 
 function updateStatus(error = null) {
   const unsaved = queue.entries.filter((entry) => entry.kind === "vote").length;
+  const stored = `${countOf(unsaved)} ${unsaved === 1 ? "is" : "are"}`;
   const isStuck = error !== null && unsaved > 0;
   const status = find("#save-status");
   if (error?.status === 401)
-    status.textContent = `Your link is no longer valid. ${countOf(unsaved)} stored in this browser; ask for a new link to save them.`;
+    status.textContent = `Your link is no longer valid. ${stored} stored in this browser; ask for a new link to save them.`;
   else if (isStuck)
-    status.textContent = `${describeForRater(error)} ${countOf(unsaved)} stored in this browser, to be sent automatically.`;
+    status.textContent = `${describeForRater(error)} ${stored} stored in this browser and will be sent automatically.`;
   else if (unsaved) status.textContent = "Saving…";
   else status.textContent = state.newVotes > 0 ? "All votes saved." : "";
   status.className = isStuck ? "warn" : "muted";
@@ -216,18 +217,22 @@ function showMessage(...content) {
   find("#message").hidden = false;
 }
 
+/** Show a title and a text instead of a pair. */
+function showText([title, text], ...more) {
+  showMessage(el("h2", null, title), el("p", null, text), ...more);
+  speak(`${title}. ${text}`);
+}
+
 function showLoading() {
   showMessage(el("p", null, "Loading the next pair…"));
   find("#vote-bar").hidden = !queue.entries.length;
 }
 
 function showNoPair(error) {
-  const [title, text] = screenFor(error);
   const retry = button("Check again", () => (queue ? loadPairs() : location.reload()), { class: "primary" });
-  showMessage(el("h2", null, title), el("p", null, text), el("p", null, retry));
+  showText(screenFor(error), el("p", null, retry));
   find("#vote-bar").hidden = !voteBar; // Undo stays available
   voteBar?.hideButtons();
-  speak(`${title}. ${text}`);
 }
 
 // -- keyboard and mouse -------------------------------------------------------------------------------------------------
@@ -285,14 +290,12 @@ function showWelcome(error) {
       find("#message").hidden = true;
       await start();
     } catch (failure) {
-      const [title, text] = failure.isA?.("not_allowed") ? INVITATION_ONLY : [null, describeForRater(failure)];
-      replace(problem, title && el("h3", null, title), el("p", null, text));
+      if (failure.isA?.("not_allowed")) showText(byCode(INVITATION_ONLY, error) ?? INVITATION_ONLY.not_signed_in);
+      else replace(problem, el("p", null, describeForRater(failure)));
     }
   };
-  const [title, text] = byCode(WELCOME, error) ?? WELCOME.not_signed_in;
-  showMessage(
-    el("h2", null, title),
-    el("p", null, text),
+  showText(
+    byCode(WELCOME, error) ?? WELCOME.not_signed_in,
     el(
       "form",
       { onsubmit: join },
