@@ -39,7 +39,7 @@ def chance(gap: float) -> float:
 def milliseconds(policy: Any, arms: Any, utility: np.ndarray, votes: int, rounds: int = ROUNDS) -> float:
     """The median CPU time of an ask with its tell, after so many votes on random pairs."""
     rng = np.random.default_rng(1)
-    policy.begin(arms)
+    policy.initialize(arms)
     for _ in range(votes):
         i, j = rng.permutation(len(utility))[:2] if len(utility) < 500 else rng.integers(len(utility), size=2)
         if i != j:
@@ -134,7 +134,7 @@ def noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray | No
 
 
 def plain_utilities(policy: Any, table: Any) -> np.ndarray:
-    return policy.look(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
+    return policy.posterior(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
 
 
 def votes_until(
@@ -202,9 +202,9 @@ def late_arms(n: int = 24, late: int = 8, early: int = 400, more: int = 200, run
                     policy = POLICIES[name](estimator="online", random_state=seed)
                     play(policy, start, utility, early, seed)
                     if column == 0:
-                        columns[0].append(late_right(policy.look(everyone).utilities, utility, late))
+                        columns[0].append(late_right(policy.posterior(everyone).utilities, utility, late))
                     play(policy, everyone, utility, more, seed + 1)
-                    right = late_right(policy.look(everyone).utilities, utility, late)
+                    right = late_right(policy.posterior(everyone).utilities, utility, late)
                     columns[1 if column == 0 else 2].append(right)
         for name, columns in found.items():
             cells = " | ".join(percent(each) for each in columns)
@@ -245,7 +245,7 @@ def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
                 utility = np.sqrt(2.0) * np.random.default_rng([seed, 19]).normal(size=n)
                 policy, table = POLICIES[name](estimator="online", random_state=seed), dl.ArmTable(n)
                 play(policy, table, utility, votes, seed)
-                found = policy.look(table).utilities
+                found = policy.posterior(table).utilities
                 rank = 1 + int((utility > utility[np.argmax(found)]).sum())
                 column.append(right_pairs(found, utility) if name == "UniformPair" else rank)
         spent = 1e3 * (time.process_time() - start) / (3 * runs * votes)

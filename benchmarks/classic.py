@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import duelist as dl
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 from duelist.research.datasets import data_folder
 from duelist.simulation.environments import PreferenceMatrix, winners
 from duelist.simulation.runs import Runs, interval
 
 DOCS = Path(__file__).parents[1] / "docs"
 FEATURED = ("LocalPairUCB", "ThompsonPair")
-PLAYED = (*CLASSIC, *FEATURED)
+PLAYED = (*COUNTING_POLICIES, *FEATURED)
 POINTS = 200
 Table = NDArray[np.float64]
 
@@ -296,7 +296,7 @@ def bounded_weak_regret(results: dict[str, Runs]) -> Claim:
 def against_all(results: dict[str, Runs], name: str) -> tuple[bool | None, str]:
     parts = []
     for key, runs in results.items():
-        best = min(CLASSIC, key=lambda other: runs.final(other).mean())
+        best = min(COUNTING_POLICIES, key=lambda other: runs.final(other).mean())
         parts.append(less(results, key, name, best))
     return all_of(parts)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.helpers.custom_parts import Busy
 from tests.helpers.dask_cluster import DaskCluster, cells_in, wait_until, where_played
 
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.research.experiments import (
     Cluster,
     Engine,
@@ -185,7 +185,7 @@ ended, on {os.cpu_count()} cores: above that, others had the cores as well, and 
 {chr(10).join(costs)}
 """
     if page is not None:
-        with replacing(page) as file:
+        with atomic_write(page) as file:
             file.write(text.encode())
     print(text)
 

@@ -24,7 +24,7 @@ from tests.helpers import postgres
 
 from benchmarks.raters import playing, votes_to_import
 from benchmarks.study import fsync_time, table
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.study import Study, create_study, load_study
 
 ARMS, DIM = 1000, 16
@@ -208,7 +208,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         text = page(options.rows, options.seconds, Path(folder))
     if options.page is not None:
-        with replacing(options.page) as file:
+        with atomic_write(options.page) as file:
             file.write(text.encode())
     print(text)
 

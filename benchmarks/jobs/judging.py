@@ -16,10 +16,10 @@ from benchmarks.jobs.problems import World
 from duelist.core.arrays import Floats
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
-from duelist.model.misfit import PairVotes, misfit, with_effects
-from duelist.model.stopping import Known, not_ruled_out
+from duelist.model.misfit import PairVotes, fit_arm_effects, misfit_p_value
+from duelist.model.stopping import LinearPosterior, not_ruled_out
 from duelist.policies.base import Policy
-from duelist.policies.engine.recommend import UNLIKELY
+from duelist.policies.engine.recommend import MISFIT_LEVEL
 from duelist.simulation.simulate import policy_seed
 
 CHECKPOINTS: Final = (100, 300, 1000, 3000)
@@ -69,8 +69,8 @@ class Judge:
         wins = self._wins[first, second]
         votes = PairVotes(first, second, wins + self._wins[second, first], wins)
         arms, known = self._arms, self._fit(votes)
-        if not self._plain and misfit(arms, votes, known, "logistic") < UNLIKELY:
-            arms, known = with_effects(arms, votes, known, "logistic")
+        if not self._plain and misfit_p_value(arms, votes, known, "logistic") < MISFIT_LEVEL:
+            arms, known = fit_arm_effects(arms, votes, known, "logistic")
         utilities = arms @ known.theta
         best = int(np.argmax(utilities))
         apart = arms - arms[best]
@@ -81,11 +81,13 @@ class Judge:
         kept = not_ruled_out(gaps, squares, prior, delta) & ~same
         return best, not kept.any()
 
-    def _fit(self, votes: PairVotes) -> Known:
+    def _fit(self, votes: PairVotes) -> LinearPosterior:
         z = self._arms[votes.first] - self._arms[votes.second]
         self._theta = fit_mle(z, votes.wins / votes.mass, votes.mass, self._ridge, start=self._theta).theta
         slopes = votes.mass * get_link("logistic").slope(z @ self._theta)
-        return Known(self._theta, np.diag(self._ridge) + (z * slopes[:, None]).T @ z, self._ridge, votes.mass.sum())
+        return LinearPosterior(
+            self._theta, np.diag(self._ridge) + (z * slopes[:, None]).T @ z, self._ridge, votes.mass.sum()
+        )
 
 
 def play(policy: Policy, table: Floats | dl.ArmTable, world: World, luck: np.random.Generator) -> Finding:

@@ -86,7 +86,7 @@ class Scored(Asker):
 
     def batch(self, arms: Floats, k: int) -> Picks:
         """The chosen pairs as contexts of two, so that there is nothing left to choose."""
-        self.policy.begin(arms[0])
+        self.policy.initialize(arms[0])
         i, j = np.triu_indices(arms.shape[1], 1)
         margins = arms @ self.policy.theta_
         root = np.linalg.cholesky(self.policy.curvature_)

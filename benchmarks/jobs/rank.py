@@ -280,7 +280,7 @@ def speeds() -> Iterator[str]:
 
 def _milliseconds(name: str, arms: Floats | dl.ArmTable) -> float:
     policy, rng, times = getattr(dl, name)(estimator="online", random_state=0), np.random.default_rng(1), []
-    policy.begin(arms)
+    policy.initialize(arms)
     for _ in range(200):
         first, second = rng.choice(len(arms), 2, replace=False)
         policy.learn(arms[[first, second]], float(rng.random() < 0.5), layer=0)

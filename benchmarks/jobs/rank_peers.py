@@ -116,7 +116,7 @@ class Swiss(OnePass):
     near = 4
 
     def begin(self, arms: Any) -> None:
-        super().begin(arms)
+        super().initialize(arms)
         self.met = np.zeros((self.n, self.n))
         self.round: list[tuple[int, int]] = []
 

@@ -29,7 +29,7 @@ def announce(environment: Environment, name: str, estimator: str, seed: int) -> 
         policy.tell(duel, wins(rng, utilities, duel))
         if vote == look:
             look += max(16, vote // 20)
-            best = policy.announced(shown, DELTA)
+            best = policy.decided_arm(shown, DELTA)
             if best is not None:
                 return vote, bool(utilities[best] >= utilities.max() - 1e-12)
     return MOST_VOTES, None

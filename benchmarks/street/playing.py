@@ -72,7 +72,7 @@ def units(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
 class WithOneRidge(dl.LocalPairUCB):
     """With the ridge of five features or less, however many there are."""
 
-    as_with_features = np.inf
+    ridge_reference_dim = np.inf
 
 
 def ridges(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
         MergeDTS,
         MergeRUCB,
     )
+    from duelist.policies.goals import policy_for
     from duelist.policies.pair_search import Pair, best_pair, widest_pair
-    from duelist.policies.recommended import policy_for
     from duelist.research import datasets
     from duelist.simulation import environments
     from duelist.simulation.runs import Runs
@@ -90,7 +90,7 @@ _HOMES = {
         "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW",
     ),
     "policies.pair_search": ("Pair", "best_pair", "widest_pair"),
-    "policies.recommended": ("policy_for",),
+    "policies.goals": ("policy_for",),
     "simulation.runs": ("Runs",),
     "simulation.simulate": ("simulate",),
     "study": (

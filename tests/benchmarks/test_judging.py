@@ -31,7 +31,7 @@ def test_the_judge_says_what_recommend_says(count):
     for seed in range(4):
         world = linear_world(seed)
         judge, policy = Judge(world), dl.ThompsonPair(random_state=0)
-        policy.begin(world.features)
+        policy.initialize(world.features)
         for first, second, outcome in random_votes(world, count, seed):
             judge.count(first, second, outcome)
             policy.learn(world.features[[first, second]], outcome)

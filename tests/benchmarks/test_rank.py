@@ -63,15 +63,15 @@ def test_peers_know_what_the_one_pass_estimator_knows(dim):
     problem, rng = world(4, dim=dim), np.random.default_rng(5)
     peer, policy = rank_peers.DOptimal(0), dl.UniformPair(estimator="online")
     table = problem.table()
-    peer.begin(table)
-    policy.begin(table)
+    peer.initialize(table)
+    policy.initialize(table)
     for _ in range(60):
         first, second = (int(k) for k in rng.choice(problem.n, 2, replace=False))
         outcome = float(rng.integers(2))
         peer.tell(dl.Duel(first, second, 0), outcome)
         policy.learn(table[[first, second]], outcome)
     if dim == 0:
-        seen = policy.look(table, range(problem.n))
+        seen = policy.posterior(table, range(problem.n))
         np.testing.assert_allclose(peer.mean, seen.utilities, atol=1e-9)
         np.testing.assert_allclose(peer.covariance, seen.covariances, atol=1e-9)
     else:
@@ -81,7 +81,7 @@ def test_peers_know_what_the_one_pass_estimator_knows(dim):
 def test_information_gain_is_the_mutual_information():
     """Against an integral: entropy of the outcome minus its mean entropy once the difference is known."""
     peer = rank_peers.InformationGain(0)
-    peer.begin(dl.ArmTable(3))
+    peer.initialize(dl.ArmTable(3))
     peer.mean = np.array([1.0, 0.0, -0.7])
     seen = []
     peer.best = lambda worth: seen.append(worth) or (0, 1)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
+from duelist.model.links import LINKS
 from duelist.simulation import simulate as simulation
 
 mpl.use("Agg")
@@ -33,8 +34,8 @@ def test_list_names_every_policy_environment_and_link():
 
 def test_list_says_what_a_link_is():
     text = flat(run("list").output)
-    for link in dl.links.LINKS.values():
-        assert link.describes.split(":")[0] in text
+    for link in LINKS.values():
+        assert link.description.split(":")[0] in text
 
 
 def test_version():

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.policies.counting import CLASSIC, CountingPolicy
+from duelist.policies.counting import COUNTING_POLICIES, CountingPolicy
 from duelist.reference.counting import CLASSIC_REFERENCES, CountingReference
 
 HORIZON = 2000
-NAMES = tuple(CLASSIC)
+NAMES = tuple(COUNTING_POLICIES)
 
 ORDERED = np.array(
     [
@@ -29,7 +29,7 @@ CIRCLE = np.array([[0.5, 0.8, 0.2, 0.9], [0.2, 0.5, 0.8, 0.9], [0.8, 0.2, 0.5, 0
 
 def made(name: str, random_state: int = 0, **settings: Any) -> CountingPolicy:
     """A policy that knows its horizon."""
-    return CLASSIC[name](horizon=HORIZON, random_state=random_state, **settings)
+    return COUNTING_POLICIES[name](horizon=HORIZON, random_state=random_state, **settings)
 
 
 def twins(name: str, random_state: int = 0, **settings: Any) -> tuple[CountingPolicy, CountingReference]:

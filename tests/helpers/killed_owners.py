@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from duelist.core.errors import InvalidArchive, NothingToAsk, StudyExists, VoteRefused
+from duelist.core.errors import InvalidArchive, NothingToAsk, StudyExists, VoteConflict
 from duelist.study import (
     Study,
     backup_storage,
@@ -51,7 +51,7 @@ def rate(study: Study, luck: random.Random, acknowledged: Path, votes: int) -> N
     with acknowledged.open("ab", buffering=0) as file:
         for _ in range(votes):
             rater = luck.choice(RATERS)
-            with contextlib.suppress(NothingToAsk, VoteRefused):
+            with contextlib.suppress(NothingToAsk, VoteConflict):
                 vote = study.tell(study.ask(rater), luck.choice(busy.OUTCOMES), rater, reason=f"{rater} says")
                 file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome}\n".encode())
 

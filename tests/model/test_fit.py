@@ -354,11 +354,11 @@ def test_bad_input_is_refused_and_named(bad, named):
 def test_one_pass_is_near_the_root_and_says_that_it_is_not_there(link):
     rng = np.random.default_rng(0)
     z, truth = rng.normal(size=(3000, 4)), np.array([0.5, -0.3, 0.2, 0.4])
-    o = rng.random(3000) < dl.links.get_link(link).mean(z @ truth)
+    o = rng.random(3000) < dl.get_link(link).mean(z @ truth)
     root, once = (dl.fit_mle(z, o, link=link, solver=solver) for solver in ("newton", "online"))
     assert not once.converged
     assert "one pass" in once.status
-    hessian = np.eye(4) + (dl.links.get_link(link).slope(z @ root.theta)[:, None] * z).T @ z
+    hessian = np.eye(4) + (dl.get_link(link).slope(z @ root.theta)[:, None] * z).T @ z
     error = once.theta - root.theta
     assert error @ hessian @ error < 1.0  # within one standard error of the root
 

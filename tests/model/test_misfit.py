@@ -8,8 +8,15 @@ import pytest
 from scipy import optimize, special, stats
 
 import duelist as dl
-from duelist.model.misfit import MOST_ARMS, Missing, Tally, misfit, votes_on_pairs, with_effects
-from duelist.model.stopping import Known
+from duelist.model.misfit import (
+    MAX_TESTED_ARMS,
+    PairCounts,
+    VotesUnavailable,
+    fit_arm_effects,
+    match_votes,
+    misfit_p_value,
+)
+from duelist.model.stopping import LinearPosterior
 from duelist.native import MOST_TALLIED, arm_fingerprints, tally_of
 from duelist.policies.engine.snapshots import checksum, decode, encode
 from tests.helpers.votes import told
@@ -21,7 +28,9 @@ def tally(arms, pairs, mass, wins):
     """Votes on pairs by position, as a policy counts them."""
     one, other = arm_fingerprints(np.ascontiguousarray(arms))[np.asarray(pairs).T]
     turned, mass, wins = one > other, np.asarray(mass, float), np.asarray(wins, float)
-    return Tally(np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins))
+    return PairCounts(
+        np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins)
+    )
 
 
 def tallied(rng, effect, arms=None):
@@ -35,7 +44,7 @@ def tallied(rng, effect, arms=None):
     z = arms[first] - arms[second]
     theta = dl.fit_mle(z, won, ridge=0.01).theta
     slope = special.expit(z @ theta) * special.expit(-z @ theta)
-    known = Known(theta, 0.01 * np.eye(DIM) + (z * slope[:, None]).T @ z, 0.01, VOTES)
+    known = LinearPosterior(theta, 0.01 * np.eye(DIM) + (z * slope[:, None]).T @ z, 0.01, VOTES)
     return arms, tally(arms, np.column_stack([first, second]), np.ones(VOTES), won), known, utilities
 
 
@@ -43,21 +52,21 @@ def test_the_p_value_is_uniform_where_features_explain_everything():
     found = []
     for seed in range(200):
         arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.0)
-        found.append(misfit(arms, votes_on_pairs(arms, votes), known, "logistic"))
+        found.append(misfit_p_value(arms, match_votes(arms, votes), known, "logistic"))
     assert stats.kstest(found, "uniform").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_effects_are_noticed(seed):
     arms, votes, known, _ = tallied(np.random.default_rng(seed), 0.5)
-    assert misfit(arms, votes_on_pairs(arms, votes), known, "logistic") < 1e-3
+    assert misfit_p_value(arms, match_votes(arms, votes), known, "logistic") < 1e-3
 
 
 def test_votes_are_found_whoever_was_named_first():
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((4, 2))
     given = tally(arms, [(0, 1), (1, 0), (3, 2)], [3.0, 2.0, 1.0], [1.0, 2.0, 0.0])
-    votes = votes_on_pairs(arms, given)
+    votes = match_votes(arms, given)
     wins = [
         {pair: won, pair[::-1]: mass - won}
         for pair, mass, won in zip(
@@ -65,19 +74,19 @@ def test_votes_are_found_whoever_was_named_first():
         )
     ]
     assert [won.get(pair) for won, pair in zip(wins, [(0, 1), (0, 1), (2, 3)], strict=True)] == [1.0, 0.0, 1.0]
-    assert votes_on_pairs(arms[:3], given) == Missing(
+    assert match_votes(arms[:3], given) == VotesUnavailable(
         "votes were given on other arms, too, and all that were asked about are needed"
     )
-    many = rng.standard_normal((MOST_ARMS + 1, 2))
-    assert votes_on_pairs(many, tally(many, [(0, 1)], [1.0], [1.0])) == Missing(
+    many = rng.standard_normal((MAX_TESTED_ARMS + 1, 2))
+    assert match_votes(many, tally(many, [(0, 1)], [1.0], [1.0])) == VotesUnavailable(
         "votes on more than 300 arms are not tested"
     )
 
 
 def test_terms_of_their_own_are_the_penalised_estimate():
     arms, given, known, utilities = tallied(np.random.default_rng(3), 0.7)
-    votes = votes_on_pairs(arms, given)
-    own, found = with_effects(arms, votes, known, "logistic")
+    votes = match_votes(arms, given)
+    own, found = fit_arm_effects(arms, votes, known, "logistic")
     assert own.shape == (N_ARMS, DIM + N_ARMS)
     rows = own[votes.first] - own[votes.second]
 
@@ -122,7 +131,7 @@ def online(name="UniformPair", **settings):
 
 def learned(name, estimator, pairs, arms):
     policy = getattr(dl, name)(random_state=0, estimator=estimator)
-    policy.begin(arms)
+    policy.initialize(arms)
     for pair, outcome, weight in pairs:
         policy.learn(arms[pair], outcome, weight, layer=0)
     return policy
@@ -199,7 +208,7 @@ def test_more_pairs_than_are_counted_are_dropped_for_good():
     rng = np.random.default_rng(3)
     arms = rng.standard_normal((70, 2))
     policy = online()
-    policy.begin(arms)
+    policy.initialize(arms)
     for k, (i, j) in enumerate(itertools.combinations(range(70), 2)):
         assert (policy.snapshot()["tally"] is not None) == (k <= MOST_TALLIED)
         policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
@@ -253,7 +262,7 @@ def test_a_grid_with_effects_is_announced_wrong_no_more_often_than_was_said(esti
         policy = dl.UniformPair(random_state=seed, estimator=estimator)
         for _ in range(30):
             told(policy, arms, utilities, 20, seed=int(rng.integers(2**31)))
-            if (best := policy.announced(arms, 0.1)) is not None:
+            if (best := policy.decided_arm(arms, 0.1)) is not None:
                 wrong += bool(utilities[best] < utilities.max())
                 break
     assert wrong <= stats.binom.ppf(1.0 - 1e-6, runs, 0.1)
@@ -311,7 +320,7 @@ def test_damaged_counts_are_refused(reason):
 def test_any_weight_comes_back_with_a_snapshot():
     arms = np.random.default_rng(0).standard_normal((4, 2))
     policy = online()
-    policy.begin(arms)
+    policy.initialize(arms)
     for weight, share in ((5e-324, 1.0), (1e-200, 1e-200), (1e15, 1.0), (1.0, 40.0)):
         policy.learn(arms[:2], 1.0, weight, layer=0, share=share)
         copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
@@ -333,7 +342,7 @@ def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_v
         assert "policy.with_arm_effects(arms) does" in found.advice
         policy, table, changed = policy.with_arm_effects(arms), dl.ArmTable(6, arms), changed + 1
         policy = told(policy, table, utilities, 400, seed + 100)
-        assert policy.announced(table) == 4
+        assert policy.decided_arm(table) == 4
     assert changed > 0
 
 
@@ -342,11 +351,11 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
     policy = told(dl.LocalPairUCB(random_state=0), arms, arms @ [2.0, 0.0], 40)
     again, table = policy.with_arm_effects(arms), dl.ArmTable(4, arms)
     directly = dl.LocalPairUCB(random_state=0, estimator="online")
-    directly.begin(table)
-    votes = votes_on_pairs(arms, Tally(**tally_of(policy._player)))
+    directly.initialize(table)
+    votes = match_votes(arms, PairCounts(**tally_of(policy._player)))
     for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
         directly.learn(table[[first, second]], wins / mass, mass)
-    np.testing.assert_array_equal(again.look(table).utilities, directly.look(table).utilities)
+    np.testing.assert_array_equal(again.posterior(table).utilities, directly.posterior(table).utilities)
     assert votes.mass.sum() == 40.0
     with pytest.raises(dl.InvalidInput, match="other arms, too"):
         policy.with_arm_effects(arms[:2])
@@ -362,5 +371,5 @@ def test_with_arm_effects_of_other_beginnings():
     low, high = policy.with_arm_effects(table).recommend(table).interval
     assert high - low < 10.0
     new = dl.BestArmPair(random_state=0)
-    new.begin(arms)
+    new.initialize(arms)
     assert new.with_arm_effects(arms).recommend(dl.ArmTable(6, arms)).candidates == tuple(range(6))

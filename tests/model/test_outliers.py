@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
-from duelist.model.outliers import far_off as far_off_in
+from duelist.model.outliers import find_outliers
 from tests.helpers.votes import told
 
 
@@ -44,7 +44,7 @@ def test_a_number_that_stands_for_none_misleads_nobody(estimator, n_arms):
         arms[-1, 0], utilities[-1] = 99999.0, utilities[:-1].min() - 1.0
         policy = dl.BestArmPair(random_state=seed, estimator=estimator)
         for look in range(10):
-            best = told(policy, arms, utilities, 8, seed=[seed, look]).announced(arms, 0.1)
+            best = told(policy, arms, utilities, 8, seed=[seed, look]).decided_arm(arms, 0.1)
             if best is not None:
                 announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))
                 break
@@ -71,7 +71,7 @@ def test_a_number_that_stands_for_none_misleads_nobody(estimator, n_arms):
     ],
 )
 def test_who_stands_far_off(values, far):
-    assert np.flatnonzero(far_off_in(np.array(values, np.float64))).tolist() == far
+    assert np.flatnonzero(find_outliers(np.array(values, np.float64))).tolist() == far
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -99,7 +99,7 @@ def test_one_pass_announces_nothing_in_a_size_that_it_cannot_take_back():
     policy, arms = far_off()
     found = policy.recommend(arms[:6], tolerance=50.0)
     assert not found.decided
-    assert policy.announced(arms[:6], tolerance=50.0) is None
+    assert policy.decided_arm(arms[:6], tolerance=50.0) is None
     assert "the size of a feature comes from other arms, far from these; estimator='online' has learned" in found.advice
     policy.learn(arms[0] - arms[1], 0.5)
     found = policy.recommend(arms, tolerance=50.0)
@@ -149,7 +149,7 @@ def test_rounding_is_no_usual_distance():
 )
 def test_the_announcement_refuses_what_the_recommendation_refuses_before_the_first_arms(wrong):
     with pytest.raises(dl.InvalidInput, match=next(iter(wrong))):
-        dl.BestArmPair().announced(np.eye(3), **wrong)
+        dl.BestArmPair().decided_arm(np.eye(3), **wrong)
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -158,24 +158,24 @@ def test_the_announcement_alone_is_that_of_the_recommendation(estimator, effects
     rng = np.random.default_rng(6)
     arms = rng.standard_normal((6, 2))
     policy, utilities, found = dl.BestArmPair(random_state=0, estimator=estimator), arms @ [3.0, 1.0], []
-    assert policy.announced(arms) is None
+    assert policy.decided_arm(arms) is None
     for _ in range(40):
         told(policy, arms, utilities, 5, seed=int(rng.integers(1000)))
         for tolerance in (0.0, 0.5):
             verdict = policy.recommend(arms, 0.1, tolerance=tolerance, effects=effects)
-            found.append(policy.announced(arms, 0.1, tolerance=tolerance, effects=effects))
+            found.append(policy.decided_arm(arms, 0.1, tolerance=tolerance, effects=effects))
             assert found[-1] == (verdict.best if verdict.decided else None)
     assert {None, int(utilities.argmax())} == set(found) or effects
 
 
 def test_arm_tables_are_announced_too():
     policy, arms = dl.BestArmPair(random_state=0, estimator="online"), dl.ArmTable(4)
-    assert policy.announced(arms) is None
+    assert policy.decided_arm(arms) is None
     rng = np.random.default_rng(0)
-    while policy.announced(arms) is None:
+    while policy.decided_arm(arms) is None:
         duel = policy.ask(arms)
         policy.tell(duel, float(rng.random() < special.expit(2.0 * (duel.second - duel.first))))
-    assert policy.announced(arms) == 0
+    assert policy.decided_arm(arms) == 0
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -187,7 +187,7 @@ def test_twins_that_stand_far_off_are_one_and_keep_nobody_waiting(estimator):
         policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, utilities, 800)
         found = policy.recommend(arms)
         assert found.decided
-        assert (found.best, found.alike) == ((5, ()) if utility < 0.0 else (6, (7,)))
+        assert (found.best, found.identical) == ((5, ()) if utility < 0.0 else (6, (7,)))
 
 
 @pytest.mark.parametrize("learned", ["as pairs of which one arm is gone", "as differences"])
@@ -199,7 +199,7 @@ def test_an_arm_far_off_is_not_announced_from_votes_on_others(learned):
         arms, utilities = np.column_stack([price, rng.normal(size=8)]), (price - 300) / 100
         arms[5, 0], utilities[5] = 99999.0, -0.5
         policy = dl.UniformPair(random_state=seed)
-        policy.begin(arms)
+        policy.initialize(arms)
         for _ in range(200):
             i, j = rng.choice(8, 2, replace=False)
             outcome = float(rng.random() < special.expit(utilities[i] - utilities[j]))
@@ -223,7 +223,7 @@ def test_first_arms_far_too_large_are_no_knowledge_of_the_others(size):
         policy = dl.BestArmPair(random_state=seed)
         for vote in range(60):
             policy.tell(policy.ask(huge if vote < 3 + seed % 12 else arms), float(rng.random() < 0.5))
-            if vote >= 14 and vote % 4 == 3 and policy.announced(arms) is not None:
+            if vote >= 14 and vote % 4 == 3 and policy.decided_arm(arms) is not None:
                 announced += 1
                 break
     assert announced <= stats.binom.ppf(1.0 - 1e-6, 40, 0.05)
@@ -241,7 +241,7 @@ def test_a_placeholder_that_joins_late_is_not_announced_for_its_number(estimator
         policy = told(dl.BestArmPair(random_state=seed, estimator=estimator), arms[:7], utilities, 40, seed)
         assert "99999 in arm 7" in policy.recommend(arms).advice
         for look in range(10):
-            best = told(policy, arms, utilities, 20, [seed, look]).announced(arms, 0.1)
+            best = told(policy, arms, utilities, 20, [seed, look]).decided_arm(arms, 0.1)
             if best is not None:
                 announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))
                 break
@@ -251,7 +251,7 @@ def test_a_placeholder_that_joins_late_is_not_announced_for_its_number(estimator
 def test_a_placeholder_that_nobody_was_asked_about_stays_open():
     usual = np.array([[100.0], [180.0], [240.0], [310.0], [420.0], [500.0]])
     arms, policy = np.vstack([usual, [[99999.0]]]), dl.BestArmPair(random_state=0)
-    policy.begin(arms)
+    policy.initialize(arms)
     found = told(policy, usual, usual[:, 0] / 100.0, 60).recommend(arms)
     assert not found.decided
     assert "where it is 99999 in arm 6" in found.advice

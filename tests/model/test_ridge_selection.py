@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, special
 
 import duelist as dl
-from duelist.model.ridge_selection import _PRIOR, Votes, feature_sizes, likeliest_ridge
+from duelist.model.ridge_selection import _PRIOR_STRENGTH, VoteRows, feature_variances, select_ridge
 
 
 def votes(rng, n, dim, scale=1.0):
@@ -34,11 +34,11 @@ def test_it_is_the_top_of_the_evidence(seed, n, dim):
 
     def whole(log_ridge):
         ridge = np.exp(log_ridge)
-        prior = 0.5 * _PRIOR * (log_ridge - ridge / dim)  # the Gamma prior around dim
+        prior = 0.5 * _PRIOR_STRENGTH * (log_ridge - ridge / dim)  # the Gamma prior around dim
         return -(laplace_evidence(scaled, won, ridge) + prior)
 
     top = optimize.minimize_scalar(whole, bounds=(-6.0, 12.0), method="bounded")
-    found = likeliest_ridge(Votes(z, np.ones(n), won), dl.get_link("logistic")) / sizes
+    found = select_ridge(VoteRows(z, np.ones(n), won), dl.get_link("logistic")) / sizes
     assert np.ptp(found) < 1e-9 * found[0]
     assert whole(np.log(found[0])) - top.fun < 1e-4
 
@@ -65,7 +65,9 @@ def test_many_features_and_few_votes_predict_better_than_with_a_fixed_ridge():
 
 def test_sizes_of_features_that_never_differ_are_one():
     z = np.array([[1.0, 0.0], [3.0, 0.0]])
-    np.testing.assert_allclose(feature_sizes(Votes(z, np.array([1.0, 3.0]), np.zeros(2))), [(1.0 + 27.0) / 8.0, 1.0])
+    np.testing.assert_allclose(
+        feature_variances(VoteRows(z, np.array([1.0, 3.0]), np.zeros(2))), [(1.0 + 27.0) / 8.0, 1.0]
+    )
 
 
 def test_another_word_is_refused():
@@ -75,13 +77,13 @@ def test_another_word_is_refused():
 
 def test_the_estimate_for_new_arms_takes_votes():
     policy = dl.UniformPair(random_state=0)
-    policy.begin(np.eye(3))
+    policy.initialize(np.eye(3))
     assert (policy.reward_theta_ == 0.0).all()
     duel = policy.ask(np.eye(3))
     policy.tell(duel, 1.0)
     assert policy.reward_theta_[duel.first] > 0.0 > policy.reward_theta_[duel.second]
     online = dl.UniformPair(random_state=0, estimator="online")
-    online.begin(np.eye(3))
+    online.initialize(np.eye(3))
     with pytest.raises(dl.InvalidInput, match="estimator='exact'"):
         _ = online.reward_theta_
 

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 import duelist as dl
 from duelist.core.errors import InvalidInput
-from duelist.model.fit import fitted_scorer
+from duelist.model.fit import fit_scorer
 from duelist.model.scorer import MEANS, Scorer, load_scorer
 
 DIM = 3
@@ -45,7 +45,7 @@ def test_scores_are_linear_and_preferences_follow_from_them():
 def test_features_as_they_were_before_they_were_scaled_score_alike():
     rng = np.random.default_rng(4)
     mean, scale, x = rng.normal(size=3), rng.uniform(0.1, 100.0, 3), rng.normal(size=(5, 3)) * 50.0
-    np.testing.assert_allclose(some().before(mean, scale).score(x), some().score((x - mean) / scale))
+    np.testing.assert_allclose(some().unstandardized(mean, scale).score(x), some().score((x - mean) / scale))
 
 
 @pytest.mark.parametrize("link", MEANS)
@@ -65,21 +65,21 @@ def test_chances_are_those_of_the_link(link):
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_a_file_brings_it_back_to_the_bit(tmp_path, suffix):
-    named = {"columns": ("price", "stars", "größe"), "takes": "columns"}
+    named = {"columns": ("price", "stars", "größe"), "feature_note": "columns"}
     scorer = some(theta=THETA / 3.0, sizes=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit", **named)
     path = scorer.save(tmp_path / f"scorer{suffix}")
     again = load_scorer(path)
     for name in ("theta", "centre", "sizes", "ridge"):
         np.testing.assert_array_equal(getattr(again, name), getattr(scorer, name))
     assert (again.link, again.votes, again.source) == ("probit", 12.0, "here")
-    assert {"columns": again.columns, "takes": again.takes} == named
+    assert {"columns": again.columns, "feature_note": again.feature_note} == named
     assert load_scorer(some().save(path)).columns == ()
     assert path.stat().st_size < 2500
 
 
 def test_a_json_file_is_plain(tmp_path):
     plain = json.loads(some().save(tmp_path / "scorer.json").read_text())
-    assert plain["format"] == "duelist.model.scorer"
+    assert plain["format"] == "duelist.scorer"
     assert plain["version"] == 1
     assert plain["theta"] == THETA.tolist()
 
@@ -90,8 +90,8 @@ def test_a_json_file_is_plain(tmp_path):
         ("[1, 2]", "is not a scorer"),
         ("{", "is not a scorer"),
         ('{"format": "duelist.simulation.runs"}', "is not a scorer"),
-        ('{"format": "duelist.model.scorer", "version": 2}', "has version 2, this duelist reads 1"),
-        ('{"format": "duelist.model.scorer", "version": 1, "theta": [1]}', "has no 'centre'"),
+        ('{"format": "duelist.scorer", "version": 2}', "has version 2, this duelist reads 1"),
+        ('{"format": "duelist.scorer", "version": 1, "theta": [1]}', "has no 'centre'"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):
@@ -156,7 +156,7 @@ def test_a_policy_without_votes_prefers_nothing():
     policy = dl.UniformPair()
     with pytest.raises(InvalidInput, match="has seen no arms yet"):
         policy.scorer()
-    policy.begin(np.eye(3))
+    policy.initialize(np.eye(3))
     assert (policy.scorer().theta == 0.0).all()
     assert policy.scorer().votes == 0.0
 
@@ -164,8 +164,8 @@ def test_a_policy_without_votes_prefers_nothing():
 def test_a_fit_with_weights():
     rng = np.random.default_rng(2)
     z, won = rng.normal(size=(50, DIM)), (rng.random(50) < 0.5).astype(float)
-    twice = fitted_scorer(np.repeat(z, 2, axis=0), np.repeat(won, 2), votes=100.0)
-    weighted = fitted_scorer(z, won, np.full(50, 2.0), votes=100.0)
+    twice = fit_scorer(np.repeat(z, 2, axis=0), np.repeat(won, 2), votes=100.0)
+    weighted = fit_scorer(z, won, np.full(50, 2.0), votes=100.0)
     np.testing.assert_allclose(weighted.theta, twice.theta, rtol=1e-8)
     np.testing.assert_allclose(weighted.sizes, np.sqrt(np.square(z).mean(axis=0) / 2.0))
 
@@ -217,7 +217,7 @@ def played(policy, rounds=150):
     rows = []
     for _ in range(rounds):
         arms = rng.normal(size=(6, 3))
-        share = policy.consider(arms).share
+        share = policy.suggest(arms).share
         duel = policy.ask(arms)
         won = float(rng.random() < 1 / (1 + np.exp(-(arms[duel.first] - arms[duel.second]) @ [1.0, -1.0, 0.5])))
         policy.tell(duel, won)

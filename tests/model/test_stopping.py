@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 import duelist as dl
-from duelist.model.stopping import DRAWS, Known, not_ruled_out, recommend, utility_tolerance
+from duelist.model.stopping import DRAWS, LinearPosterior, not_ruled_out, recommend, utility_tolerance
 from duelist.research.paper.stopping import race
 
 SURE = ("BestArmPair", "UniformPair", "ThompsonPair", "MaxPairUCB", "MaxInP")
@@ -35,7 +35,7 @@ def mixed_likelihood_ratio(gap, square, prior):
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
 def test_candidates_are_those_inside_the_boundary(seed, delta):
     arms, theta, curvature = instance(seed)
-    found = recommend(arms, Known(theta, curvature, 1.0), delta)
+    found = recommend(arms, LinearPosterior(theta, curvature, 1.0), delta)
     u = arms @ theta
     best = int(u.argmax())
     inverse = np.linalg.inv(curvature)
@@ -53,7 +53,7 @@ def test_candidates_are_those_inside_the_boundary(seed, delta):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_probability_of_two_arms_is_that_of_a_normal(seed):
     arms, theta, curvature = instance(seed, n_arms=2)
-    found = recommend(arms, Known(0.1 * theta, curvature, 1.0), 1e-9)
+    found = recommend(arms, LinearPosterior(0.1 * theta, curvature, 1.0), 1e-9)
     z = arms[found.best] - arms[1 - found.best]
     exact = stats.norm.cdf(z @ theta * 0.1 / np.sqrt(z @ np.linalg.inv(curvature) @ z))
     assert abs(found.probability - exact) < 6.0 * np.sqrt(exact * (1.0 - exact) / DRAWS)
@@ -61,15 +61,15 @@ def test_the_probability_of_two_arms_is_that_of_a_normal(seed):
 
 def test_equal_arms_are_named_together():
     arms = np.array([[1.0, 0.0], [1.0, 0.0], [-50.0, 0.0]])
-    found = recommend(arms, Known(np.array([1.0, 0.0]), 100.0 * np.eye(2), 1.0))
-    assert (found.candidates, found.best, found.alike) == ((0, 1), 0, (1,))
+    found = recommend(arms, LinearPosterior(np.array([1.0, 0.0]), 100.0 * np.eye(2), 1.0))
+    assert (found.candidates, found.best, found.identical) == ((0, 1), 0, (1,))
     assert found.probability == 1.0
     assert found.decided
     assert "arm 0 and arm 1 are best, being alike" in str(found)
 
 
 def test_a_single_arm_is_best():
-    found = recommend(np.ones((1, 2)), Known(np.zeros(2), np.eye(2), 1.0))
+    found = recommend(np.ones((1, 2)), LinearPosterior(np.zeros(2), np.eye(2), 1.0))
     assert (found.best, found.probability, found.interval, found.decided) == (0, 1.0, (0.0, 0.0), True)
     assert str(found) == "arm 0 is best; there are no others to compare with"
 
@@ -77,7 +77,7 @@ def test_a_single_arm_is_best():
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1, "0.1", True, np.nan])
 def test_an_impossible_error_rate_is_refused(delta):
     with pytest.raises(dl.InvalidInput, match="delta is"):
-        recommend(np.eye(2), Known(np.zeros(2), np.eye(2), 1.0), delta)
+        recommend(np.eye(2), LinearPosterior(np.zeros(2), np.eye(2), 1.0), delta)
 
 
 # Votes without noise, which no logistic model explains. DRTS asks hardly anything but good against bad, and a one-pass estimate of that
@@ -113,11 +113,11 @@ def test_before_the_first_arms_everything_is_open_and_a_loop_can_begin():
     policy, arms = dl.BestArmPair(), np.array([[1.0, 5.0], [2.0, 9.0], [0.0, 1.0]])
     found = policy.recommend(arms)
     assert found.candidates == (0, 1, 2)
-    assert policy.announced(arms) is None
+    assert policy.decided_arm(arms) is None
     assert policy.dim_ is None
     assert policy.recommend(arms[:1]).decided
     with pytest.raises(dl.InvalidInput, match="delta is 2"):
-        policy.announced(arms, 2)
+        policy.decided_arm(arms, 2)
 
 
 def test_stopping_is_wrong_no_more_often_than_it_says():
@@ -131,7 +131,7 @@ def test_stopping_is_wrong_no_more_often_than_it_says():
 @pytest.mark.parametrize("tolerance", [0.05, 0.5])
 def test_a_tolerance_is_a_lead_that_everybody_is_given(seed, tolerance):
     arms, theta, curvature = instance(seed)
-    found = recommend(arms, Known(theta, curvature, 1.0), 0.05, tolerance)
+    found = recommend(arms, LinearPosterior(theta, curvature, 1.0), 0.05, tolerance)
     u = arms @ theta
     best, inverse = int(u.argmax()), np.linalg.inv(curvature)
     differences = arms[best] - arms
@@ -163,7 +163,7 @@ def test_a_tolerance_that_makes_no_sense_is_refused(tolerance, unit):
 @pytest.mark.parametrize("seed", range(8))
 def test_with_so_many_more_votes_the_last_rival_is_just_ruled_out(seed):
     arms, theta, curvature = instance(seed)
-    found = recommend(arms, Known(0.2 * theta, curvature, 1.0, votes=40.0), 0.05)
+    found = recommend(arms, LinearPosterior(0.2 * theta, curvature, 1.0, votes=40.0), 0.05)
     assert not found.decided
     u, z = arms @ (0.2 * theta), arms[found.best] - arms
     prior = np.square(z).sum(axis=1)
@@ -204,7 +204,7 @@ def test_a_loop_until_decided_ends_where_the_best_arm_is_there_twice():
         if (found := policy.recommend(arms)).decided:
             break
     assert found.decided
-    assert {found.best, *found.alike} == {0, 1}
+    assert {found.best, *found.identical} == {0, 1}
 
 
 def test_a_policy_for_regret_says_what_would_decide():
@@ -246,17 +246,17 @@ def test_a_policy_says_that_arms_are_level(free):
     for _ in range(30):
         policy.tell(policy.ask(arms), 0.5)
     found = policy.recommend(arms)
-    assert {found.best, *found.level} == {0, 1, 2, 3}
+    assert {found.best, *found.tied} == {0, 1, 2, 3}
     assert str(found).startswith(
         "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none of them is ruled out at"
     )
     within = policy.recommend(arms, tolerance=9.0)
     assert within.decided
-    assert within.level
+    assert within.tied
     assert f"; no arm is better than arm {within.best} by more than 9 in utility, at error rate 0.05" in str(within)
     for _ in range(30):
         duel = policy.ask(arms)
         policy.tell(
             duel, 1.0 if 2 in (duel.first, duel.second) and duel.first == 2 else 0.0 if duel.second == 2 else 0.5
         )
-    assert policy.recommend(arms).level == ()
+    assert policy.recommend(arms).tied == ()

@@ -255,7 +255,7 @@ def test_what_the_published_radius_takes_it_can_compute_with(size, estimator):
     for kind in (dl.VACDB, dl.MaxPairUCB):
         policy = kind(horizon=500, radius="theory", estimator=estimator, random_state=0)
         try:
-            policy.begin(arms)
+            policy.initialize(arms)
         except dl.InvalidInput:
             continue
         policy.learn(arms[:2], 1.0, layer=0)
@@ -313,7 +313,7 @@ def test_simulate_without_policies(nobody):
 
 @pytest.mark.parametrize("twin", [dl.UniformPair(), dl.VACDB(horizon=5)], ids=repr)
 def test_simulate_with_two_policies_of_one_label(twin):
-    raises([repr(twin), "twice", "mapping"], dl.simulate, [twin, twin.fresh(None)], WORLD, horizon=5, runs=2)
+    raises([repr(twin), "twice", "mapping"], dl.simulate, [twin, twin.clone(None)], WORLD, horizon=5, runs=2)
 
 
 @pytest.mark.parametrize("impostor", [3, "vacdb", None, dl.UniformPair], ids=repr)

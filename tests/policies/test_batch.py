@@ -350,7 +350,7 @@ def test_contexts_of_unlike_sizes_are_decided_as_one_by_one(name):
     batch = policy.ask_batch(arms)
     assert batch.contexts.tolist() == list(range(6))
     for (context, duel), table in zip(batch, arms, strict=True):
-        assert tuple(duel) == tuple(alone.consider(table))[:2], context
+        assert tuple(duel) == tuple(alone.suggest(table))[:2], context
         policy.tell(duel, 1.0)  # it knows the difference that the duel was about
 
 

@@ -226,7 +226,7 @@ class OwnDice(EpsilonGreedy):
 
 
 class StaleCopy(EpsilonGreedy):
-    def fresh(self, random_state):
+    def clone(self, random_state):
         return self
 
 

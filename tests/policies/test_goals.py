@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
-from duelist.policies import BUILT_IN, POLICIES
+from duelist.policies import BUILTIN_POLICIES, POLICIES
 from duelist.policies import recommended as jobs
 from duelist.policies.goals import GOALS, Goal
 
@@ -39,7 +39,7 @@ def test_every_goal_has_a_policy_for_arms_without_features(goal: str, how: dict)
     for _ in range(20):
         duel = policy.ask(dl.ArmTable(4))
         policy.tell(duel, float(duel.first < duel.second))
-    assert policy.look(dl.ArmTable(4)).utilities.argmax() == 0
+    assert policy.posterior(dl.ArmTable(4)).utilities.argmax() == 0
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -142,7 +142,7 @@ class ForPlaces(dl.UniformPair):
 
 
 def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for table in (jobs.POLICIES, BUILT_IN):
+    for table in (jobs.POLICIES, BUILTIN_POLICIES):
         monkeypatch.setitem(table, "UniformPair", ForPlaces)
     monkeypatch.setitem(GOALS, "rank", Goal("rank", "When.", "UniformPair"))
     assert dl.policy_for("rank", top=3, arms=4).top == 3
@@ -187,5 +187,5 @@ def test_algorithms_by_name_are_there() -> None:
     named = [
         name for row in table.strip().splitlines()[2:] for name in re.findall(r"`([A-Z]\w+)[`(]", row.split("|")[2])
     ]
-    assert set(named) <= set(BUILT_IN)
+    assert set(named) <= set(BUILTIN_POLICIES)
     assert {"MaxMinLCB", "FGTS", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO"} <= set(named)

@@ -22,7 +22,7 @@ class Spy(Policy):
         self.arms: list[Floats] = []
         self.copies: list[Spy] = []
 
-    def fresh(self, random_state: int | None) -> Spy:
+    def clone(self, random_state: int | None) -> Spy:
         self.copies.append(Spy())
         return self.copies[-1]
 
@@ -64,7 +64,7 @@ def test_a_simulation_plays_the_duels_of_live_policies(label: str, environment: 
     first, second = played.duels(label)
     outcomes = played.outcomes(label)
     for run in range(runs):
-        live = policy.fresh(policy_seed(seed, run))
+        live = policy.clone(policy_seed(seed, run))
         for t, arms in enumerate(spy.copies[run].arms):
             duel = live.ask(arms, distinct=False)
             assert tuple(duel) == (first[run, t], second[run, t]), f"run {run}, round {t + 1}"

@@ -1,12 +1,12 @@
-"""Policies told from a log: what `consider` leaves alone, and what `learn` makes of a log, to the bit."""
+"""Policies told from a log: what `suggest` leaves alone, and what `learn` makes of a log, to the bit."""
 
 import json
 
 import numpy as np
 import pytest
 
+from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES
-from duelist.policies.engine import seed_words
 from duelist.reference.fit import Row, link_mean
 from duelist.reference.fit import estimate as reference_estimate
 from tests.helpers.feature_scale import default_ridge
@@ -38,7 +38,7 @@ def vote(z, luck):
 
 def begun(name, settings, shown, seed=5):
     policy = new(name, settings, seed)
-    policy.begin(shown[0][0])
+    policy.initialize(shown[0][0])
     return policy
 
 
@@ -46,7 +46,7 @@ def kept_log(name, settings, shown):
     """A log as a study would keep it: each duel considered with a seed of its own, learned with what was chosen."""
     policy, log = begun(name, settings, shown), []
     for t, (arms, luck) in enumerate(shown):
-        choice = policy.consider(arms, seed=t)
+        choice = policy.suggest(arms, seed=t)
         z = arms[choice.first] - arms[choice.second]
         entry = z, (0.5 if t % 7 == 3 else vote(z, luck)), 1.0 + (t % 3), choice.layer, choice.share
         policy.learn(*entry[:3], layer=entry[3], share=entry[4])
@@ -67,8 +67,8 @@ def restored(policy):
 
 
 def read_all(policy, t, arms):
-    policy.consider(arms)
-    policy.consider(arms, seed=t, pending=[(arms[0] - arms[1], 0, 1.0)])
+    policy.suggest(arms)
+    policy.suggest(arms, seed=t, pending=[(arms[0] - arms[1], 0, 1.0)])
     for layer in range(len(known(policy).theta)):
         policy.estimate(layer)
     assert policy.theta_.shape == policy.precision_[0].shape
@@ -86,9 +86,9 @@ def test_consider_changes_nothing_to_the_byte(name, settings):
     for t, (arms, luck) in enumerate(shown):
         before = policy.snapshot()
         for choice in (
-            policy.consider(arms),
-            policy.consider(arms, seed=t, rounds=3 * t),
-            policy.consider(np.repeat(arms, 3, axis=0), [(arms[0] - arms[1], 0, 1.0), (arms[1], -1, 0.0)]),
+            policy.suggest(arms),
+            policy.suggest(arms, seed=t, rounds=3 * t),
+            policy.suggest(np.repeat(arms, 3, axis=0), [(arms[0] - arms[1], 0, 1.0), (arms[1], -1, 0.0)]),
         ):
             assert 0 <= choice.first < 3 * len(arms)
         if policy.snapshot() != before:
@@ -100,10 +100,10 @@ def test_consider_changes_nothing_to_the_byte(name, settings):
 
 @every_case
 def test_consider_says_what_ask_would_ask(name, settings):
-    # Asked and told: the estimate is not solved when `consider` comes.
+    # Asked and told: the estimate is not solved when `suggest` comes.
     policy = new(name, settings)
     for t, (arms, luck) in enumerate(draw_rounds(60)):
-        choice = policy.consider(arms, distinct=False) if t else None
+        choice = policy.suggest(arms, distinct=False) if t else None
         duel = policy.ask(arms, distinct=False)
         given = pending(policy)[duel.id]
         if choice is not None:
@@ -119,7 +119,7 @@ def test_with_a_log_it_plays_the_duels_of_ask_and_tell(name, settings):
     for t, (arms, luck) in enumerate(shown):
         asked.begin(arms)
         throw_dice(asked, seed_words(t))  # the same dice for both, thrown anew in every round
-        duel, choice = asked.ask(arms, distinct=False), told.consider(arms, seed=t, distinct=False)
+        duel, choice = asked.ask(arms, distinct=False), told.suggest(arms, seed=t, distinct=False)
         assert (duel.first, duel.second) == (choice.first, choice.second), f"round {t + 1}"
         z = arms[duel.first] - arms[duel.second]
         asked.tell(duel, vote(z, luck))
@@ -143,7 +143,7 @@ def test_pending_duels_count_also_when_the_estimate_is_not_solved_yet(name):
             read.estimate(layer)
         arms = rng.normal(size=(40, DIM))
         pending = [(z, 0, 1.0) for z in 2.0 * rng.normal(size=(3, DIM))]
-        one, other = policy.consider(arms, pending, seed=1), read.consider(arms, pending, seed=1)
+        one, other = policy.suggest(arms, pending, seed=1), read.suggest(arms, pending, seed=1)
         assert (one.first, one.second, one.layer) == (other.first, other.second, other.layer)
 
 
@@ -219,7 +219,7 @@ def test_outcomes_without_a_place_are_a_fold_too(name):
         read_all(nosy, t, arms)
         copied = restored(copied)
         for k, policy in enumerate((plain, nosy, copied)):
-            places[k].append(policy.place(z))
+            places[k].append(policy.assign_layer(z))
             policy.learn(z, vote(z, luck))
     assert places[1] == places[0]
     assert places[2] == places[0]
@@ -247,7 +247,7 @@ def test_a_place_does_not_depend_on_what_was_considered(name):
     z = shown[0][0][0] - shown[0][0][1]
     plain, nosy = begun(name, {}, shown), begun(name, {}, shown)
     for t in range(20):
-        nosy.consider(shown[0][0], seed=t)
+        nosy.suggest(shown[0][0], seed=t)
         for size in (1.0, 0.1, 0.03, 0.01, 0.003, 0.001):
             assert nosy.place(size * z) == plain.place(size * z), f"after {t} outcomes"
         for policy in (plain, nosy):

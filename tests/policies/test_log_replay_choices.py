@@ -1,4 +1,4 @@
-"""Policies told from a log: pending duels, seeds, rounds, places and errors of `consider` and `learn`."""
+"""Policies told from a log: pending duels, seeds, rounds, places and errors of `suggest` and `learn`."""
 
 import math
 
@@ -20,7 +20,7 @@ WIDTH_RULES = [name for name in POLICIES if name not in DICE]
 def taught(policy, rounds, seed=0, weight=1.0):
     """A policy that has learned from random duels without being asked; the differences it learned."""
     rng = np.random.default_rng([seed, 8])
-    policy.begin(rng.normal(size=(5, DIM)))
+    policy.initialize(rng.normal(size=(5, DIM)))
     learned = []
     for _ in range(rounds):
         z = rng.normal(size=DIM)
@@ -56,15 +56,15 @@ def test_raters_are_not_sent_to_the_pair_that_is_out(name, estimator):
     # Four arms nobody knows anything about: any pair is as good as any other, until one is out.
     arms = np.eye(4)
     policy = dl.make_policy(name, horizon=1000, estimator=estimator)
-    policy.begin(arms)
+    policy.initialize(arms)
     pending, pairs = [], []
     distinct = 3 if name in LEADERS else 6
     for _ in range(distinct):
-        choice = policy.consider(arms, pending)
+        choice = policy.suggest(arms, pending)
         pending.append(out(arms, choice))
         pairs.append(frozenset((choice.first, choice.second)))
     assert len(set(pairs)) == distinct
-    assert policy.consider(arms) == policy.consider(arms, [])
+    assert policy.suggest(arms) == policy.suggest(arms, [])
     if name not in LEADERS:
         assert not pairs[0] & pairs[1]  # the two that are left over are widest then
 
@@ -86,9 +86,9 @@ def test_pending_duels_count_as_if_answered(name, link):
             precision += mass * slope * np.outer(z, z)
         u = arms @ theta
         values = u[:, None] + u[None] + 1.3 * widths(arms, precision)
-        choice = policy.consider(arms, pending, distinct=False)
+        choice = policy.suggest(arms, pending, distinct=False)
         assert shortfall(values, choice.first, choice.second) <= 1e-9
-        alone = policy.consider(arms, distinct=False)
+        alone = policy.suggest(arms, distinct=False)
         moved += {alone.first, alone.second} != {choice.first, choice.second}
     assert moved > 0
 
@@ -104,11 +104,11 @@ def test_a_seed_makes_a_random_decision_repeatable(name, estimator):
     policy, _ = taught(POLICIES[name](estimator=estimator, random_state=0, **settings), rounds)
     other, _ = taught(POLICIES[name](estimator=estimator, random_state=1, **settings), rounds)
     arms = np.random.default_rng(4).normal(size=(8, DIM)) * 0.1
-    once = [policy.consider(arms, seed=s) for s in range(40)]
-    assert [policy.consider(arms, seed=s) for s in range(40)] == once
-    assert [other.consider(arms, seed=s) for s in range(40)] == once  # whatever random state it was made with
+    once = [policy.suggest(arms, seed=s) for s in range(40)]
+    assert [policy.suggest(arms, seed=s) for s in range(40)] == once
+    assert [other.suggest(arms, seed=s) for s in range(40)] == once  # whatever random state it was made with
     assert len({(c.first, c.second) for c in once}) > 1
-    assert policy.consider(arms) == policy.consider(arms)
+    assert policy.suggest(arms) == policy.suggest(arms)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3, 4, 100, 1000])
@@ -116,12 +116,12 @@ def test_rounds_are_the_duels_asked_before(rounds):
     # The published trust of RCDB is sqrt(d) / sqrt(T), and an unknown T is guessed from the round.
     policy, _ = taught(dl.RCDB(ridge=0.01), 2)
     arms = np.random.default_rng(5).normal(size=(6, DIM))
-    choice = policy.consider(arms, rounds=rounds)
+    choice = policy.suggest(arms, rounds=rounds)
     width = widths(arms, policy.precision_)[choice.first, choice.second]
     trust = math.sqrt(DIM / horizon_in(None, rounds + 1))
     assert choice.share == pytest.approx(min(1.0, trust / width), rel=1e-9)
     assert policy.rounds_ == 2
-    assert policy.consider(arms) == policy.consider(arms, rounds=2)
+    assert policy.suggest(arms) == policy.suggest(arms, rounds=2)
 
 
 # -- places ------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_vacdb_places_a_difference_in_the_first_layer_where_it_is_wide():
     used = set()
     for _ in range(400):
         z = rng.normal(size=DIM) * 10.0 ** rng.uniform(-3.0, 0.0)
-        layer, share = policy.place(z)
+        layer, share = policy.assign_layer(z)
         at = [math.sqrt(z @ np.linalg.solve(policy.layer_precision(k), z)) for k in range(len(policy.layer_counts_))]
         wide = [k for k, width in enumerate(at) if width > 0.5 ** (k + 1)]
         assert layer == (wide[0] if wide else -1)
@@ -144,7 +144,7 @@ def test_vacdb_places_a_difference_in_the_first_layer_where_it_is_wide():
         used.add(layer)
     assert policy.rounds_ == 400
     assert len(used) >= 4
-    assert policy.place(np.zeros(DIM)) == (-1, 0.0)
+    assert policy.assign_layer(np.zeros(DIM)) == (-1, 0.0)
 
 
 @pytest.mark.parametrize("name", ["StaD", "SupCoLSTIM"])
@@ -158,7 +158,7 @@ def test_stagewise_policies_place_a_difference_by_its_stretched_width(name):
         at = [math.sqrt(z @ np.linalg.solve(policy.layer_precision(k), z)) for k in range(len(policy.layer_counts_))]
         wide = [k for k, width in enumerate(at) if eta * width > 0.5 ** (k + 1)]
         expected = (wide[0], 1.0) if wide else (-1, 0.0)
-        assert policy.place(z) == expected
+        assert policy.assign_layer(z) == expected
         policy.learn(z, 1.0)
         used.add(expected[0])
     assert len(used) >= 3
@@ -167,14 +167,14 @@ def test_stagewise_policies_place_a_difference_by_its_stretched_width(name):
 @pytest.mark.parametrize("name", [n for n in POLICIES if n not in {"VACDB", "StaD", "SupCoLSTIM", "RCDB"}])
 def test_a_policy_without_layers_has_one_place(name):
     policy, _ = taught(POLICIES[name](), 3)
-    assert policy.place(np.ones(DIM)) == (0, 1.0)
+    assert policy.assign_layer(np.ones(DIM)) == (0, 1.0)
 
 
 def test_rcdb_trusts_an_outcome_it_did_not_ask_for_no_more_than_its_own():
     policy, _ = taught(dl.RCDB(trust=0.2, ridge=0.5), 4)
     for z in np.random.default_rng(9).normal(size=(5, DIM)):
         width = math.sqrt(z @ np.linalg.solve(policy.precision_, z))
-        layer, share = policy.place(z)
+        layer, share = policy.assign_layer(z)
         assert (layer, share) == (0, pytest.approx(min(1.0, 0.2 / width), rel=1e-9))
         policy.learn(z, 1.0)
 
@@ -233,7 +233,7 @@ def test_consider_refuses(name, what):
     policy, _ = taught(POLICIES[name](random_state=0, **KNOWN_HORIZON[name]), 3)
     before = policy.snapshot()
     with pytest.raises(InvalidInput, match=message):
-        policy.consider(np.eye(3), **named)
+        policy.suggest(np.eye(3), **named)
     assert policy.snapshot() == before
 
 
@@ -243,7 +243,7 @@ def test_before_the_first_arms(name):
     before = policy.snapshot()
     calls = (
         lambda: policy.learn(np.ones(3), 1),
-        lambda: policy.place(np.ones(3)),
+        lambda: policy.assign_layer(np.ones(3)),
         lambda: policy.estimate(0),
         lambda: policy.theta_,
     )
@@ -252,12 +252,12 @@ def test_before_the_first_arms(name):
             call()
     for arms in (np.ones(3), [[math.nan, 1.0]], np.empty((0, 3))):
         with pytest.raises(InvalidInput, match="arms"):
-            policy.begin(arms)
+            policy.initialize(arms)
     assert policy.snapshot() == before
-    policy.begin(np.eye(3))
+    policy.initialize(np.eye(3))
     assert (policy.dim_, policy.rounds_, policy.pending_) == (3, 0, [])
     with pytest.raises(InvalidInput, match="arms have 2 features"):
-        policy.begin(np.eye(2))
+        policy.initialize(np.eye(2))
     for layer in (1000, -1001):
         with pytest.raises(InvalidInput, match=f"layer is {layer}"):
             policy.estimate(layer)
@@ -268,8 +268,8 @@ def test_begin_takes_the_units_of_the_arms_once(name):
     rng = np.random.default_rng(10)
     arms, later = rng.normal(size=(4, DIM)), 7.0 * rng.normal(size=(4, DIM))
     policy, asked = POLICIES[name](random_state=0), POLICIES[name](random_state=0)
-    policy.begin(arms)
-    policy.begin(later)
+    policy.initialize(arms)
+    policy.initialize(later)
     asked.ask(arms)
     for array in ("ridge", "factor", "curvature", "theta", "scalars", "radius"):
         one, other = (getattr(known(p), array) for p in (policy, asked))

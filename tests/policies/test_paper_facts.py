@@ -439,9 +439,9 @@ def test_5_a_weight_of_two_equals_two_rows(name):
     arms, alike = rounds_of_arms(1)[0], 0.01 * rounds_of_arms(1, seed=1)[0][:4]
     once, twice = (getattr(dl, name)(horizon=60, random_state=0) for _ in range(2))
     for policy in (once, twice):
-        policy.begin(alike)
+        policy.initialize(alike)
     for outcome in (1.0, 0.0, 1.0, 1.0, 0.5):
-        choice = once.consider(arms, distinct=False)
+        choice = once.suggest(arms, distinct=False)
         duel = once.ask(arms, distinct=False)
         assert tuple(duel) == (choice.first, choice.second)
         once.forget(duel)

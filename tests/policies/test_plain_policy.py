@@ -130,7 +130,7 @@ class PlainTwin(dl.Policy):
 
     def __init__(self, twin, random_state=None):
         self.twin, self.random_state = twin, random_state
-        self._live = twin.fresh(random_state)
+        self._live = twin.clone(random_state)
 
     def ask(self, arms):
         return self._live.ask(arms, distinct=False)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.model.stopping import Known, announced
+from duelist.model.stopping import LinearPosterior, decided_arm
 from duelist.simulation.environments import FixedArms
 
 THETA = np.array([-0.002, 1.0, 1.0])
@@ -36,7 +36,7 @@ def announced_wrongly(policy, arms, utilities, rng, most=180, every=30):
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
         policy.tell(duel, float(rng.random() < chance))
         if vote % every == 0:
-            best = announced(arms, Known(policy.theta_, policy.curvature_, policy.pooled_ridge_), 0.1)
+            best = decided_arm(arms, LinearPosterior(policy.theta_, policy.curvature_, policy.pooled_ridge_), 0.1)
             if best is not None:
                 return utilities[best] < utilities.max()
     return False
@@ -92,7 +92,7 @@ def regret_after(first_factor, run, horizon=1000):
     rng = np.random.default_rng([run, 17])
     arms, theta = 0.003 * rng.normal(size=(20, 4)), rng.normal(size=4) / 0.003
     utilities, policy = arms @ theta, dl.LocalPairUCB(horizon=horizon, random_state=run)
-    policy.begin(arms[:1] if first_factor is None else first_factor * arms)
+    policy.initialize(arms[:1] if first_factor is None else first_factor * arms)
     regret = 0.0
     for _ in range(horizon):
         duel = policy.ask(arms, distinct=False)

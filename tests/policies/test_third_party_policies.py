@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
-from duelist.policies import ENTRY_POINTS, other_policies, policy_class, policy_name
+from duelist.policies import ENTRY_POINT_GROUP, plugin_policies, policy_class, policy_name
 from duelist.testing import PolicyContract
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -56,7 +56,7 @@ def brought(path, tmp_path):
         "Number = brought:NUMBER",
         "VACDB = brought:EpsilonGreedy",
     ]
-    (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\n" + "\n".join(lines) + "\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n" + "\n".join(lines) + "\n")
     path.append(str(tmp_path))
     importlib.invalidate_caches()
     return "Bold"
@@ -128,7 +128,7 @@ def test_what_cannot_be_had_is_named(in_examples, spec, message):
 
 
 def test_an_entry_point_makes_a_policy_known_by_name(brought):
-    assert set(other_policies()) == {"Bold", "Gone", "Number"}
+    assert set(plugin_policies()) == {"Bold", "Gone", "Number"}
     policy = dl.make_policy("bold:epsilon=0.5", random_state=1)
     assert (type(policy).__module__, policy.epsilon) == ("brought", 0.5)
     assert policy_name(type(policy)) == "Bold"

@@ -76,7 +76,7 @@ def play(
 
 def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.ArmTable) -> None:
     assert reference.known is not None
-    mine, same = policy.look(table, range(len(table))), reference.known.seen_by(table.features).look(table)
+    mine, same = policy.posterior(table, range(len(table))), reference.known.seen_by(table.features).look(table)
     np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
     np.testing.assert_allclose(mine.variances, same.variance, atol=1e-10)
     np.testing.assert_allclose(mine.covariances, same.covariance, atol=1e-10)
@@ -196,30 +196,30 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
         policy.tell(duel, outcome)
         reference.tell(reference.follow(by_hand, choice, pair), outcome)
     known = reference.layer(1)
-    np.testing.assert_allclose(policy.look(table).utilities, by_hand @ known.theta, atol=1e-8)
+    np.testing.assert_allclose(policy.posterior(table).utilities, by_hand @ known.theta, atol=1e-8)
     middle = np.sort(scaled, axis=0)[
         (n - 1) // 2
     ]  # variances are relative to an arm with the middle value of each feature
     off = by_hand - np.concatenate([middle, np.zeros(n)])
     covariance = off @ np.linalg.inv(known.curvature) @ off.T
-    np.testing.assert_allclose(policy.look(table, range(n)).covariances, covariance, atol=1e-8)
+    np.testing.assert_allclose(policy.posterior(table, range(n)).covariances, covariance, atol=1e-8)
 
 
 def test_what_is_out_counts_as_answered() -> None:
     """By rank-one updates of the inverse, done here by hand for two duels on different arms."""
     policy = dl.LocalPairUCB(estimator="online", radius=1.0)
     table = dl.ArmTable(4)
-    policy.begin(table)
+    policy.initialize(table)
     # Equal utilities, all widths sqrt(2): the first pair. With it out, its width shrinks, and the other two arms are next.
-    assert policy.consider(table)[:2] == (0, 1)
-    assert policy.consider(table, [(table[[0, 1]], 0, 1.0)])[:2] == (2, 3)
+    assert policy.suggest(table)[:2] == (0, 1)
+    assert policy.suggest(table, [(table[[0, 1]], 0, 1.0)])[:2] == (2, 3)
     # Out twice and a half as often as the second, which is therefore still the wider one.
     out = [(table[[0, 1]], 0, 2.5), (table[[2, 3]], 0, 1.0)]
     shrunk = {(0, 1): 2.0 / (1.0 + 0.25 * 2.5 * 2.0), (2, 3): 2.0 / (1.0 + 0.25 * 2.0)}
     half = {pair: 0.5 * (2.0 + square) / 2.0 for pair, square in shrunk.items()}  # variances of its arms
     across = half[0, 1] + half[2, 3]
     widest = max([*shrunk, (0, 2)], key=lambda pair: shrunk.get(pair, across))
-    assert policy.consider(table, out)[:2] == widest
+    assert policy.suggest(table, out)[:2] == widest
 
 
 @pytest.mark.parametrize("far", [1e6, 1e8, 1e10])

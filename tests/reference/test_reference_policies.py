@@ -60,7 +60,7 @@ def test_unknown_settings_are_refused(name: str) -> None:
 def test_a_fresh_copy_has_the_settings_and_has_seen_nothing(name: str) -> None:
     policy = REFERENCES[name](horizon=77, ridge=0.3, link="probit", random_state=4)
     policy.tell(policy.ask(np.eye(3)), 1)
-    copy = policy.fresh(5)
+    copy = policy.clone(5)
     assert {**copy.params, "random_state": 4} == policy.params
     assert copy.random_state == 5
     assert copy.rounds_ == 0

@@ -55,7 +55,7 @@ def test_a_vote_sent_twice_counts_once_and_another_needs_revise(ana: httpx.Clien
     duel = ask(ana, study)["id"]
     body = {"duel": duel, "outcome": "first"}
     assert checked(ana.post(f"{study}/votes", json=body)) == checked(ana.post(f"{study}/votes", json=body))
-    error = refused(ana.post(f"{study}/votes", json={**body, "outcome": "tie"}), 409, "vote_refused")
+    error = refused(ana.post(f"{study}/votes", json={**body, "outcome": "tie"}), 409, "vote_conflict")
     assert '"revise": true' in error["way_out"]
     assert len(opened(storage, study)) == 1
     checked(ana.post(f"{study}/votes", json={**body, "outcome": "tie", "revise": True}))
@@ -104,7 +104,7 @@ def test_who_is_through_is_told_so(ana: httpx.Client, study: str) -> None:
     for _ in range(15):  # all pairs of six arms
         duel = ask(ana, study)["id"]
         checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
-    refused(ana.post(f"{study}/ask", json={}), 409, "nothing_left")
+    refused(ana.post(f"{study}/ask", json={}), 409, "no_pairs_left")
 
 
 @pytest.mark.parametrize(

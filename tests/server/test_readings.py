@@ -14,7 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
-from duelist.core.errors import InvalidInput, NotConnected
+from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.server.context import MOST_OPEN
 from duelist.study import Study, load_study, restore_study
 from duelist.study.serialization import plain
@@ -75,7 +75,7 @@ def test_readings_are_the_librarys(
 ) -> None:
     found = checked(admin.get(f"{voted}/{path}"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConnected)
+        warnings.simplefilter("ignore", DisconnectedArms)
         same(found, plain(verb(opened(storage, voted))))
 
 

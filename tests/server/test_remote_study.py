@@ -12,11 +12,11 @@ import duelist as dl
 from duelist.core.errors import (
     ConnectionLost,
     InvalidInput,
+    NoPairsLeft,
     NotAllowed,
-    NothingLeft,
     UnknownArm,
     UnknownStudy,
-    VoteRefused,
+    VoteConflict,
 )
 from duelist.study import RemoteStudy, Study, create_study
 from tests.helpers.server import Running
@@ -48,7 +48,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         assert ahead.id != duel.id
         study.release(ahead, rater)
         study.tell(duel, ("first", "second", "tie")[k % 3], rater=rater, response_seconds=2.0, reason="so")
-    with pytest.raises(VoteRefused):
+    with pytest.raises(VoteConflict):
         study.tell(1, "both_bad", rater="ana")
     study.tell(1, "both_bad", rater="ana", revise=True)
     study.undo(1, rater="ana")
@@ -163,5 +163,5 @@ def test_errors_are_the_librarys(server: Running, admin: Any, make: Any, monkeyp
         dl.load_study("any", storage="http://127.0.0.1:9", token="wrong")
     with closing(dl.load_study(f"{server.address}/study/{make(2).rsplit('/', 1)[1]}", token=server.token)) as two:
         two.tell(two.ask("ana"), "first", "ana")
-        with pytest.raises(NothingLeft):
+        with pytest.raises(NoPairsLeft):
             two.ask("ana")

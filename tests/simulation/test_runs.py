@@ -320,7 +320,7 @@ def rewrite(path, **changes):
     np.savez_compressed(path, **{name: array for name, array in arrays.items() if array is not None})
 
 
-@pytest.mark.parametrize("meta", [{"version": 3}, {"version": None}, {"format": "duelist.policies.base"}])
+@pytest.mark.parametrize("meta", [{"version": 3}, {"version": None}, {"format": "duelist.policy"}])
 def test_another_version_is_refused_by_number(tmp_path, meta):
     _, path = small_file(tmp_path)
     rewrite(path, meta=meta)

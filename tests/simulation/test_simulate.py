@@ -56,7 +56,7 @@ class World:
 def play_by_hand(template, environment, horizon, seed, run, chance):
     """One run asked and told in a plain loop; `chance(first, second, utilities)` draws the outcomes."""
     world = World(environment, seed, run)
-    policy = template.fresh(world.policy_seed)
+    policy = template.clone(world.policy_seed)
     rows = []
     for _ in range(horizon):
         arms = world.arms()

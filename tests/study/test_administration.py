@@ -14,7 +14,7 @@ from duelist.core.errors import (
     RaterBlocked,
     StudyExists,
     StudyNotOpen,
-    VoteRefused,
+    VoteConflict,
 )
 from duelist.study import Study, counted_votes, create_study, current_votes, list_studies, load_study
 from duelist.study.analysis import Leaderboard
@@ -53,7 +53,7 @@ def test_an_ended_study_takes_no_votes_but_knows_those_it_has(url: str) -> None:
         lambda: elsewhere.tell(told, "second", "ana", revise=True),
         lambda: elsewhere.undo(told, "ana"),
     ):
-        with pytest.raises(VoteRefused, match="closed and takes no votes"):
+        with pytest.raises(VoteConflict, match="closed and takes no votes"):
             refused()
     assert len(study) == 1
     study.add_arms(["new"], [[1.0, 1.0, 1.0]])
@@ -271,7 +271,7 @@ def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
     assert study.rater("ben").left_out is False
     with pytest.raises(RaterBlocked, match=r"'ben' is blocked .* `unblock` takes that back"):
         study.ask("ben")
-    with pytest.raises(VoteRefused, match="'ben' is blocked"):
+    with pytest.raises(VoteConflict, match="'ben' is blocked"):
         study.tell(duel, "first", "ben")
     assert study.ask("ana").id == duel.id
     study.reinstate("ben")
@@ -359,7 +359,7 @@ def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock
     assert [duel.rater for duel in study.pending()] == []
     with pytest.raises(RaterBlocked, match="made-up name"):
         study.ask("erased 1")
-    with pytest.raises(VoteRefused, match="made-up name"):
+    with pytest.raises(VoteConflict, match="made-up name"):
         study.undo(next(iter(mine - {vote.duel_id for vote in log if vote.outcome is None})), "erased 1")
     study.ask(name)  # somebody new, as far as the study knows
     assert study.erase_rater(name).name == "erased 2"

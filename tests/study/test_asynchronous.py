@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from duelist.core.errors import NothingToAsk, VoteRefused
+from duelist.core.errors import NothingToAsk, VoteConflict
 from duelist.study import AsyncStudy, Study, load_study
 from tests.helpers.busy_study import rebuilt
 from tests.study.conftest import filled
@@ -69,7 +69,7 @@ def test_errors_come_to_who_awaits() -> None:
             with pytest.raises(NothingToAsk):
                 await on_loop.ask("ben")
             await on_loop.tell(duel, "first", "ana")
-            with pytest.raises(VoteRefused):
+            with pytest.raises(VoteConflict):
                 await on_loop.tell(duel, "second", "ana")
             assert (await on_loop.undo(duel, "ana")).outcome is None
             await on_loop.write(Study.retire, ["a0"])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from duelist.core.errors import InvalidInput, UnknownArm, UnknownToken, VoteRefused
-from duelist.model.stopping import votes_to_decide
+from duelist.core.errors import InvalidInput, UnknownArm, UnknownToken, VoteConflict
+from duelist.model.stopping import forecast_votes
 from duelist.study import Outcome, Vote, create_study, open_storage, restore_study
 from duelist.study.access import Scope, create_token, find_token, list_tokens, revoke_token
 from duelist.study.analysis import Calibration, Leaderboard, Raters, WinMatrix
@@ -26,10 +26,10 @@ def test_a_duel_that_is_given_back_waits_for_the_next(url: str) -> None:
     study.release(duel, "ana")
     assert study.pending() == []
     assert study.ask("ben").id == duel.id
-    with pytest.raises(VoteRefused, match="not asked"):
+    with pytest.raises(VoteConflict, match="not asked"):
         study.release(duel, "cleo")
     study.tell(duel, "first", "ben")
-    with pytest.raises(VoteRefused, match="undo"):
+    with pytest.raises(VoteConflict, match="undo"):
         study.release(duel, "ben")
     assert study.tell(duel, "tie", "ana").outcome == "tie", "a vote that comes after all counts"
 
@@ -124,9 +124,9 @@ def test_votes_expected_are_those_that_decide() -> None:
 
     wanted = next(more for more in range(10_000) if not undecided(votes + more))
     with_leader = [np.append(each, 0.0) for each in (gap, variance, prior)]
-    assert votes_to_decide(*with_leader, votes, delta) == wanted > 0
-    assert votes_to_decide(np.array([1e-6, 2.0, 0.0]), *with_leader[1:], votes, delta) is None
-    assert votes_to_decide(*with_leader, 19, delta) is None, "too few to say"
+    assert forecast_votes(*with_leader, votes, delta) == wanted > 0
+    assert forecast_votes(np.array([1e-6, 2.0, 0.0]), *with_leader[1:], votes, delta) is None
+    assert forecast_votes(*with_leader, 19, delta) is None, "too few to say"
 
 
 def test_a_study_says_how_many_votes_are_expected_and_is_about_right() -> None:

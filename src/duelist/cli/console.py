@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from duelist.cli.hints import shell_words
-from duelist.core.errors import DuelistError, NotConnected
+from duelist.core.errors import DisconnectedArms, DuelistError
 
 Report = Callable[[str, int, int], None]
 """Takes a label, how much of it is done, and how much there is."""
@@ -35,7 +35,7 @@ def kind_errors() -> Iterator[None]:
     """What duelist refuses is one clear line, not a traceback. What a reading warns of stands under its table already."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConnected)
+            warnings.simplefilter("ignore", DisconnectedArms)
             yield
     except (DuelistError, OSError) as error:
         # What the user gave is in the message, and may look like markup.

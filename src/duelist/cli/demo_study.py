@@ -22,11 +22,11 @@ from duelist.core.errors import (
     ConnectionLost,
     DuelistError,
     InvalidInput,
-    NothingLeft,
+    NoPairsLeft,
     NothingToAsk,
     RaterBlocked,
     StorageError,
-    VoteRefused,
+    VoteConflict,
 )
 from duelist.research.datasets import load_llmfao
 from duelist.server import ServerOptions, serve
@@ -149,9 +149,9 @@ def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
                 time.sleep(min(seconds, 4 * PAUSE))
                 try:
                     _vote(study, name, demo, luck, 2.0 + seconds)
-                except (NothingLeft, RaterBlocked):
+                except (NoPairsLeft, RaterBlocked):
                     name = next(names)
-                except (NothingToAsk, VoteRefused):
+                except (NothingToAsk, VoteConflict):
                     continue
     except (ConnectionLost, StorageError):
         return  # the server has stopped

@@ -35,9 +35,9 @@ HINTS: Final = {
     "unknown_study.id": "`duelist study list` lists the studies.",
     "unknown_study.storage": "Create a study with `duelist study create`.",
     "unknown_token.id": "`duelist token list` lists the tokens.",
-    "vote_refused.contradiction": "Add --revise to change the vote.",
-    "vote_refused.rater_blocked": "Unblock them with `duelist study unblock {study} {rater}`.",
-    "vote_refused.study_not_open": "Open it again with `duelist study open {study}`.",
+    "vote_conflict.contradiction": "Add --revise to change the vote.",
+    "vote_conflict.rater_blocked": "Unblock them with `duelist study unblock {study} {rater}`.",
+    "vote_conflict.study_not_open": "Open it again with `duelist study open {study}`.",
 }
 
 

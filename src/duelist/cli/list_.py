@@ -13,24 +13,24 @@ from duelist.core.errors import InvalidInput
 def list_() -> None:
     """Policies, those of other packages too, environments and links, with their settings."""
     from duelist.model.links import LINKS
-    from duelist.policies import BUILT_IN, other_policies
-    from duelist.policies.counting import CLASSIC
+    from duelist.policies import BUILTIN_POLICIES, plugin_policies
+    from duelist.policies.counting import COUNTING_POLICIES
     from duelist.simulation.environments import ENVIRONMENTS
 
     policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
-    for name in [*(name for name in BUILT_IN if name not in CLASSIC), *other_policies()]:
+    for name in [*(name for name in BUILTIN_POLICIES if name not in COUNTING_POLICIES), *plugin_policies()]:
         policies.add_row(name, *_told_of(name))
     classic = Table(
         "policy", "what it plays", "settings", title="Policies for arms without features", title_justify="left"
     )
-    for name in CLASSIC:
+    for name in COUNTING_POLICIES:
         classic.add_row(name, *_told_of(name))
     environments = Table("environment", "what it is", title="Environments", title_justify="left")
     for name, environment in ENVIRONMENTS.items():
         environments.add_row(name, _first_line(environment))
     links = Table("link", "formula", title="Links", title_justify="left")
     for name, link in LINKS.items():
-        links.add_row(name, link.describes)
+        links.add_row(name, link.description)
     for table in (policies, classic, environments, links):
         out.print(table)
 

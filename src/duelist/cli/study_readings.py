@@ -73,8 +73,8 @@ def scorer(
         say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
         if found.columns:
             say(f"it takes these columns, in the units of the file: {', '.join(found.columns)}")
-        elif found.takes:
-            say(f"it takes {found.takes}")
+        elif found.feature_note:
+            say(f"it takes {found.feature_note}")
 
 
 def add_to(app: typer.Typer) -> None:

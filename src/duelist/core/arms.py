@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelist.core.arrays import Floats, Ints, check_arms, is_whole
+from duelist.core.arrays import Floats, Ints, check_arms, is_integer
 from duelist.core.errors import InvalidInput
 
-MOST_ARMS: Final = 2**24
+MAX_ARMS: Final = 2**24
 
 
 class ArmTable:
@@ -76,9 +76,9 @@ class ArmTable:
 
 
 def _checked_ids(ids: Any) -> Ints:
-    if is_whole(ids):
-        if not 1 <= ids <= MOST_ARMS:
-            raise InvalidInput(f"ids is {ids}.", f"Give from 1 to {MOST_ARMS} arms.", field="ids")
+    if is_integer(ids):
+        if not 1 <= ids <= MAX_ARMS:
+            raise InvalidInput(f"ids is {ids}.", f"Give from 1 to {MAX_ARMS} arms.", field="ids")
         return np.arange(int(ids), dtype=np.int64)
     try:
         given = np.asarray(ids)
@@ -90,9 +90,9 @@ def _checked_ids(ids: Any) -> Ints:
             "Give a whole number from 0 for each arm, or how many arms there are.",
             field="ids",
         )
-    if given.min() < 0 or given.max() >= MOST_ARMS:
-        stray = given[(given < 0) | (given >= MOST_ARMS)][0]
-        raise InvalidInput(f"ids has {stray}.", f"Number arms from 0 to {MOST_ARMS - 1}.")
+    if given.min() < 0 or given.max() >= MAX_ARMS:
+        stray = given[(given < 0) | (given >= MAX_ARMS)][0]
+        raise InvalidInput(f"ids has {stray}.", f"Number arms from 0 to {MAX_ARMS - 1}.")
     if len(np.unique(given)) < len(given):
         values, counts = np.unique(given, return_counts=True)
         raise InvalidInput(f"ids has {values[counts > 1][0]} twice.", "An arm is on the table once.")

@@ -15,16 +15,16 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 """The state of a random generator."""
 
-LARGEST_SQUARE: Final = 1e300
+MAX_SUM_OF_SQUARES: Final = 1e300
 """The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
-MOST_ROUNDS: Final = 2**53
+MAX_ROUNDS: Final = 2**53
 """Beyond them, counts are no longer exact as floats."""
-IN_ORDER: Final = ("C", "ALIGNED", "ENSUREARRAY")
+C_ORDER: Final = ("C", "ALIGNED", "ENSUREARRAY")
 """How arrays lie in memory that the engine reads: what `np.require` takes."""
 _SHORT: Final = 80
 
 
-def floats(name: str, value: Any, wanted: str) -> Floats:
+def as_floats(name: str, value: Any, wanted: str) -> Floats:
     """`value` as a fresh array of floats; `wanted` says what to give instead."""
     try:
         if value is None:  # NumPy would make it NaN
@@ -39,9 +39,9 @@ def floats(name: str, value: Any, wanted: str) -> Floats:
         ) from None
 
 
-def finite_floats(name: str, value: Any, wanted: str) -> Floats:
+def check_finite(name: str, value: Any, wanted: str) -> Floats:
     """`value` as a fresh array of finite floats; the error names the first entry that is not."""
-    array = floats(name, value, wanted)
+    array = as_floats(name, value, wanted)
     if not np.isfinite(array).all():
         at = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
         where = f"{name}[{', '.join(map(str, at))}]" if at else name
@@ -54,14 +54,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether `value` is a whole number; True and False are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: Any, least: int = 1, wanted: str | None = None) -> int:
+def check_integer(name: str, value: Any, least: int = 1, wanted: str | None = None) -> int:
     """A whole number of at least `least`."""
-    if not is_whole(value) or value < least:
+    if not is_integer(value) or value < least:
         raise InvalidInput(
             f"{name} is {value!r}.", f"Give {wanted or f'a whole number of at least {least}'}.", field=name
         )
@@ -82,7 +82,7 @@ def check_probability(name: str, value: Any, wanted: str = "a probability betwee
     return float(value)
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_bool(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInput(f"{name} is {value!r}.", "Give true or false.", field=name)
@@ -100,8 +100,10 @@ def check_horizon(horizon: Any) -> int:
     """A positive whole number of rounds, or 0 for None (unknown)."""
     if horizon is None:
         return 0
-    rounds = check_whole("horizon", horizon, 1, "the number of rounds (at least 1), or leave it out if it is not known")
-    if rounds > MOST_ROUNDS:
+    rounds = check_integer(
+        "horizon", horizon, 1, "the number of rounds (at least 1), or leave it out if it is not known"
+    )
+    if rounds > MAX_ROUNDS:
         raise InvalidInput(
             f"horizon is {horizon!r}.",
             "Give at most 2**53 rounds, or leave it out if it is not known.",
@@ -114,13 +116,13 @@ def check_threads(threads: Any) -> int | None:
     """A number of threads, or None for all cores."""
     if threads is None:
         return None
-    return check_whole("threads", threads, 1, "a whole number of at least 1, or leave it out to use all cores")
+    return check_integer("threads", threads, 1, "a whole number of at least 1, or leave it out to use all cores")
 
 
-def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
+def arms_as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
     """`arms` as an array of floats, of any shape; `shape` is the one that is wanted, in words."""
     try:
-        return np.require(arms, np.float64, IN_ORDER)
+        return np.require(arms, np.float64, C_ORDER)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"arms are not numbers in rows of one length ({error}).", f"Give an array of shape {shape}.", field="arms"
@@ -129,7 +131,7 @@ def as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
 
 def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
-    array = as_floats(arms)
+    array = arms_as_floats(arms)
     if array.ndim != 2:
         raise InvalidInput(
             f"arms have shape {np.shape(arms)}.",
@@ -140,25 +142,25 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise InvalidInput(f"arms have shape {array.shape}.", "Give at least one arm and one feature.", field="arms")
     check_dim(array.shape[1], dim)
-    if not _square(array) <= LARGEST_SQUARE:
-        _refuse(array, "Replace missing and infinite features before asking.")
+    if not _squared_norm(array) <= MAX_SUM_OF_SQUARES:
+        _raise_not_finite(array, "Replace missing and infinite features before asking.")
     return array
 
 
 def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
     """`arms` as finite floats (contexts, candidates, dim)."""
-    array = as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
+    array = arms_as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
     if array.ndim != 3 or 0 in array.shape:
         raise InvalidInput(
             f"arms have shape {array.shape}.", "Give finite features (contexts, candidates, dim).", field="arms"
         )
     check_dim(array.shape[2], dim)
-    if not _square(array) <= LARGEST_SQUARE:
-        _refuse(array, "Give finite features (contexts, candidates, dim).")
+    if not _squared_norm(array) <= MAX_SUM_OF_SQUARES:
+        _raise_not_finite(array, "Give finite features (contexts, candidates, dim).")
     return array
 
 
-def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> list[Floats]:
+def check_ragged_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> list[Floats]:
     """Contexts with candidates (candidates, dim) each, more in one than in another."""
     found: list[Floats] = []
     for k, each in enumerate(arms):
@@ -175,14 +177,14 @@ def check_unlike_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
     return found
 
 
-def are_unlike(arms: Any) -> bool:
+def is_ragged(arms: Any) -> bool:
     """Whether these are contexts of unlike sizes: a list of arrays, or of what NumPy takes for one, as tensors and data frames are."""
-    if not isinstance(arms, (list, tuple)) or not all(map(_is_table, arms)):
+    if not isinstance(arms, (list, tuple)) or not all(map(_is_array_like, arms)):
         return False
     return len({len(each) for each in arms}) > 1
 
 
-def _is_table(value: Any) -> bool:
+def _is_array_like(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return True
     return hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
@@ -200,7 +202,7 @@ def check_dim(given: int, known: int | None) -> None:
 
 def check_difference(difference: ArrayLike, dim: int) -> Floats:
     """The features of one arm minus those of another, `dim` numbers."""
-    z = finite_floats("difference", difference, "the features of the first arm minus those of the second")
+    z = check_finite("difference", difference, "the features of the first arm minus those of the second")
     if z.shape != (dim,):
         raise InvalidInput(
             f"difference has shape {z.shape}.", f"Give {dim} numbers, first arm minus second.", field="difference"
@@ -227,13 +229,13 @@ def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
     return np.ascontiguousarray(given, np.int64)
 
 
-def _square(array: Floats) -> float:
+def _squared_norm(array: Floats) -> float:
     """The sum of all squares, which may overflow without a warning: one pass proves every entry finite and small enough."""
     flat = array.reshape(-1)
     return float(np.einsum("i,i->", flat, flat))
 
 
-def _refuse(array: Floats, hint: str) -> None:
+def _raise_not_finite(array: Floats, hint: str) -> None:
     if np.isfinite(array).all():
         raise InvalidInput(
             f"arms have features as large as {np.abs(array).max():.6g}, whose squares overflow.",

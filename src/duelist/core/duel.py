@@ -12,7 +12,7 @@ from duelist.core.errors import InvalidInput
 FIRST_WON: Final = 1.0
 SECOND_WON: Final = 0.0
 TIE: Final = 0.5
-LARGEST_WEIGHT: Final = 1e15
+MAX_WEIGHT: Final = 1e15
 """Of one vote: the sum of 2^53 such votes, times squared features in any unit people use, is far from overflow."""
 
 
@@ -68,7 +68,7 @@ def check_outcome(outcome: float) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """Return `weight` as a positive float of at most `LARGEST_WEIGHT`."""
+    """Return `weight` as a positive float of at most `MAX_WEIGHT`."""
     try:
         value = float(weight)
     except (TypeError, ValueError, OverflowError):
@@ -79,6 +79,6 @@ def check_weight(weight: float) -> float:
             "Give a positive finite number, or do not tell the duel if its outcome should not count.",
             field="weight",
         )
-    if value > LARGEST_WEIGHT:
-        raise InvalidInput(f"weight is {weight!r}.", f"Give at most {LARGEST_WEIGHT:g}.", field="weight")
+    if value > MAX_WEIGHT:
+        raise InvalidInput(f"weight is {weight!r}.", f"Give at most {MAX_WEIGHT:g}.", field="weight")
     return value

@@ -170,16 +170,16 @@ class InvalidArchive(DuelistError, ValueError):
     code = "invalid_archive"
 
 
-class NothingLeft(NothingToAsk):
+class NoPairsLeft(NothingToAsk):
     """A rater has voted on every pair; other raters may have pairs left."""
 
-    code = "nothing_left"
+    code = "no_pairs_left"
 
 
-class VoteRefused(DuelistError, ValueError):
+class VoteConflict(DuelistError, ValueError):
     """A vote that contradicts an earlier one, or whose duel another rater was asked. Nothing was written."""
 
-    code = "vote_refused"
+    code = "vote_conflict"
 
 
 class StorageError(DuelistError):
@@ -234,7 +234,7 @@ class StorageWarning(UserWarning):
     """A storage that works, but not as safely as it could."""
 
 
-class NotConnected(UserWarning):
+class DisconnectedArms(UserWarning):
     """No chain of votes connects all arms: only the prior compares some of them."""
 
 

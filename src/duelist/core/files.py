@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Final
 from zipfile import BadZipFile
 
-UNREADABLE: Final = (
+READ_ERRORS: Final = (
     OSError,
     BadZipFile,
     zlib.error,
@@ -25,7 +25,7 @@ UNREADABLE: Final = (
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """A scratch file that takes the place of `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -8,19 +8,19 @@ from typing import Any
 from duelist.core.errors import InvalidInput
 
 
-def squeezed(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A name without what does not matter in it: case, dashes and underscores; a plus is a word.
 
-    >>> squeezed("max-in_P"), squeezed("D-TS+")
+    >>> normalize_name("max-in_P"), normalize_name("D-TS+")
     ('maxinp', 'dtsplus')
     """
     return name.replace("-", "").replace("_", "").replace("+", "plus").lower()
 
 
-def read_settings(spec: str, text: str) -> dict[str, Any]:
+def parse_settings(spec: str, text: str) -> dict[str, Any]:
     """key=value pairs, apart by commas that are not inside brackets; `spec` is the whole word, for errors.
 
-    >>> read_settings("VACDB:explore=widest,scale=2", "explore=widest,scale=2")
+    >>> parse_settings("VACDB:explore=widest,scale=2", "explore=widest,scale=2")
     {'explore': 'widest', 'scale': 2}
     """
     if not text:

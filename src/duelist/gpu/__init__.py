@@ -13,10 +13,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelist.core.arrays import Floats, finite_floats
+from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
-from duelist.policies.pair_search import Pair, best_of, checked_radius, checked_theta, factored, lower, widest_of
+from duelist.policies.pair_search import (
+    Pair,
+    check_radius,
+    check_theta,
+    factor_precision,
+    lower_factor,
+    search_best_pair,
+    search_widest_pair,
+)
 
 with needs_extra("gpu", "duelist.gpu"):
     import torch
@@ -64,11 +72,11 @@ def best_pair(
     place, mode = _device(device), _mode(matmul)
     x = _arms(arms, place, "finite features (n_arms, dim)", 2)
     dim = x.shape[1]
-    factor = factored(_host(precision), dim)
-    t, size = checked_theta(_host(theta), dim), checked_radius(radius)
+    factor = factor_precision(_host(precision), dim)
+    t, size = check_theta(_host(theta), dim), check_radius(radius)
     chosen = _candidates(x, t, factor, size, pruned, mode)
     kept, rows = _distinct(x, chosen)
-    return _placed(best_of(rows, t, factor, size), kept)
+    return _placed(search_best_pair(rows, t, factor, size), kept)
 
 
 def widest_pair(
@@ -86,11 +94,11 @@ def widest_pair(
     """
     place, mode = _device(device), _mode(matmul)
     x = _arms(arms, place, "finite features (n_arms, dim)", 2)
-    factor = factored(_host(precision), x.shape[1])
+    factor = factor_precision(_host(precision), x.shape[1])
     chosen = _candidates(x, np.zeros(x.shape[1]), factor, 1.0, pruned, mode)
     chosen = torch.unique(torch.cat((chosen.new_zeros(1), chosen)))  # arm 0 is the answer if all are equal
     kept, rows = _distinct(x, chosen)
-    return _placed(widest_of(rows, factor), kept)
+    return _placed(search_widest_pair(rows, factor), kept)
 
 
 def best_pairs_in_contexts(
@@ -116,10 +124,10 @@ def best_pairs_in_contexts(
     place = _device(device)
     x = _arms(arms, place, "finite features (contexts, n_arms, dim)", 3)
     dim = x.shape[2]
-    factor = factored(_host(precision), dim)
-    t, size = checked_theta(_host(theta), dim), checked_radius(radius)
+    factor = factor_precision(_host(precision), dim)
+    t, size = check_theta(_host(theta), dim), check_radius(radius)
     count = _count(k, len(x))
-    chosen = on_device.choose_in_contexts(x, _moved(t, place), _moved(lower(factor), place), size)
+    chosen = on_device.choose_in_contexts(x, _moved(t, place), _moved(lower_factor(factor), place), size)
     _require_finite(x, chosen.value, "finite features (contexts, n_arms, dim)")
     _decide_unsure(x, chosen, t, factor, size)
     informative = chosen.width.sort(descending=True, stable=True).indices[:count]
@@ -129,7 +137,7 @@ def best_pairs_in_contexts(
 def _candidates(
     x: torch.Tensor, theta: Floats, factor: Floats, radius: float, pruned: bool, mode: on_device.Mode
 ) -> torch.Tensor:
-    problem = on_device.prepared(x, _moved(theta, x.device), _moved(lower(factor), x.device), radius)
+    problem = on_device.prepared(x, _moved(theta, x.device), _moved(lower_factor(factor), x.device), radius)
     _require_finite(x, problem.noise, "finite features (n_arms, dim)")
     return on_device.candidates(problem, mode, pruned=pruned)[0]
 
@@ -156,15 +164,15 @@ def _decide_unsure(x: torch.Tensor, chosen: on_device.Chosen, theta: Floats, fac
         return
     found = []
     for arms in x[contexts].double().cpu().numpy():
-        pair = best_of(arms, theta, factor, radius)
-        found.append((*pair, widest_of(arms[[pair.first, pair.second]], factor).value))
+        pair = search_best_pair(arms, theta, factor, radius)
+        found.append((*pair, search_widest_pair(arms[[pair.first, pair.second]], factor).value))
     for column, values in zip(chosen[:4], zip(*found, strict=True), strict=True):
         column[contexts] = torch.tensor(values, dtype=column.dtype, device=column.device)
 
 
 def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axes: int) -> torch.Tensor:
     """Arms on the device, float32 or float64; whether they are finite is seen later, from what is computed of them."""
-    x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(finite_floats("arms", arms, wanted))
+    x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(check_finite("arms", arms, wanted))
     if x.ndim != axes or 0 in x.shape:
         raise InvalidInput(f"arms have shape {tuple(x.shape)}.", f"Give {wanted}.")
     if x.is_complex():

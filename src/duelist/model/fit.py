@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist import native
-from duelist.core.arrays import Floats, check_choice, finite_floats, floats, is_whole
+from duelist.core.arrays import Floats, as_floats, check_choice, check_finite, is_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.links import Link, get_link
-from duelist.model.ridge_selection import Votes, likeliest_ridge
+from duelist.model.ridge_selection import VoteRows, select_ridge
 from duelist.model.scorer import Scorer
 
 SOLVERS: Final = ("newton", "agd", "svrg", "online")
@@ -112,7 +112,7 @@ def fit_mle(
     _check_settings(solver, tolerance, max_iterations)
     theta = _check_start(start, dim)
     if isinstance(ridge, str):
-        ridge = _likeliest(ridge, Votes(z.T, mass, wins), get_link(link))
+        ridge = _auto_ridge(ridge, VoteRows(z.T, mass, wins), get_link(link))
     root, common = _common_ridge(ridge, dim)
     z, theta = z / root[:, None], theta * root
     unit = _unit_of_mass(z, mass, solver)
@@ -143,7 +143,7 @@ def fit_mle(
     )
 
 
-def fitted_scorer(
+def fit_scorer(
     differences: ArrayLike,
     outcomes: ArrayLike,
     weights: ArrayLike | None = None,
@@ -152,7 +152,7 @@ def fitted_scorer(
 ) -> Scorer:
     """`fit_mle` with ridge "auto", as a scorer; `described` are fields of `Scorer`.
 
-    >>> fitted_scorer([[1.0, 0.0], [0.0, 1.0]], [1, 0]).prefer([1.0, 0.0], [0.0, 1.0]) > 0.5
+    >>> fit_scorer([[1.0, 0.0], [0.0, 1.0]], [1, 0]).prefer([1.0, 0.0], [0.0, 1.0]) > 0.5
     np.True_
     """
     fit = fit_mle(differences, outcomes, weights, AUTO, link)
@@ -162,12 +162,12 @@ def fitted_scorer(
     return Scorer(fit.theta, get_link(link).name, sizes=sizes, ridge=ridge, **described)
 
 
-def _likeliest(ridge: str, votes: Votes, link: Link) -> Floats:
+def _auto_ridge(ridge: str, votes: VoteRows, link: Link) -> Floats:
     if ridge != AUTO:
         raise InvalidInput(
             f"ridge is {ridge!r}.", f"Give a positive finite number, one for each feature, or {AUTO!r}.", field="ridge"
         )
-    return likeliest_ridge(votes, link)
+    return select_ridge(votes, link)
 
 
 def _unit_of_mass(z: Floats, mass: Floats, solver: str) -> float:
@@ -197,11 +197,11 @@ def _check_rows(
     differences: ArrayLike, outcomes: ArrayLike, weights: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
     """Rows as the engine wants them: differences as columns, mass, wins, and rows without mass up to a multiple of 16."""
-    z = finite_floats("differences", differences, "finite numbers, one row a duel: (n, dim)")
-    o = floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
+    z = check_finite("differences", differences, "finite numbers, one row a duel: (n, dim)")
+    o = as_floats("outcomes", outcomes, "numbers from 0 (second won) to 1 (first won)")
     if z.ndim != 2 or z.shape[1] == 0:
         raise InvalidInput(f"differences have shape {z.shape}.", "Give one row a duel: (n, dim).")
-    mass = np.ones(len(z)) if weights is None else floats("weights", weights, "finite numbers of at least 0")
+    mass = np.ones(len(z)) if weights is None else as_floats("weights", weights, "finite numbers of at least 0")
     for name, array in (("outcomes", o), ("weights", mass)):
         if array.shape != (len(z),):
             raise InvalidInput(
@@ -230,7 +230,7 @@ def _check_all(name: str, values: Floats, good: NDArray[np.bool_], wanted: str) 
 
 
 def _check_start(start: ArrayLike | None, dim: int) -> Floats:
-    theta = np.zeros(dim) if start is None else finite_floats("start", start, f"{dim} finite numbers")
+    theta = np.zeros(dim) if start is None else check_finite("start", start, f"{dim} finite numbers")
     if theta.shape != (dim,):
         raise InvalidInput(f"start has shape {theta.shape}.", f"Give {dim} finite numbers.")
     return theta
@@ -238,7 +238,7 @@ def _check_start(start: ArrayLike | None, dim: int) -> Floats:
 
 def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
     """Factors of the features after which they all have one ridge, and that ridge."""
-    value = finite_floats("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
+    value = check_finite("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
     if value.shape not in ((), (dim,)) or not (value > 0.0).all():
         raise InvalidInput(
             f"ridge is {ridge!r}.",
@@ -252,7 +252,7 @@ def _check_settings(solver: str, tolerance: float | None, max_iterations: int | 
     check_choice("solver", solver, SOLVERS)
     if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
         raise InvalidInput(f"tolerance is {tolerance!r}.", "Give a positive finite number, or None.", field="tolerance")
-    if max_iterations is not None and not (is_whole(max_iterations) and max_iterations >= 0):
+    if max_iterations is not None and not (is_integer(max_iterations) and max_iterations >= 0):
         raise InvalidInput(
             f"max_iterations is {max_iterations!r}.",
             "Give a whole number of at least 0, or None.",

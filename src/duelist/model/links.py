@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist import native
-from duelist.core.arrays import IN_ORDER, Floats
+from duelist.core.arrays import C_ORDER, Floats
 from duelist.core.errors import InvalidInput
 
 
@@ -37,7 +37,7 @@ class Link:
     """
 
     name: str
-    describes: str
+    description: str
     """Its formula, and the model it belongs to."""
 
     @property
@@ -58,7 +58,7 @@ class Link:
         return self._values("potential", v)
 
     def _values(self, what: str, v: ArrayLike) -> Floats:
-        given = np.require(v, np.float64, IN_ORDER)
+        given = np.require(v, np.float64, C_ORDER)
         return native.link_values(self.name, what, given.reshape(-1)).reshape(np.shape(v))
 
     def min_slope(self, largest: float) -> float:
@@ -86,7 +86,7 @@ LINKS: Final[dict[str, Link]] = {link.name: link for link in (LOGISTIC, PROBIT, 
 def get_link(link: str | Link) -> Link:
     """The link of that name, or the link itself.
 
-    >>> get_link("probit").describes
+    >>> get_link("probit").description
     'mu(v) = Phi(v): Thurstone-Mosteller'
     """
     if isinstance(link, Link):

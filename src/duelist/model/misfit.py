@@ -28,11 +28,11 @@ from duelist import native
 from duelist.core.arrays import Floats, Ints
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
-from duelist.model.stopping import Known, curvature_root
+from duelist.model.stopping import LinearPosterior, curvature_root
 
-MOST_ARMS: Final = 300
+MAX_TESTED_ARMS: Final = 300
 """Of more arms effects are not fitted: that would take longer than a person waits."""
-UNLIKELY: Final = 0.2
+MISFIT_LEVEL: Final = 0.2
 """The chance of votes so odd that features are no longer taken to explain them."""
 _RANK: Final = 1e-8
 _PRIOR_ARMS: Final = 3.0
@@ -51,14 +51,14 @@ class PairVotes:
 
 
 @dataclass(frozen=True)
-class Missing:
+class VotesUnavailable:
     """Votes that cannot be had, and why."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
-class Tally:
+class PairCounts:
     """Votes by pair of arms, which are known by their fingerprints: `first` won `wins` of `mass`."""
 
     first: NDArray[np.uint64]
@@ -67,21 +67,21 @@ class Tally:
     wins: Floats
 
 
-def votes_on_pairs(arms: Floats, tally: Tally, most: int = MOST_ARMS) -> PairVotes | Missing:
+def match_votes(arms: Floats, tally: PairCounts, most: int = MAX_TESTED_ARMS) -> PairVotes | VotesUnavailable:
     """Votes on pairs of these arms, of which there may be so many."""
     if not len(tally.mass):
-        return Missing("there are no votes yet")
+        return VotesUnavailable("there are no votes yet")
     if len(arms) > most:
-        return Missing(f"votes on more than {most} arms are not tested")
+        return VotesUnavailable(f"votes on more than {most} arms are not tested")
     prints, place = np.unique(native.arm_fingerprints(np.ascontiguousarray(arms)), return_index=True)
     at = [np.minimum(np.searchsorted(prints, who), len(prints) - 1) for who in (tally.first, tally.second)]
     known = (prints[at[0]] == tally.first) & (prints[at[1]] == tally.second)
     if not known.all():
-        return Missing("votes were given on other arms, too, and all that were asked about are needed")
+        return VotesUnavailable("votes were given on other arms, too, and all that were asked about are needed")
     return PairVotes(place[at[0]], place[at[1]], tally.mass, tally.wins)
 
 
-def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
+def misfit_p_value(arms: Floats, votes: PairVotes, known: LinearPosterior, link: str) -> float:
     """How likely votes as odd as these are if the features explain them: a p-value, near 0 where they do not."""
     asked, places = np.unique(np.concatenate([votes.first, votes.second]), return_inverse=True)
     votes = replace(votes, first=places[: len(votes.first)], second=places[len(votes.first) :])
@@ -92,7 +92,7 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     weighed = _laplacian(
         votes, votes.mass * get_link(link).slope(margin), len(arms)
     )  # A'VA, and A'VZ = A'VA times the arms
-    across = known.half_solved(beside.T @ weighed @ arms)
+    across = known.whiten(beside.T @ weighed @ arms)
     spread = beside.T @ weighed @ beside - across @ across.T
     values, vectors = np.linalg.eigh(spread)
     free = values > _RANK * max(values.max(initial=0.0), 1e-300)
@@ -102,7 +102,9 @@ def misfit(arms: Floats, votes: PairVotes, known: Known, link: str) -> float:
     return float(chdtrc(int(free.sum()), statistic))
 
 
-def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tuple[Floats, Known]:
+def fit_arm_effects(
+    arms: Floats, votes: PairVotes, known: LinearPosterior, link: str
+) -> tuple[Floats, LinearPosterior]:
     """Arms with a feature of their own each, and what is known of them; votes cannot tell arms with the same features apart."""
     _, who = np.unique(arms, axis=0, return_inverse=True)
     n, dim = int(who.max()) + 1, arms.shape[1]
@@ -122,7 +124,7 @@ def with_effects(arms: Floats, votes: PairVotes, known: Known, link: str) -> tup
         )
         if abs(np.log(precision / before)) < _SAME:
             break
-    return own, Known(theta, root.T @ root, whole, known.votes, root)
+    return own, LinearPosterior(theta, root.T @ root, whole, known.votes, root)
 
 
 def _beside(arms: Floats) -> Floats:

@@ -7,7 +7,7 @@ evidence for it is (MacKay 1992)
     log p(votes | theta) - lambda/2 |theta|^2 + dim/2 log lambda - 1/2 log det H,
 
 at the estimate theta for that lambda, with H its curvature. A few votes say little about it, so that a Gamma prior around lambda = dim
-(an average arm then has a utility of about one) adds `_PRIOR` / 2 (log lambda - lambda / dim). The maximum is searched for.
+(an average arm then has a utility of about one) adds `_PRIOR_STRENGTH` / 2 (log lambda - lambda / dim). The maximum is searched for.
 
 MacKay's fixed point lambda = gamma / |theta|^2 is quicker, but leaves out how H moves with theta. Where votes were asked for because they
 are hard to foresee, that matters: it settles at several times the likeliest ridge (docs/decisions/0041).
@@ -24,7 +24,7 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.model.links import Link
 
-_PRIOR: Final = 2.0
+_PRIOR_STRENGTH: Final = 2.0
 _FAR: Final = 16.0
 _NARROW: Final = 0.05
 _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0
@@ -37,7 +37,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Votes:
+class VoteRows:
     """Rows z (n, dim) with mass and wins."""
 
     z: Floats
@@ -45,25 +45,25 @@ class Votes:
     wins: Floats
 
 
-def likeliest_ridge(votes: Votes, link: Link) -> Floats:
+def select_ridge(votes: VoteRows, link: Link) -> Floats:
     """The ridge of every feature."""
-    sizes = feature_sizes(votes)
+    sizes = feature_variances(votes)
     z = votes.z / np.sqrt(sizes)
     dim = z.shape[1]
     if len(z) < dim:  # theta lies where the rows do: fewer coordinates, the same ridge
         left, values, _ = np.linalg.svd(z, full_matrices=False)
         z = left * values
-    return _multiple(Votes(z, votes.mass, votes.wins), link, float(dim)) * sizes
+    return _maximize_evidence(VoteRows(z, votes.mass, votes.wins), link, float(dim)) * sizes
 
 
-def feature_sizes(votes: Votes) -> Floats:
+def feature_variances(votes: VoteRows) -> Floats:
     """The mean of z_k^2 / 2; one for features in which no two arms differ."""
     total = votes.mass.sum()
     squares = votes.mass @ np.square(votes.z) / (2.0 * total) if total > 0.0 else np.zeros(votes.z.shape[1])
     return np.where(squares > 0.0, squares, 1.0)
 
 
-def _multiple(votes: Votes, link: Link, usual: float) -> float:
+def _maximize_evidence(votes: VoteRows, link: Link, usual: float) -> float:
     """lambda: a bracket of the maximum by doubling, golden sections of it, and the top of the parabola through the last three."""
     theta = np.zeros(votes.z.shape[1])
 
@@ -76,7 +76,7 @@ def _multiple(votes: Votes, link: Link, usual: float) -> float:
             + 0.5 * len(theta) * log_ridge
             - 0.5 * float(np.linalg.slogdet(curvature)[1])
         )
-        return fit + 0.5 * _PRIOR * (log_ridge - ridge / usual)
+        return fit + 0.5 * _PRIOR_STRENGTH * (log_ridge - ridge / usual)
 
     low, top, high = _bracket(height, float(np.log(usual)))
     while high[0] - low[0] > _NARROW:
@@ -110,7 +110,7 @@ def _top_of_parabola(low: Point, top: Point, high: Point) -> float:
     return float(np.clip(top[0] - 0.5 * slope / bend, low[0], high[0]))
 
 
-def _newton(votes: Votes, link: Link, ridge: float, theta: Floats) -> tuple[Floats, Floats]:
+def _newton(votes: VoteRows, link: Link, ridge: float, theta: Floats) -> tuple[Floats, Floats]:
     """theta, and the curvature there."""
     for _ in range(_STEPS):
         margin = votes.z @ theta
@@ -125,7 +125,7 @@ def _newton(votes: Votes, link: Link, ridge: float, theta: Floats) -> tuple[Floa
     return theta, curvature
 
 
-def _shortened(votes: Votes, link: Link, ridge: float, theta: Floats, step: Floats, decrement: float) -> float:
+def _shortened(votes: VoteRows, link: Link, ridge: float, theta: Floats, step: Floats, decrement: float) -> float:
     """The largest of 1, 1/2, 1/4, ... that lowers the loss enough."""
     size, now = 1.0, _loss(votes, link, ridge, theta)
     while size > _SMALL and _loss(votes, link, ridge, theta - size * step) > now - 0.25 * size * decrement:
@@ -133,6 +133,6 @@ def _shortened(votes: Votes, link: Link, ridge: float, theta: Floats, step: Floa
     return size
 
 
-def _loss(votes: Votes, link: Link, ridge: float, theta: Floats) -> float:
+def _loss(votes: VoteRows, link: Link, ridge: float, theta: Floats) -> float:
     margin = votes.z @ theta
     return float(0.5 * ridge * theta @ theta + votes.mass @ link.potential(margin) - votes.wins @ margin)

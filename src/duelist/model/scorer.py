@@ -22,11 +22,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelist.core.arrays import Floats, finite_floats
+from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
-from duelist.core.files import UNREADABLE, replacing
+from duelist.core.files import READ_ERRORS, atomic_write
 
-FORMAT: Final = "duelist.model.scorer"
+FORMAT: Final = "duelist.scorer"
 VERSION: Final = 1
 _SUFFIXES: Final = (".json", ".npz")
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -80,18 +80,18 @@ class Scorer:
     """Who learned it: a policy, or a study."""
     columns: tuple[str, ...] = ()
     """The columns of a table that its features are, in their order and in the table's own units; none where they have no names."""
-    takes: str = ""
+    feature_note: str = ""
     """What its features are, in words, where they are neither columns nor what the arms were given."""
 
     def __post_init__(self) -> None:
-        theta = finite_floats("theta", self.theta, "finite numbers, one a feature")
+        theta = check_finite("theta", self.theta, "finite numbers, one a feature")
         if theta.ndim != 1 or not len(theta):
             raise InvalidInput(f"theta has shape {theta.shape}.", "Give one finite number a feature.")
         if self.link not in MEANS:
             raise InvalidInput(f"link is {self.link!r}.", f"A scorer knows {', '.join(MEANS)}.", field="link")
         object.__setattr__(self, "theta", theta)
         for name in ("centre", "sizes", "ridge"):
-            value = finite_floats(name, getattr(self, name), f"{len(theta)} finite numbers")
+            value = check_finite(name, getattr(self, name), f"{len(theta)} finite numbers")
             if value.shape == (0,):
                 value = np.zeros(len(theta))
             if value.shape != theta.shape:
@@ -120,7 +120,7 @@ class Scorer:
 
     def score(self, features: ArrayLike) -> Floats:
         """(..., dim) -> (...): the larger the better. Only differences between scores mean anything."""
-        x = finite_floats("features", features, f"finite numbers (..., {self.dim})")
+        x = check_finite("features", features, f"finite numbers (..., {self.dim})")
         if x.ndim == 0 or x.shape[-1] != self.dim:
             named = f" ({', '.join(self.columns)})" if self.columns else ""
             raise InvalidInput(
@@ -133,10 +133,10 @@ class Scorer:
         """The chance that people prefer the first; both (..., dim)."""
         return MEANS[self.link](self.score(first) - self.score(second))
 
-    def before(self, mean: ArrayLike, scale: ArrayLike, columns: Sequence[str] = ()) -> Scorer:
+    def unstandardized(self, mean: ArrayLike, scale: ArrayLike, columns: Sequence[str] = ()) -> Scorer:
         """The same model of features as they were before they became (x - mean) / scale.
 
-        >>> scorer = Scorer(theta=np.array([2.0])).before(mean=[10.0], scale=[4.0])
+        >>> scorer = Scorer(theta=np.array([2.0])).unstandardized(mean=[10.0], scale=[4.0])
         >>> scorer.score([[10.0], [14.0]])
         array([0., 2.])
         """
@@ -154,7 +154,7 @@ class Scorer:
         """Write it to a .json or .npz file, all or nothing."""
         path = _checked_path(path)
         plain = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             if path.suffix == ".npz":
                 np.savez_compressed(file, **plain)
             else:
@@ -172,7 +172,7 @@ def load_scorer(path: str | Path) -> Scorer:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {str(path)!r}.", "Give one that Scorer.save wrote.") from None
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that Scorer.save wrote.") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a scorer.", "Give a file that Scorer.save wrote.")

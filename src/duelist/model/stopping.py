@@ -52,13 +52,13 @@ _LEVEL_WITHIN: Final = 1e-6
 """Parts of its standard deviation within which a gap is none."""
 _LISTED: Final = 3
 UNITS: Final = ("utility", "chance")
-FORESEEN_FROM: Final = 20
+MIN_VOTES_TO_FORECAST: Final = 20
 """Fewer votes than this say nothing of how many more there will have to be."""
-FORESEEN_TIMES: Final = 50
+MAX_FORECAST_RATIO: Final = 50
 
 
 @dataclass(frozen=True)
-class Verdict(Generic[A]):
+class StoppingDecision(Generic[A]):
     """The best arm so far, by whatever arms are called."""
 
     best: A
@@ -69,15 +69,15 @@ class Verdict(Generic[A]):
     candidates: tuple[A, ...]
     """Arms not ruled out at the error rate `delta`, the best first, then by their utility."""
     delta: float
-    alike: tuple[A, ...] = ()
+    identical: tuple[A, ...] = ()
     """Arms with the features of the best: no vote can tell them apart, and they are named together."""
     tolerance: float = 0.0
     """How much better, in utility, another arm may be that is ruled out."""
     votes_expected: int | None = None
-    """Votes still needed if arms are as far apart as they look and votes go on as so far (`votes_to_decide`); None: nobody can say yet."""
+    """Votes still needed if arms are as far apart as they look and votes go on as so far (`forecast_votes`); None: nobody can say yet."""
     advice: str = ""
     """What to beware of, and what would help; empty: nothing."""
-    level: tuple[A, ...] = ()
+    tied: tuple[A, ...] = ()
     """Arms that are exactly as good as the best by the votes so far: it is named for its place in the list, and nothing else."""
     tolerance_given: tuple[float, str] | None = None
     """The tolerance as it was given, and its unit; None: in utility."""
@@ -85,22 +85,22 @@ class Verdict(Generic[A]):
     @property
     def decided(self) -> bool:
         """Whether to stop: every other arm is ruled out, or has the same features."""
-        return set(self.candidates) <= {self.best, *self.alike}
+        return set(self.candidates) <= {self.best, *self.identical}
 
     def __str__(self) -> str:
         if self.decided and self.interval == (0.0, 0.0):
             return f"{self._named().rstrip(',')}; there are no others to compare with"
-        others = len(set(self.candidates) - {self.best, *self.alike})
-        left = "all others are ruled out" if self.decided else f"{others_are(others)} not ruled out"
-        if self.level and not self.decided:
+        others = len(set(self.candidates) - {self.best, *self.identical})
+        left = "all others are ruled out" if self.decided else f"{count_others(others)} not ruled out"
+        if self.tied and not self.decided:
             left = (
                 "none of them is ruled out"
-                if others == len(self.level)
+                if others == len(self.tied)
                 else f"{others} besides {self.best} are not ruled out"
             )
-        if self.level and self.decided:  # that takes a tolerance
+        if self.tied and self.decided:  # that takes a tolerance
             left = f"no arm is better than arm {self.best}"
-        parts = [self._level() if self.level else self._leads()]
+        parts = [self._level() if self.tied else self._leads()]
         parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))
         if not self.decided:
             more = self.votes_expected
@@ -113,50 +113,50 @@ class Verdict(Generic[A]):
 
     def _leads(self) -> str:
         low, high = self.interval
-        lead = f"lead{'' if self.alike else 's'} by {low:.3g} to {high:.3g}"
+        lead = f"lead{'' if self.identical else 's'} by {low:.3g} to {high:.3g}"
         return f"{self._named()} with probability {self.probability:.3f}; {lead}"
 
     def _named(self) -> str:
-        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.alike))
-        return f"{named} {'are best, being alike,' if self.alike else 'is best'}"
+        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.identical))
+        return f"{named} {'are best, being alike,' if self.identical else 'is best'}"
 
     def _level(self) -> str:
-        return f"arms {listed((self.best, *self.alike, *self.level))} are level: the votes so far favour none of them"
+        return f"arms {join_names((self.best, *self.identical, *self.tied))} are level: the votes so far favour none of them"
 
     def _as_good(self) -> str:
-        allowed = tolerance_said(self.tolerance, self.tolerance_given)
-        better = "" if self.level and self.decided else " as better"
+        allowed = format_tolerance(self.tolerance, self.tolerance_given)
+        better = "" if self.tied and self.decided else " as better"
         return f"{better} by more than {allowed}, at error rate {self.delta:g}"
 
 
-class Recommendation(Verdict[int]):
+class Recommendation(StoppingDecision[int]):
     """A verdict on arms by their positions in the arms that were given."""
 
 
-def tolerance_said(tolerance: float, given: tuple[float, str] | None = None) -> str:
+def format_tolerance(tolerance: float, given: tuple[float, str] | None = None) -> str:
     """A tolerance in utility, in words: in the unit that it was given in.
 
-    >>> tolerance_said(0.04), tolerance_said(0.04, (0.01, "chance"))
+    >>> format_tolerance(0.04), format_tolerance(0.04, (0.01, "chance"))
     ('0.04 in utility', '0.01 in the chance to win')
     """
     amount, unit = (tolerance, "utility") if given is None else given
     return f"{amount:.3g} in {'utility' if unit == 'utility' else 'the chance to win'}"
 
 
-def others_are(count: int, of: int | None = None) -> str:
+def count_others(count: int, of: int | None = None) -> str:
     """Others, counted, with their verb.
 
-    >>> others_are(1), others_are(5), others_are(1, of=1)
+    >>> count_others(1), count_others(5), count_others(1, of=1)
     ('1 other is', '5 others are', '1 of 1 other is')
     """
     noun = "other" if (count if of is None else of) == 1 else "others"
     return f"{count}{'' if of is None else f' of {of}'} {noun} {'is' if count == 1 else 'are'}"
 
 
-def listed(arms: Sequence[object]) -> str:
+def join_names(arms: Sequence[object]) -> str:
     """The names of some arms, and how many more there are.
 
-    >>> listed("ab"), listed("abcd"), listed("abcdefg")
+    >>> join_names("ab"), join_names("abcd"), join_names("abcdefg")
     ('a and b', 'a, b, c and d', 'a, b, c and 4 others')
     """
     names = [str(arm) for arm in arms]
@@ -165,7 +165,7 @@ def listed(arms: Sequence[object]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def level_with(best: int, gaps: Floats, squares: Floats) -> NDArray[np.int64]:
+def tied_with_best(best: int, gaps: Floats, squares: Floats) -> NDArray[np.int64]:
     """The arms other than `best` that are exactly as good; those with width 0 to it are alike, not level."""
     level = (squares > 0.0) & (gaps <= _LEVEL_WITHIN * np.sqrt(squares)) & (np.arange(len(gaps)) != best)
     return np.flatnonzero(level)
@@ -204,7 +204,7 @@ def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic"
 
 
 @dataclass(frozen=True)
-class Known:
+class LinearPosterior:
     """What is known of the arms: theta, its curvature H, the ridge in H, and the votes behind it."""
 
     theta: Floats
@@ -214,7 +214,7 @@ class Known:
     root: Floats | None = None
     """The upper factor R of the curvature R'R, where it is known better than that has it; None: to be found from it."""
 
-    def half_solved(self, rows: Floats) -> Floats:
+    def whiten(self, rows: Floats) -> Floats:
         """R'^-1 x of every row x: their products are those of H^-1."""
         root = _root(self.curvature) if self.root is None else self.root
         return np.asarray(solve_triangular(root, rows.T, trans="T").T)
@@ -230,7 +230,7 @@ def curvature_root(z: Floats, weights: Floats, ridge: Floats) -> Floats:
 
 
 def recommend(
-    arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
+    arms: Floats, known: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
 ) -> Recommendation:
     """See the module; `arms` (n_arms, dim), `tolerance` in utility. Without `rules_out` all arms are left, whatever is known."""
     delta = check_delta(delta)
@@ -241,24 +241,24 @@ def recommend(
     drawn = _in_order(
         seen.best, seen.gaps, seen.kept | (tolerance > 0.0)
     )  # who is ruled out with a tolerance may be better
-    apart = [a for a in drawn if a == seen.best or not seen.alike[a]]
+    apart = [a for a in drawn if a == seen.best or not seen.identical[a]]
     return Recommendation(
         best=seen.best,
         probability=_probability(seen.whitened[apart], -seen.gaps[apart]),
         interval=lead_interval(seen.best, seen.gaps, seen.squares),
         candidates=tuple(order),
         delta=delta,
-        alike=tuple(np.flatnonzero(seen.alike & (np.arange(len(arms)) != seen.best)).tolist()),
+        identical=tuple(np.flatnonzero(seen.identical & (np.arange(len(arms)) != seen.best)).tolist()),
         tolerance=tolerance,
-        votes_expected=votes_to_decide(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance)
+        votes_expected=forecast_votes(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance)
         if rules_out
         else None,
-        level=tuple(level_with(seen.best, seen.gaps, seen.squares).tolist()),
+        tied=tuple(tied_with_best(seen.best, seen.gaps, seen.squares).tolist()),
     )
 
 
 @dataclass(frozen=True)
-class KnownArms:
+class GapPosterior:
     """What is known of each arm: utilities, w^2 and w_0^2 against the first of largest utility, the votes, covariances of some arms."""
 
     utilities: Floats
@@ -268,7 +268,7 @@ class KnownArms:
     covariance: Callable[[Ints], Floats]
 
 
-def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> Recommendation:
+def recommend_from_gaps(known: GapPosterior, delta: float, tolerance: float = 0.0) -> Recommendation:
     """The same from what is known of each arm.
 
     Of very many that are not ruled out, the 1,000 with the largest utilities stand for all in the probability.
@@ -289,8 +289,8 @@ def recommend_known(known: KnownArms, delta: float, tolerance: float = 0.0) -> R
         candidates=tuple(order),
         delta=delta,
         tolerance=tolerance,
-        votes_expected=votes_to_decide(gaps, known.squares, known.prior, known.votes, delta, tolerance),
-        level=tuple(level_with(best, gaps, known.squares).tolist()),
+        votes_expected=forecast_votes(gaps, known.squares, known.prior, known.votes, delta, tolerance),
+        tied=tuple(tied_with_best(best, gaps, known.squares).tolist()),
     )
 
 
@@ -299,10 +299,10 @@ def _in_order(best: int, gaps: Floats, kept: NDArray[np.bool_]) -> list[int]:
     return sorted(np.flatnonzero(kept).tolist(), key=lambda a: (a != best, gaps[a], a))
 
 
-def announced(arms: Floats, known: Known, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
+def decided_arm(arms: Floats, known: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
     """The best arm if all others are ruled out, else None: what to ask after every vote, without the rest."""
     seen = _look(arms, known, check_delta(delta), tolerance)
-    return seen.best if not (seen.kept & ~seen.alike).any() else None
+    return seen.best if not (seen.kept & ~seen.identical).any() else None
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ class _Look:
     prior: Floats
     whitened: Floats
     kept: NDArray[np.bool_]
-    alike: NDArray[np.bool_]
+    identical: NDArray[np.bool_]
     """Arms with the features of the best, itself among them."""
 
 
@@ -329,16 +329,16 @@ def _root(matrix: Floats) -> Floats:
     return np.diag(units)  # nothing is known of how arms hang together
 
 
-def _look(arms: Floats, known: Known, delta: float, tolerance: float) -> _Look:
+def _look(arms: Floats, known: LinearPosterior, delta: float, tolerance: float) -> _Look:
     utilities = arms @ known.theta
     best = int(np.argmax(utilities))
-    alike = (arms == arms[best]).all(axis=1)
-    whitened = known.half_solved(arms)
-    squares = np.where(alike, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
+    identical = (arms == arms[best]).all(axis=1)
+    whitened = known.whiten(arms)
+    squares = np.where(identical, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
     prior = (np.square(arms - arms[best]) / known.ridge).sum(axis=1)
-    gaps = np.where(alike, 0.0, utilities[best] - utilities)
-    kept = not_ruled_out(gaps, squares, prior, delta, tolerance) | alike
-    return _Look(best, gaps, squares, prior, whitened, kept, alike)
+    gaps = np.where(identical, 0.0, utilities[best] - utilities)
+    kept = not_ruled_out(gaps, squares, prior, delta, tolerance) | identical
+    return _Look(best, gaps, squares, prior, whitened, kept, identical)
 
 
 def not_ruled_out(
@@ -354,17 +354,18 @@ def not_ruled_out(
     return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
 
 
-def votes_to_decide(
+def forecast_votes(
     gaps: Floats, squares: Floats, prior: Floats, votes: float, delta: float, tolerance: float = 0.0
 ) -> int | None:
-    """How many more votes until every arm is ruled out, if gaps stay as they are and every vote tells as much as those so far.
+    """Forecast how many more votes it takes to rule out every arm; None if that cannot be forecast.
 
-    Arms are given as to `not_ruled_out`; those with width 0 are the best, or alike. Before any vote a gap has the precision
-    1 / w_0^2, after `votes` of them 1 / w^2; it grows in a straight line. A forecast, not a promise: gaps that are small by chance
-    grow, and a policy that asks about the open ones is faster. None if there are fewer than `FORESEEN_FROM` votes, which say nothing of
-    it, or if it takes more than `FORESEEN_TIMES` as many as there are.
+    The forecast assumes that gaps stay as they are and that each vote adds as much precision as those so far. The precision of a gap is
+    1 / w_0^2 before any vote and 1 / w^2 after `votes` of them, and grows linearly in between. Small gaps tend to grow, and a policy that
+    asks about the arms still open is faster, so the forecast errs on the high side. Arms are given as for `not_ruled_out`; those
+    with width 0 are the best arm or identical to it. None with fewer than `MIN_VOTES_TO_FORECAST` votes, or if more than
+    `MAX_FORECAST_RATIO` times as many votes would be needed.
     """
-    if votes < FORESEEN_FROM:
+    if votes < MIN_VOTES_TO_FORECAST:
         return None
     apart = squares > 0.0
     told = np.maximum(1.0 / squares[apart] - 1.0 / prior[apart], 0.0) / votes  # precision that a vote brings
@@ -374,7 +375,7 @@ def votes_to_decide(
         then[apart] = 1.0 / (1.0 / prior[apart] + told * (votes + count))
         return bool(not_ruled_out(gaps, then, prior, delta, tolerance)[apart].any())
 
-    low, high = 0, int(min(votes * FORESEEN_TIMES, 2.0**62))
+    low, high = 0, int(min(votes * MAX_FORECAST_RATIO, 2.0**62))
     if not open_after(low):
         return 0
     if open_after(high):

@@ -27,23 +27,23 @@ from duelist.policies.linear.thompson_pair import ThompsonPair
 from duelist.policies.linear.uniform_pair import UniformPair
 from duelist.policies.linear.vacdb import VACDB
 from duelist.policies.registry import (
-    BUILT_IN,
-    ENTRY_POINTS,
+    BUILTIN_POLICIES,
+    ENTRY_POINT_GROUP,
     POLICIES,
     builtin_policy,
     make_policy,
-    other_policies,
+    parse_policy,
+    plugin_policies,
     policy_class,
     policy_name,
-    read_policy,
     restore_policy,
 )
 
 __all__ = [
     "APO",
-    "BUILT_IN",
+    "BUILTIN_POLICIES",
     "DRTS",
-    "ENTRY_POINTS",
+    "ENTRY_POINT_GROUP",
     "FGTS",
     "POLICIES",
     "RCDB",
@@ -70,9 +70,9 @@ __all__ = [
     "UniformPair",
     "builtin_policy",
     "make_policy",
-    "other_policies",
+    "parse_policy",
+    "plugin_policies",
     "policy_class",
     "policy_name",
-    "read_policy",
     "restore_policy",
 ]

@@ -7,7 +7,7 @@
 
    `ask` learns nothing; the caller owns the loop. A trace: ask -> duel 0 pending; ask -> duels 0, 1 pending; tell 1 ->
    duel 0 pending, one outcome learned; tell 1 again -> UnknownDuel, nothing changed.
-2. `begin`, `consider`, `learn` and `place`: what a study asks of a policy whose duels are kept in a log, with many out
+2. `initialize`, `suggest`, `learn` and `assign_layer`: what a study asks of a policy whose duels are kept in a log, with many out
    at once. The defaults here make do with `ask` and `tell`.
 3. `snapshot` and `restore`: a study that need not learn its whole log again when it is opened.
 
@@ -28,7 +28,7 @@ from duelist.core.arrays import Floats
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput
 
-PLAIN: Final = "duelist.plain"
+SETTINGS_ONLY: Final = "duelist.plain"
 """The format of the snapshot of a policy that cannot make one: its name and settings, and nothing it has learned."""
 _TRIES: Final = 16
 Arms = Any
@@ -67,7 +67,7 @@ class Policy(ABC):
             )
         return {name: getattr(self, name) for name in names}
 
-    def fresh(self, random_state: int | None) -> Self:
+    def clone(self, random_state: int | None) -> Self:
         """A policy with the same hyperparameters that has seen nothing."""
         params = self.params
         if "random_state" in params:
@@ -81,10 +81,10 @@ class Policy(ABC):
 
     # -- what a study asks of it ---------------------------------------------------------
 
-    def begin(self, arms: Arms) -> None:  # noqa: B027  (a policy that needs no beginning has none)
+    def initialize(self, arms: Arms) -> None:  # noqa: B027  (a policy that needs no beginning has none)
         """See the first arms (n_arms, dim) without being asked; here: nothing to do."""
 
-    def consider(
+    def suggest(
         self,
         arms: Arms,
         pending: Sequence[tuple[Arms, int, float]] = (),
@@ -131,7 +131,7 @@ class Policy(ABC):
             duel = Duel(0, 1, duel.id)
         self.tell(duel, outcome, weight)
 
-    def place(self, difference: Arms) -> tuple[int, float]:
+    def assign_layer(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; a policy without layers has one place."""
         return 0, 1.0
 
@@ -139,7 +139,7 @@ class Policy(ABC):
         """Everything, as plain data that JSON can hold. Here: its name and settings; what it has learned is not in it."""
         cls = type(self)
         params = {name: value.item() if isinstance(value, np.generic) else value for name, value in self.params.items()}
-        return {"format": PLAIN, "policy": f"{cls.__module__}:{cls.__qualname__}", "params": params}
+        return {"format": SETTINGS_ONLY, "policy": f"{cls.__module__}:{cls.__qualname__}", "params": params}
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Self:
@@ -152,7 +152,7 @@ class Policy(ABC):
         return False
 
     @property
-    def keeps_snapshots(self) -> bool:
+    def is_restorable(self) -> bool:
         """Whether `restore(snapshot())` knows what this policy has learned; else a study learns its log again."""
         return type(self).snapshot is not Policy.snapshot
 

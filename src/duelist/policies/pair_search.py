@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelist import native
-from duelist.core.arrays import IN_ORDER, Floats, finite_floats
+from duelist.core.arrays import C_ORDER, Floats, check_finite
 from duelist.core.errors import InvalidInput
 
 Arms = NDArray[np.float32] | NDArray[np.float64]
@@ -35,8 +35,8 @@ def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: f
     Pair(first=0, second=2, value=1.5)
     """
     x = _checked_arms(arms)
-    factor = factored(precision, x.shape[1])
-    return best_of(x, checked_theta(theta, x.shape[1]), factor, checked_radius(radius))
+    factor = factor_precision(precision, x.shape[1])
+    return search_best_pair(x, check_theta(theta, x.shape[1]), factor, check_radius(radius))
 
 
 def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
@@ -46,23 +46,23 @@ def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
     Pair(first=0, second=2, value=1.5)
     """
     x = _checked_arms(arms)
-    return widest_of(x, factored(precision, x.shape[1]))
+    return search_widest_pair(x, factor_precision(precision, x.shape[1]))
 
 
-def best_of(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
-    """`best_pair` of what has been checked and factored already."""
+def search_best_pair(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
+    """`best_pair` of what has been checked and factor_precision already."""
     return Pair(*native.best_pair(x, theta, factor, radius))
 
 
-def widest_of(x: Arms, factor: Floats) -> Pair:
-    """`widest_pair` of what has been checked and factored already."""
+def search_widest_pair(x: Arms, factor: Floats) -> Pair:
+    """`widest_pair` of what has been checked and factor_precision already."""
     first, second, square = native.widest_pair(x, factor)
     return Pair(first, second, float(np.sqrt(square)))
 
 
-def factored(precision: ArrayLike, dim: int) -> Floats:
+def factor_precision(precision: ArrayLike, dim: int) -> Floats:
     """The upper factor R, R'R = precision, as the engine takes it; what lies below its diagonal means nothing."""
-    factor = finite_floats("precision", precision, f"a symmetric matrix ({dim}, {dim})")
+    factor = check_finite("precision", precision, f"a symmetric matrix ({dim}, {dim})")
     if factor.shape != (dim, dim):
         raise InvalidInput(f"precision has shape {factor.shape}.", f"Give a symmetric matrix ({dim}, {dim}).")
     if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
@@ -73,22 +73,22 @@ def factored(precision: ArrayLike, dim: int) -> Floats:
     return upper
 
 
-def lower(factor: Floats) -> Floats:
+def lower_factor(factor: Floats) -> Floats:
     """L = R', the usual Cholesky factor, with zeros above the diagonal."""
     return np.ascontiguousarray(np.triu(factor).T)
 
 
-def checked_theta(theta: ArrayLike, dim: int) -> Floats:
+def check_theta(theta: ArrayLike, dim: int) -> Floats:
     """`theta` as `dim` finite numbers."""
-    t = finite_floats("theta", theta, f"{dim} finite numbers")
+    t = check_finite("theta", theta, f"{dim} finite numbers")
     if t.shape != (dim,):
         raise InvalidInput(f"theta has shape {t.shape}.", f"Give {dim} finite numbers.")
     return t
 
 
-def checked_radius(radius: float) -> float:
+def check_radius(radius: float) -> float:
     """`radius` as a finite number of at least 0."""
-    size = finite_floats("radius", radius, "a finite number of at least 0")
+    size = check_finite("radius", radius, "a finite number of at least 0")
     if size.shape != () or size < 0.0:
         raise InvalidInput(f"radius is {radius!r}.", "Give a finite number of at least 0.", field="radius")
     return float(size)
@@ -104,5 +104,5 @@ def _checked_arms(arms: ArrayLike) -> Arms:
 def _finite_arms(arms: ArrayLike) -> Arms:
     """Arms as they are if they are an array of floats: a million of them should not be copied to be read."""
     if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
-        return np.require(arms, arms.dtype, IN_ORDER)
-    return finite_floats("arms", arms, "finite features (n_arms, dim)")
+        return np.require(arms, arms.dtype, C_ORDER)
+    return check_finite("arms", arms, "finite features (n_arms, dim)")

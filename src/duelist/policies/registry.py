@@ -19,9 +19,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.errors import InvalidInput, InvalidSnapshot
-from duelist.core.settings import read_settings, squeezed
+from duelist.core.settings import normalize_name, parse_settings
 from duelist.policies.base import Policy
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 from duelist.policies.engine import NativePolicy
 from duelist.policies.linear.apo import APO
 from duelist.policies.linear.best_arm_pair import BestArmPair
@@ -49,7 +49,7 @@ from duelist.policies.linear.vacdb import VACDB
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-ENTRY_POINTS: Final = "duelist.policies"
+ENTRY_POINT_GROUP: Final = "duelist.policies"
 """The group of entry points under which other packages make their policies known."""
 
 POLICIES: Final[dict[str, type[NativePolicy]]] = {
@@ -80,15 +80,15 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
 }
 """The built-in policies of the engine that know arms by their features."""
 
-BUILT_IN: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS, **CLASSIC}
+BUILTIN_POLICIES: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS, **COUNTING_POLICIES}
 """All built-in policies: those in plain Python, and those that count wins, too."""
 
 
-def other_policies() -> dict[str, EntryPoint]:
+def plugin_policies() -> dict[str, EntryPoint]:
     """Policies that other packages bring, by name; the built-in ones keep theirs."""
     from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
 
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN}
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in BUILTIN_POLICIES}
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -97,15 +97,15 @@ def policy_class(name: str) -> type[Policy]:
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
-    builtin = {squeezed(known): cls for known, cls in BUILT_IN.items()}.get(squeezed(name))
+    builtin = {normalize_name(known): cls for known, cls in BUILTIN_POLICIES.items()}.get(normalize_name(name))
     if builtin is not None:
         return builtin
-    brought = {squeezed(known): point for known, point in other_policies().items()}.get(squeezed(name))
+    brought = {normalize_name(known): point for known, point in plugin_policies().items()}.get(normalize_name(name))
     if brought is not None:
         return _checked_class(name, _loaded(brought))
     if ":" in name:
         return _checked_class(name, _imported(name))
-    known = ", ".join([*BUILT_IN, *other_policies()])
+    known = ", ".join([*BUILTIN_POLICIES, *plugin_policies()])
     raise InvalidInput(
         f"policy is {name!r}.", f"Choose one of {known}, or name a class as module:Class.", field="policy"
     )
@@ -117,9 +117,9 @@ def policy_name(cls: type[Policy]) -> str:
     >>> policy_name(VACDB)
     'VACDB'
     """
-    if BUILT_IN.get(cls.__name__) is cls:
+    if BUILTIN_POLICIES.get(cls.__name__) is cls:
         return cls.__name__
-    for known, point in other_policies().items():
+    for known, point in plugin_policies().items():
         if point.value == f"{cls.__module__}:{cls.__qualname__}":
             return known
     if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":
@@ -131,15 +131,15 @@ def policy_name(cls: type[Policy]) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def read_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
+def parse_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
     """Class and settings of a policy that is written in one word.
 
-    >>> read_policy("max-in-p:scale=0.5")[1]
+    >>> parse_policy("max-in-p:scale=0.5")[1]
     {'scale': 0.5}
     """
     name, text = _split(spec)
     cls = policy_class(name)
-    settings = read_settings(spec, text)
+    settings = parse_settings(spec, text)
     check_settings(cls, settings)
     return cls, settings
 
@@ -166,7 +166,7 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
         return policy
     if not isinstance(policy, str):
         raise InvalidInput(f"policy is {policy!r}.", "Give a policy, or the name of one.", field="policy")
-    cls, own = read_policy(policy)
+    cls, own = parse_policy(policy)
     settings = {**own, **settings}
     if horizon is not None and "horizon" in inspect.signature(cls).parameters:
         settings.setdefault("horizon", horizon)
@@ -186,7 +186,9 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     """The policy of a snapshot, whichever it is of."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
-        raise InvalidSnapshot(f"snapshot is of policy {name!r}.", f"Known are {', '.join(BUILT_IN)}.", field="snapshot")
+        raise InvalidSnapshot(
+            f"snapshot is of policy {name!r}.", f"Known are {', '.join(BUILTIN_POLICIES)}.", field="snapshot"
+        )
     try:
         cls = policy_class(name)
     except InvalidInput as error:
@@ -198,7 +200,7 @@ def _split(spec: str) -> tuple[str, str]:
     """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
-    known = squeezed(name) in map(squeezed, [*BUILT_IN, *other_policies()])
+    known = normalize_name(name) in map(normalize_name, [*BUILTIN_POLICIES, *plugin_policies()])
     if rest and "=" not in own and not known:
         return f"{name}:{own}", text
     return name, rest

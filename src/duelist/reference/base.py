@@ -60,7 +60,7 @@ class Reference(Policy):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
-    as_with_features: ClassVar[float] = math.inf
+    ridge_reference_dim: ClassVar[float] = math.inf
     """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
     minds_pairs: ClassVar[bool] = True
     """Whether what it goes by falls for a pair that is out; where not, such pairs are left out while there are others."""
@@ -87,7 +87,7 @@ class Reference(Policy):
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
         """The default ridge of a feature of unit variance among so many."""
-        return cls.practical_ridge * max(1.0, dim / cls.as_with_features)
+        return cls.practical_ridge * max(1.0, dim / cls.ridge_reference_dim)
 
     def new_layer(self, number: int) -> Estimator:
         """An estimator that has learned nothing; Sigma and the estimate share one ridge."""

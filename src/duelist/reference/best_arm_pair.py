@@ -26,7 +26,7 @@ class BestArmPair(Reference):
     z . theta in parts of it, 8 z . theta / |z|_{H^-1}.
     """
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The most telling pair of different arms."""

@@ -22,7 +22,7 @@ class LocalPairUCB(RadiusReference):
     With radius "theory", or a number, the bonus is that radius times W.
     """
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
 
     def start(self, arms: Floats) -> None:

@@ -61,7 +61,7 @@ class RankingPair(Reference):
 
     top: int | None = None
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The pair of different arms that settles most."""

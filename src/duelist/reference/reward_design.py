@@ -33,7 +33,7 @@ class RewardDesign(Reference):
 
     coverage: float = 0.25
 
-    as_with_features: ClassVar[float] = 1.0
+    ridge_reference_dim: ClassVar[float] = 1.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The most informative pair of different arms, or a random one."""

@@ -23,7 +23,7 @@ class ThompsonPair(Reference):
     feel_good: float = 0.0
     allow_self_duel: bool = True
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
 
     def choose(self, arms: Floats, allowed: Allowed) -> Choice:
         """The best arm of one draw against the best arm of another."""

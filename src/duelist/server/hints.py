@@ -27,7 +27,7 @@ HINTS: Final = {
     "unknown_study.id": "`GET /api/v1/studies` lists the studies.",
     "unknown_study.storage": "Create a study with `POST /api/v1/studies`.",
     "unknown_token.id": "`GET /api/v1/tokens` lists the tokens.",
-    "vote_refused.contradiction": 'Send "revise": true to change the vote.',
-    "vote_refused.rater_blocked": "An owner of the study can unblock them.",
-    "vote_refused.study_not_open": "An owner can open it again.",
+    "vote_conflict.contradiction": 'Send "revise": true to change the vote.',
+    "vote_conflict.rater_blocked": "An owner of the study can unblock them.",
+    "vote_conflict.study_not_open": "An owner can open it again.",
 }

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from duelist.core.arrays import Floats, check_choice, check_whole
+from duelist.core.arrays import Floats, check_choice, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
@@ -217,7 +217,7 @@ def named(found: Floats, truth: Floats) -> tuple[float, float]:
 
 def _ordered(truths: list[Floats], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
     n = len(estimates[0])
-    places = min(TOP, max(1, n // 2)) if top is None else min(check_whole("top", top, 1), n)
+    places = min(TOP, max(1, n // 2)) if top is None else min(check_integer("top", top, 1), n)
     pairs = [(kendall_tau(u, t), top_share(u, t, places)) for t, u in zip(truths, estimates, strict=True)]
     tau, share = np.array(pairs).T
     return {"Kendall's tau": tau, f"right top {places}": share}

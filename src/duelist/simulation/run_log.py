@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arrays import Floats, Ints, check_choice, check_whole
+from duelist.core.arrays import Floats, Ints, check_choice, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments import Environment
 from duelist.simulation.regret import KINDS, regret
@@ -88,7 +88,7 @@ def curve_rounds(horizon: int, points: int) -> Ints:
     >>> curve_rounds(9, 5)
     array([1, 3, 5, 7, 9])
     """
-    check_whole("points", points, 2)
+    check_integer("points", points, 2)
     return np.unique(np.linspace(1, horizon, points).astype(np.int64))
 
 

@@ -18,7 +18,7 @@ from duelist.core.arrays import Floats, Ints
 from duelist.core.dataframes import to_pandas, to_polars
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
-from duelist.core.files import UNREADABLE, replacing
+from duelist.core.files import READ_ERRORS, atomic_write
 from duelist.simulation.regret import KINDS, check_kind, regret
 from duelist.simulation.run_log import Curves, Log
 
@@ -361,7 +361,7 @@ class Runs:
         meta = {"format": FORMAT, "version": VERSION, "labels": self.labels, "keeps": self.keeps, **self.settings}
         meta["first_run"] = self.first_run
         arrays = {f"{k}/{n}": a for k, lab in enumerate(self.labels) for n, a in self.kept(lab)._asdict().items()}
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
@@ -386,7 +386,7 @@ class Runs:
                 return cls(kept, *told, first_run=meta["first_run"])
         except (FileNotFoundError, InvalidInput):
             raise
-        except UNREADABLE as error:
+        except READ_ERRORS as error:
             raise InvalidInput(f"{path} cannot be read as saved runs ({error}).", "Simulate again.") from error
 
     def _any(self) -> Kept:

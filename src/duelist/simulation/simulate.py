@@ -26,11 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelist import native
-from duelist.core.arrays import Floats, check_threads, check_whole
+from duelist.core.arrays import Floats, check_integer, check_threads
 from duelist.core.errors import InvalidInput
+from duelist.core.seeds import seed_words
 from duelist.policies import Policy
 from duelist.policies.counting import CountingPolicy
-from duelist.policies.engine import NativePolicy, seed_words
+from duelist.policies.engine import NativePolicy
 from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
 from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, Log, blank_log, what_to_keep
 from duelist.simulation.runs import Runs
@@ -102,9 +103,9 @@ def simulate(
     >>> runs.regret("UniformPair").shape
     (3, 10)
     """
-    check_whole("horizon", horizon)
+    check_integer("horizon", horizon)
     numbers = _run_numbers(runs)
-    check_whole("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
+    check_integer("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
     if not isinstance(environment, Environment):
         raise InvalidInput(
@@ -180,7 +181,7 @@ class _Game(NamedTuple):
 
 def _run_numbers(runs: int | range) -> range:
     if not isinstance(runs, range):
-        return range(check_whole("runs", runs))
+        return range(check_integer("runs", runs))
     if not len(runs) or runs.step != 1 or runs.start < 0:
         raise InvalidInput(f"runs is {runs!r}.", "Give how many, or which, as in range(64, 128).", field="runs")
     return runs
@@ -311,14 +312,14 @@ class _Featured(_Native):
         counts, arms = rounds.n_arms[:, 0], rounds.arms[:, 0]
         shared = len(counts) == 1
         tables = [np.ascontiguousarray(table[:n]) for table, n in zip(arms, counts, strict=True)]
-        return [self._template.first_state(w, tables[0 if shared else r]) for r, w in enumerate(self._words)]
+        return [self._template.initial_state(w, tables[0 if shared else r]) for r, w in enumerate(self._words)]
 
 
 class _Plain:
     """Runs of a policy in plain Python, each with a copy of its own."""
 
     def __init__(self, template: Policy, seeds: Sequence[int], distinct: bool) -> None:
-        self._copies = [template.fresh(s) for s in seeds]
+        self._copies = [template.clone(s) for s in seeds]
         self._out: list[deque[tuple[Any, float]]] = [deque() for _ in seeds]
         takes_it = "distinct" in inspect.signature(template.ask).parameters
         self._how = {"distinct": distinct} if takes_it else {}

@@ -27,7 +27,7 @@ from typing import IO, Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from duelist.core.errors import DuelistError, InvalidArchive
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
 from duelist.study.storage import (
     ArmRow,
@@ -197,7 +197,7 @@ def write_archive(tx: Transaction, path: Path) -> Path:
     """Everything that this transaction sees of its study, in one file, all of it or none."""
     study = tx.study()
     parts: dict[str, Any] = {}
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for table in TABLES:
             with archive.open(_member(f"{table.name}.jsonl"), "w", force_zip64=True) as part:
                 parts[table.name] = _write_lines(part, table.read(tx))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from duelist.core.errors import RaterBlocked, StudyNotOpen, VoteRefused
+from duelist.core.errors import RaterBlocked, StudyNotOpen, VoteConflict
 from duelist.study.asking.ask import Known
 from duelist.study.asking.limits import Tally
 from duelist.study.records import StudySettings, StudyState
@@ -62,25 +62,25 @@ class Side:
                 rater=rater,
             )
 
-    def refused_vote(self, rater: str) -> VoteRefused | None:
+    def refused_vote(self, rater: str) -> VoteConflict | None:
         """Why no new vote of this rater is taken, if none is."""
         if self.state in (StudyState.ENDED, StudyState.ARCHIVED):
-            return VoteRefused(
+            return VoteConflict(
                 f"Study {self.name!r} is {self.state.value} and takes no votes.",
                 _REOPEN,
-                code="vote_refused.study_not_open",
+                code="vote_conflict.study_not_open",
                 study=self.name,
             )
         said = self.raters.get(rater)
         if said is not None and said.erased:
-            return VoteRefused(
+            return VoteConflict(
                 f"Rater {rater!r} is the made-up name of somebody who was erased.", "Their votes stay as they are."
             )
         if said is not None and said.blocked:
-            return VoteRefused(
+            return VoteConflict(
                 f"Rater {rater!r} is blocked in study {self.name!r}.",
                 _UNBLOCK,
-                code="vote_refused.rater_blocked",
+                code="vote_conflict.rater_blocked",
                 study=self.name,
                 rater=rater,
             )

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from duelist.core.errors import InvalidInput, UnknownArm, VoteRefused
+from duelist.core.errors import InvalidInput, UnknownArm, VoteConflict
 from duelist.study.cache import Side
 from duelist.study.imports.deduplication import log_between
 from duelist.study.records import DuelKind, Outcome, StudyDuel, Vote
@@ -106,11 +106,11 @@ class Serving(ABC):
         with self._writing() as tx:
             row, lease = find_duel(tx, number), tx.lease(number, rater)
             if lease is None:
-                raise VoteRefused(
+                raise VoteConflict(
                     f"Duel {number} was not asked of {rater!r}.", "Give back a duel that this rater was asked."
                 )
             if lease.state == LeaseState.TOLD:
-                raise VoteRefused(f"{rater!r} has answered duel {number}.", "Undo the vote first.")
+                raise VoteConflict(f"{rater!r} has answered duel {number}.", "Undo the vote first.")
             if lease.state == LeaseState.OPEN:
                 tx.put_lease(lease._replace(state=LeaseState.RETURNED))
                 tx.set_free(number, row.free + 1)

@@ -176,7 +176,7 @@ def _summary(row: StudyRow) -> StudySummary:
 
 def _with_arm_effects(settings: StudySettings, given: dict[str, Any]) -> StudySettings:
     """Where nobody said whether arms have arm effects, the goal says it."""
-    if "arm_effects" in given or settings.goal is None or not find_goal(settings.goal).about_these_arms:
+    if "arm_effects" in given or settings.goal is None or not find_goal(settings.goal).arm_effects:
         return settings
     return replace(settings, arm_effects=new_policy(settings).accepts_arm_table)
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from duelist.core.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning
-from duelist.policies import BUILT_IN, Policy, policy_class, restore_policy
+from duelist.policies import BUILTIN_POLICIES, Policy, policy_class, restore_policy
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
 from duelist.study.errors import horizon_missing, too_few_arms
@@ -39,9 +39,9 @@ def new_policy(settings: StudySettings) -> Policy:
     taken = inspect.signature(cls).parameters
     usual = {"estimator": "online", "random_state": settings.seed}
     policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
-    if type(policy).begin is not Policy.begin and not policy.keeps_snapshots:
+    if type(policy).initialize is not Policy.initialize and not policy.is_restorable:
         raise InvalidInput(
-            f"{cls.__name__} has a `begin` but no `snapshot` and `restore`, so a study could not open again as it was.",
+            f"{cls.__name__} has a `initialize` but no `snapshot` and `restore`, so a study could not open again as it was.",
             "Add both methods.",
         )
     return policy
@@ -49,7 +49,7 @@ def new_policy(settings: StudySettings) -> Policy:
 
 def counts_wins(settings: StudySettings) -> bool:
     """Whether the policy of a study knows arms by who they are alone, so that features are nothing to it."""
-    return issubclass(BUILT_IN.get(settings.policy, Policy), CountingPolicy)
+    return issubclass(BUILTIN_POLICIES.get(settings.policy, Policy), CountingPolicy)
 
 
 def check_accepts_arm_table(policy: Policy, what: str, first_hint: str = "") -> None:
@@ -85,7 +85,7 @@ class Fold:
         if not groups:
             raise too_few_arms("This study has no active arms.")
         policy = new_policy(self._settings)
-        policy.begin(arms.table(np.sort(np.concatenate(groups))))
+        policy.initialize(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
     def grow(self, tx: Transaction, arms: KnownArms, dim: int) -> None:
@@ -97,7 +97,7 @@ class Fold:
             return
         policy = new_policy(self._settings)
         old = arms.matrix(np.arange(len(arms)))
-        policy.begin(np.pad(old, ((0, 0), (0, dim - old.shape[1]))))
+        policy.initialize(np.pad(old, ((0, 0), (0, dim - old.shape[1]))))
         tx.drop_snapshots(tx.snapshot_sequences())
         tx.put_snapshot(0, _packed(policy))
         tx.counters.counting_revision += 1  # whoever has the narrower policy in memory looks again
@@ -132,7 +132,7 @@ class Fold:
             policy = None if found is None else _restored(found[1])
         except (zlib.error, ValueError):  # damaged: whoever needs the state folds from an older one
             policy = None
-        if found is None or policy is None or not policy.keeps_snapshots:
+        if found is None or policy is None or not policy.is_restorable:
             return None
         lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in excluded]
         for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
@@ -158,7 +158,7 @@ class Fold:
         if not anyway and tx.counters.n_votes // SNAPSHOT_EVERY == before // SNAPSHOT_EVERY:
             return
         policy = self.follow(tx, arms)
-        if policy.keeps_snapshots:
+        if policy.is_restorable:
             tx.put_snapshot(tx.counters.n_votes, _packed(policy))
             tx.drop_snapshots(superfluous(tx.snapshot_sequences()))
 

@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
-from duelist.policies import BUILT_IN, Policy, other_policies, policy_name, read_policy
+from duelist.policies import BUILTIN_POLICIES, Policy, parse_policy, plugin_policies, policy_name
 from duelist.policies.goals import find_goal
 from duelist.study.records import Outcome, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
@@ -25,7 +25,7 @@ FIXED: Final = ("policy", "policy_settings", "seed", "arm_effects", "top")
 
 def policy_names() -> list[str]:
     """The policies that are installed: ours, and those that packages announce. (`module:Class` names others, for who may run code.)"""
-    return [*BUILT_IN, *other_policies()]
+    return [*BUILTIN_POLICIES, *plugin_policies()]
 
 
 def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -43,7 +43,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
             f"policy_settings is {given!r}.", "Give a mapping of names to values.", field="policy_settings"
         )
     if isinstance(policy, str):
-        cls, written = read_policy(policy)
+        cls, written = parse_policy(policy)
         return policy_name(cls), {**written, **given}
     if not isinstance(policy, Policy):
         raise InvalidInput(f"policy is {policy!r}.", "Give a policy or its name.", field="policy")
@@ -61,7 +61,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
 
 def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
     """Settings in which `top` places matter: to the policy, whose word it is, and by it to the study."""
-    cls, _ = read_policy(given["policy"])
+    cls, _ = parse_policy(given["policy"])
     if "top" not in signature(cls).parameters:
         raise InvalidInput(
             f"top is {top!r}, and {policy_name(cls)} has no places.",

@@ -88,7 +88,7 @@ class Study(Owning, Serving, Filing, Deciding, Plotting):
 
         The rater has it until it is told: asking again returns the same duel. If the time runs out, the next rater who asks
         may get it, and a vote that comes late still counts. No pair is out twice at a time, unless `raters_per_duel` says so, and
-        no rater is shown a pair again, unless `repeat_pairs` says so: `NothingLeft` tells that this rater is through.
+        no rater is shown a pair again, unless `repeat_pairs` says so: `NoPairsLeft` tells that this rater is through.
 
         Parameters
         ----------

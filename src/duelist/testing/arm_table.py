@@ -81,13 +81,13 @@ class ArmTableContract(ABC):
     def test_it_is_a_function_of_its_log(self, dim: int) -> None:
         """What is learned from a log is what is learned by telling, and looking and considering leave no trace."""
         asked, folded, table = self.make(5), self.make(5), draw_table(dim)
-        folded.begin(table)
+        folded.initialize(table)
         for luck in np.random.default_rng(5).random(30):
             duel = asked.ask(table)
             outcome = draw_outcome(table, duel, float(luck))
             asked.tell(duel, outcome)
-            folded.consider(table, [(table[[0, 1]], 0, 1.0)], seed=7, rounds=3)
-            folded.look(table)
+            folded.suggest(table, [(table[[0, 1]], 0, 1.0)], seed=7, rounds=3)
+            folded.posterior(table)
             folded.learn(table[[duel.first, duel.second]], outcome, layer=0, share=1.0)
         one, other = asked.snapshot()["arm_effects"], folded.snapshot()["arm_effects"]
         assert {k: v for k, v in one.items() if k != "words"} == {k: v for k, v in other.items() if k != "words"}
@@ -96,9 +96,9 @@ class ArmTableContract(ABC):
         """The same seed, the same choice; what is out counts."""
         policy, table = self.make(1), draw_table(dim)
         play_free(policy, table, 25)
-        choices = [policy.consider(table, seed=9, rounds=25) for _ in range(2)]
+        choices = [policy.suggest(table, seed=9, rounds=25) for _ in range(2)]
         copy = type(policy).restore(policy.snapshot())
-        assert choices[0] == choices[1] == copy.consider(table, seed=9, rounds=25)
+        assert choices[0] == choices[1] == copy.suggest(table, seed=9, rounds=25)
         assert choices[0].first != choices[0].second
 
     def test_what_is_out_is_not_asked_again_and_again(self, dim: int) -> None:
@@ -112,22 +112,22 @@ class ArmTableContract(ABC):
         table = draw_table(dim)
         straight, turned = self.make(0), self.make(0)
         for policy in (straight, turned):
-            policy.begin(table)
-        before = straight.look(table)
+            policy.initialize(table)
+        before = straight.posterior(table)
         straight.learn(table[[2, 5]], 1.0)
         turned.learn(table[[5, 2]], 0.0)
         assert straight.snapshot() == turned.snapshot()
-        after = straight.look(table, [2])
+        after = straight.posterior(table, [2])
         assert after.utilities[2] - after.utilities[5] > before.utilities[2] - before.utilities[5]
         assert after.variances[2] < before.variances[2]
         mixed = np.random.default_rng(0).permutation(N_ARMS)
-        np.testing.assert_array_equal(straight.look(table[mixed]).utilities, after.utilities[mixed])
+        np.testing.assert_array_equal(straight.posterior(table[mixed]).utilities, after.utilities[mixed])
 
     def test_arms_come_late_and_leave(self, dim: int) -> None:
         """An arm that joins is asked about sooner or later, and what was learned before it came stays."""
         policy, table = self.make(2), draw_table(dim, 8)
         play_free(policy, table[np.arange(4)], 30)
-        before = policy.look(table)
+        before = policy.posterior(table)
         joined = play_free(policy, table, 120, seed=2)
         assert {k for duel in joined for k in duel} >= {4, 5, 6, 7}
         if not dim:
@@ -143,7 +143,7 @@ class ArmTableContract(ABC):
         best = int(np.argmax(table.ids))
         found = policy.recommend(table)
         assert best in found.candidates
-        assert int(np.argmax(policy.look(table).utilities)) == found.best
+        assert int(np.argmax(policy.posterior(table).utilities)) == found.best
         assert 0.0 < found.probability <= 1.0
 
     def test_units_of_features_do_not_matter(self, dim: int) -> None:
@@ -162,7 +162,7 @@ class ArmTableContract(ABC):
             (lambda: policy.ask(ArmTable(3, np.eye(3))), "3 features"),
             (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
             (lambda: policy.learn(table[[0, 1, 2]], 1.0), "give the two"),
-            (lambda: policy.consider(table, [(np.ones(3), 0, 1.0)]), "ArmTable"),
+            (lambda: policy.suggest(table, [(np.ones(3), 0, 1.0)]), "ArmTable"),
             (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
             (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
             (lambda: policy.precision_, "look"),

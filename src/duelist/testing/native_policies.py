@@ -138,10 +138,10 @@ class RuleContract(RunsContract):
         """
         double, twice = self.make(0), self.make(0)
         shown = draw_arms(8, least=2, most=2)
-        twice.begin(shown[0])
+        twice.initialize(shown[0])
         taught = 0
         for arms in shown:
-            choice = double.consider(arms)  # what `ask` asks with nothing out
+            choice = double.suggest(arms)  # what `ask` asks with nothing out
             duel = double.ask(arms)
             outcome, z = draw_outcome(arms, duel, 0.7), arms[duel.first] - arms[duel.second]
             double.tell(duel, outcome, weight=2.0)

@@ -104,7 +104,7 @@ class RunsContract(ABC):
         runs = self._simulated(FixedArms(arms, theta=THETA), runs=2)
         log = runs.log(runs.labels[0])
         for run in range(2):
-            live = self.make(0).fresh(policy_seed(SEED, run))
+            live = self.make(0).clone(policy_seed(SEED, run))
             for first, second, outcome in zip(log.first[run], log.second[run], log.outcome[run], strict=True):
                 duel = published(live, arms)
                 assert tuple(duel) == (first, second)
@@ -162,27 +162,27 @@ class PolicyContract(RunsContract):
             np.testing.assert_array_equal(arms, before)
 
     def test_fresh_has_seen_nothing(self) -> None:
-        """`fresh` of a policy that has played plays like a new one."""
+        """`clone` of a policy that has played plays like a new one."""
         played = self.make(0)
         play(played, draw_arms(40))
         shown = draw_arms(40, seed=1)
-        assert play(played.fresh(5), shown) == play(self.make(5), shown)
+        assert play(played.clone(5), shown) == play(self.make(5), shown)
 
     def test_fresh_keeps_hyperparameters(self) -> None:
-        """`fresh` has the same hyperparameters, and the random state it was given."""
+        """`clone` has the same hyperparameters, and the random state it was given."""
         policy = self.make(0)
-        copy = policy.fresh(5)
+        copy = policy.clone(5)
         assert type(copy) is type(policy)
         assert same_params(copy, policy)
         assert copy.params.get("random_state", 5) == 5
 
     def test_fresh_leaves_the_template_alone(self) -> None:
-        """Making and playing a `fresh` copy changes nothing in the policy it came from."""
+        """Making and playing a `clone` copy changes nothing in the policy it came from."""
         template, control = self.make(0), self.make(0)
         shown = draw_arms(40)
         play(template, shown[:20])
         play(control, shown[:20])
-        play(template.fresh(5), shown)
+        play(template.clone(5), shown)
         assert play(template, shown[20:]) == play(control, shown[20:])
 
     def test_several_duels_may_be_pending(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 from duelist.policies.engine.snapshots import checksum, decode, encode
 from duelist.testing import PolicyContract
 from tests.helpers.counting import HORIZON, NAMES, ORDERED, made, voted, wins_of
@@ -117,7 +117,7 @@ def test_a_snapshot_without_a_part_is_refused(policy, part):
 
 
 def test_a_log_in_the_place_of_pending_duels(policy):
-    """`consider` names what `ask` names, with the same duels out, and changes nothing; `learn` learns what `tell` does."""
+    """`suggest` names what `ask` names, with the same duels out, and changes nothing; `learn` learns what `tell` does."""
     rng, out = np.random.default_rng(0), []
     for t in range(80):
         aside = type(policy).restore(policy.snapshot())
@@ -126,7 +126,7 @@ def test_a_log_in_the_place_of_pending_duels(policy):
         before, distinct = aside.snapshot(), bool(t % 2)
         pending = [([d.first, d.second], layer, 1.0) for d, layer in out if not d.is_self_duel]
         if len(pending) == len(out) and t:
-            choice = aside.consider(5, pending, distinct=distinct)
+            choice = aside.suggest(5, pending, distinct=distinct)
             assert aside.snapshot() == before
         else:
             choice = None
@@ -140,11 +140,11 @@ def test_a_log_in_the_place_of_pending_duels(policy):
 
 def test_learning_a_log_is_asking_and_telling(policy):
     learner = type(policy).restore(policy.snapshot())
-    policy.begin(5)
+    policy.initialize(5)
     learner.begin(5)
     rng = np.random.default_rng(0)
     for _ in range(200):
-        choice, duel = policy.consider(5), policy.ask(5)
+        choice, duel = policy.suggest(5), policy.ask(5)
         outcome = voted(ORDERED, duel, rng.random())
         policy.tell(duel, outcome)
         learner.learn(dl.ArmTable([duel.first, duel.second]), outcome, layer=choice.layer, share=choice.share)
@@ -156,9 +156,9 @@ def test_learning_a_log_is_asking_and_telling(policy):
 
 
 def test_considering_new_arms_does_not_make_them_known(policy):
-    policy.begin(3)
+    policy.initialize(3)
     before = policy.snapshot()
-    seen = {k for seed in range(60) for k in policy.consider(dl.ArmTable([0, 1, 2, 7]), seed=seed)[:2]}
+    seen = {k for seed in range(60) for k in policy.suggest(dl.ArmTable([0, 1, 2, 7]), seed=seed)[:2]}
     assert policy.snapshot() == before
     policy.learn([1, 7], 1.0)
     assert policy.arms_.tolist() == [0, 1, 2, 7]
@@ -189,7 +189,7 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.learn([1, 2, 3], 1.0), "a duel is of two"),
         (lambda: policy.learn([1, 2], 1.0, layer=7), "layer is 7"),
         (lambda: policy.learn([1, 2], 1.0, share=-1.0), "share is -1"),
-        (lambda: policy.consider(3, seed=-1), "seed is -1"),
+        (lambda: policy.suggest(3, seed=-1), "seed is -1"),
     ]
     for call, message in wrong:
         with pytest.raises(dl.InvalidInput, match=message):
@@ -228,13 +228,13 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
 )
 def test_settings_that_make_no_sense_are_refused(name, settings, message):
     with pytest.raises(dl.InvalidInput, match=message):
-        CLASSIC[name](**{"horizon": HORIZON, **settings})
+        COUNTING_POLICIES[name](**{"horizon": HORIZON, **settings})
 
 
 @pytest.mark.parametrize("name", ["RMED2FH", "BeatTheMean", "InterleavedFilter"])
 def test_rules_that_need_a_horizon_say_so(name):
     with pytest.raises(dl.InvalidInput, match=f"{name} has to know for how many rounds"):
-        CLASSIC[name]()
+        COUNTING_POLICIES[name]()
 
 
 def test_settings_are_honoured():
@@ -247,7 +247,7 @@ def test_settings_are_honoured():
     }  # fmt: skip
     for name, settings in changed.items():
         usual = wins_of(made(name), ORDERED, 2000)
-        other = wins_of(CLASSIC[name](**{"horizon": HORIZON, "random_state": 0, **settings}), ORDERED, 2000)
+        other = wins_of(COUNTING_POLICIES[name](**{"horizon": HORIZON, "random_state": 0, **settings}), ORDERED, 2000)
         assert usual != other, name
 
 
@@ -265,14 +265,14 @@ def test_duels_of_winner_stays_that_are_out_count_as_won_by_the_arm_ahead(name, 
             lead[second] -= 2.0 * outcome - 1.0
 
     for _ in range(told):
-        layer = policy.consider(8).layer
+        layer = policy.suggest(8).layer
         policy.tell(duel := policy.ask(8), outcome := voted(level, duel, rng.random()))
         note(*duel, outcome, layer)
     knows = type(policy).restore(policy.snapshot())
     duels = []
     for _ in range(20):
         duels.append(policy.ask(8, distinct=distinct))
-        layer = knows.consider(8, distinct=distinct).layer
+        layer = knows.suggest(8, distinct=distinct).layer
         same = knows.ask(8, distinct=distinct)
         assert tuple(same) == tuple(duels[-1])
         foretold = float(lead[same.first] >= lead[same.second])

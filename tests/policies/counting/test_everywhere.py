@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 from duelist.research.experiments.cells import Cell, Played, play_packed
 from duelist.simulation.environments import PreferenceMatrix
 from tests.helpers.counting import NAMES, ORDERED, made
@@ -28,7 +28,7 @@ def test_they_are_documented():
     for page in ("docs/policies.md", "docs/classic.md"):
         text = (root / page).read_text()
         assert [name for name in NAMES if f"`{name}`" not in text] == []
-    for cls in CLASSIC.values():
+    for cls in COUNTING_POLICIES.values():
         for part in ("Deviations", "Cost a round", ">>> "):
             assert part in cls.__doc__, cls
 
@@ -52,7 +52,7 @@ def test_distinct_simulations_have_no_self_duels(name):
 def test_they_are_found_by_name():
     assert dl.make_policy("d-ts", horizon=50).__class__ is dl.DTS
     assert dl.make_policy("rucb:alpha=0.7").alpha == 0.7
-    for name, cls in CLASSIC.items():
+    for name, cls in COUNTING_POLICIES.items():
         assert dl.policies.policy_class(name.lower()) is cls
         assert dl.policies.policy_name(cls) == name
         assert getattr(dl, name) is cls
@@ -93,7 +93,7 @@ def test_a_cell_of_an_experiment_travels():
 @pytest.mark.parametrize("name", ["RUCB", "CCB", "RMED2FH", "InterleavedFilter", "MergeDTS"])
 def test_a_study_without_features(name, tmp_path):
     where = f"sqlite:///{tmp_path}/votes.db"
-    settings = {"horizon": 500} if CLASSIC[name].needs_horizon else {}
+    settings = {"horizon": 500} if COUNTING_POLICIES[name].needs_horizon else {}
     study = dl.create_study("s", storage=where, policy=name, policy_settings=settings)
     study.add_arms(list("abcd"))
     for k in range(12):

@@ -192,7 +192,7 @@ def test_a_vote_about_an_older_candidate_changes_nothing_for_the_filter():
     for _ in range(100):
         for other in {0, 1, 2} - {old}:
             policy.learn([old, other], 0.0)
-    assert policy.consider(3).first != old
+    assert policy.suggest(3).first != old
     before = policy.snapshot()["counts"]
     policy.tell(late, 1.0)
     after = policy.snapshot()["counts"]
@@ -204,7 +204,7 @@ def test_winner_stays_ignores_votes_of_exploitation():
     """With two different arms asked, the votes of an exploitation are counted as wins but move no q."""
     policy, rng, repeated = dl.WSS(beta=4.0, random_state=0), np.random.default_rng(0), 0
     for _ in range(400):
-        layer = policy.consider(4).layer
+        layer = policy.suggest(4).layer
         tallies = policy.snapshot()["counts"]["tallies"]
         duel = policy.ask(4)
         assert not duel.is_self_duel

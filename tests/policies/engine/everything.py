@@ -11,7 +11,7 @@ import numpy as np
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 
 LINKS = ("logistic", "probit", "exponential")
 
@@ -45,7 +45,7 @@ def counted(threads):
     """Policies that count wins, on a table of chances."""
     upper = np.triu(np.random.default_rng(0).uniform(0.1, 0.9, (12, 12)), 1)
     table = dl.environments.PreferenceMatrix(upper + np.tril(1.0 - upper.T, -1) + 0.5 * np.eye(12), "copeland")
-    policies = {name: kind(horizon=400) for name, kind in CLASSIC.items()}
+    policies = {name: kind(horizon=400) for name, kind in COUNTING_POLICIES.items()}
     result = dl.simulate(policies, table, 400, 3, seed=4, threads=threads)
     return {f"counted {name}": checksum(*result.log(name)) for name in policies}
 

@@ -7,15 +7,15 @@ import numpy as np
 import duelist as dl
 from duelist import _native_testing as parts
 from duelist import native
+from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES
-from duelist.policies.counting import CLASSIC
-from duelist.policies.engine import seed_words
+from duelist.policies.counting import COUNTING_POLICIES
 from tests.policies.engine import hostile_values
 
 REFUSALS = (TypeError, ValueError, MemoryError, OverflowError, RuntimeError, dl.DuelistError)
 LINKS = ("logistic", "probit", "exponential")
 NAMES = tuple(POLICIES)
-COUNTING = tuple(CLASSIC)
+COUNTING = tuple(COUNTING_POLICIES)
 
 
 class Given:
@@ -49,7 +49,7 @@ class Given:
         return POLICIES[name](horizon=50, link=self.link, estimator=estimator, random_state=1)
 
     def state(self):
-        return self.policy().first_state(self.words, self.normal(self.n, self.dim))
+        return self.policy().initial_state(self.words, self.normal(self.n, self.dim))
 
     def player(self):
         policy = self.policy()
@@ -61,7 +61,7 @@ class Given:
 
 
 def _counting(given):
-    return CLASSIC[COUNTING[given.rng.integers(len(COUNTING))]](horizon=50, random_state=1)
+    return COUNTING_POLICIES[COUNTING[given.rng.integers(len(COUNTING))]](horizon=50, random_state=1)
 
 
 def _counting_player(given):
@@ -115,7 +115,7 @@ def _play_arguments(given, runs=2, rounds=3, horizon=4):
 
 def _runs(given, runs=2):
     policy = given.policy()
-    return native.Runs(policy.make_rule(), [policy.first_state(given.words, given.normal(3, given.dim))] * runs)
+    return native.Runs(policy.make_rule(), [policy.initial_state(given.words, given.normal(3, given.dim))] * runs)
 
 
 def _arrays(given):

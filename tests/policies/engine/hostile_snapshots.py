@@ -10,7 +10,7 @@ import numpy as np
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.policies.counting import CLASSIC, CountingPolicy
+from duelist.policies.counting import COUNTING_POLICIES, CountingPolicy
 from duelist.policies.engine.snapshots import decode, encode
 from tests.policies.engine import hostile_values
 
@@ -53,7 +53,7 @@ def _with_arm_effects():
 
 def _counting():
     """Policies that count wins, before their first round and later, some of their duels out."""
-    for kind in CLASSIC.values():
+    for kind in COUNTING_POLICIES.values():
         for rounds in (0, 40):
             rng, policy = np.random.default_rng(rounds), kind(horizon=100, random_state=0)
             for round_number in range(rounds):
@@ -139,7 +139,7 @@ def use(policy, rng):
     arms = rng.normal(size=(int(rng.choice([1, 2, 5, 5, 12, 300])), dim))
     for step in (
         lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
-        lambda: policy.consider(arms, [(np.ones(dim), 0, 1.0)], seed=1),
+        lambda: policy.suggest(arms, [(np.ones(dim), 0, 1.0)], seed=1),
         lambda: [policy.tell(policy.ask(arms, distinct=bool(k)), 0.5) for k in range(2)],
         lambda: policy.learn(arms[0], 1.0),
         lambda: policy.ask_batch(rng.normal(size=(3, 4, dim)), k=2, threads=int(rng.choice([1, 1, 1, 3]))),
@@ -160,10 +160,10 @@ def use_free(policy, rng):
     pair = arms[[0, n - 1]]
     for step in (
         lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
-        lambda: policy.consider(arms, [(pair, 0, 1.0)], seed=1),
+        lambda: policy.suggest(arms, [(pair, 0, 1.0)], seed=1),
         lambda: [policy.tell(policy.ask(arms, distinct=bool(k)), 0.5) for k in range(2)],
         lambda: policy.learn(pair, 1.0),
-        lambda: (policy.theta_, policy.look(arms, [0])),
+        lambda: (policy.theta_, policy.posterior(arms, [0])),
         lambda: rng.random() < 0.2 and recommended(policy, arms[np.arange(min(n, 5))]),
         lambda: type(policy).restore(policy.snapshot()).ask(arms),
     ):
@@ -179,7 +179,7 @@ def use_counting(policy, rng):
     arms = dl.ArmTable(rng.permutation(2 * n)[:n])
     for step in (
         lambda: [policy.tell(duel, 1.0) for duel in policy.pending_[:PATIENCE]],
-        lambda: policy.consider(arms, [([0, 3], 0, 1.0), ([1, 2], 1, 1.0)], seed=1),
+        lambda: policy.suggest(arms, [([0, 3], 0, 1.0), ([1, 2], 1, 1.0)], seed=1),
         lambda: [policy.tell(policy.ask(arms, distinct=bool(k % 2)), 0.5) for k in range(8)],
         lambda: policy.learn([0, 5], 1.0),
         lambda: (policy.leader_, policy.wins_),

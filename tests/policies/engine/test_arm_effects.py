@@ -116,14 +116,14 @@ def test_features_that_are_all_alike_tiny_or_too_many():
     """A constant column, one as small as numbers get, and a single arm say nothing of units; 8,193 features are refused."""
     features = np.array([[0.1, 1e-170, 3.0], [0.1, 2e-170, 5.0], [0.1, 3e-170, 4.0]])
     policy = dl.LocalPairUCB(estimator="online")
-    policy.begin(dl.ArmTable(3, features))
+    policy.initialize(dl.ArmTable(3, features))
     known = policy._effects.known.arrays()
     assert known["own_variance"] == 1.0
     np.testing.assert_allclose(known["theta_variance"], [0.0, 0.0, 1.0 / features[:, 2].var()])
     for table in (dl.ArmTable(3, features), dl.ArmTable(1, features[:1])):
         policy = dl.LocalPairUCB(estimator="online")
         policy.tell(policy.ask(table), 1.0)
-        assert np.isfinite(policy.look(table).utilities).all()
+        assert np.isfinite(policy.posterior(table).utilities).all()
     with pytest.raises(dl.InvalidInput, match="arms have 8193 features; beside arm effects"):
         dl.LocalPairUCB(estimator="online").ask(dl.ArmTable(2, np.ones((2, 8193))))
 
@@ -167,7 +167,7 @@ def test_a_late_arm_is_compared_by_its_features_at_once():
         duel = policy.ask(table)
         gap = 2.0 * (features[duel.first, 0] - features[duel.second, 0])
         policy.tell(duel, float(rng.random() < 1 / (1 + np.exp(-gap))))
-    late = policy.look(dl.ArmTable([100, 101], [[1.5, 0.0], [-1.5, 0.0]]))
+    late = policy.posterior(dl.ArmTable([100, 101], [[1.5, 0.0], [-1.5, 0.0]]))
     assert late.utilities[0] - late.utilities[1] > 2.0
     assert late.variances.max() > 1.0  # each still has an arm effect, of variance 1
     assert late.variances.min() == 1.0
@@ -219,7 +219,7 @@ def duels_and_verdicts(name, utilities, features):
     for luck in np.random.default_rng(3).random(60):
         duel = policy.ask(table)
         policy.tell(duel, float(luck < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))))
-        found.append((duel.first, duel.second, policy.announced(table)))
+        found.append((duel.first, duel.second, policy.decided_arm(table)))
     return found
 
 
@@ -255,7 +255,7 @@ def test_a_feature_that_comes_late_is_learned_in_every_unit_of_the_others(unit):
             policy.tell(
                 duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first])))
             )
-        late = policy.look(dl.ArmTable([100, 101], [[90 * unit, 0.0], [90 * unit, 1.0]])).utilities
+        late = policy.posterior(dl.ArmTable([100, 101], [[90 * unit, 0.0], [90 * unit, 1.0]])).utilities
         worth.append(late[1] - late[0])
     assert 1.0 < np.mean(worth) < 3.0
 
@@ -290,7 +290,7 @@ def test_snapshots_have_what_sizes_are_made_of(votes):
     for t in range(votes):
         table = dl.ArmTable(8, features * (100.0 if t < 2 else 1.0))
         policy.tell(policy.ask(table), float(rng.random() < 0.5))
-    policy.begin(dl.ArmTable(8, features))
+    policy.initialize(dl.ArmTable(8, features))
     copy = dl.LocalPairUCB.restore(json.loads(json.dumps(policy.snapshot())))
     table = dl.ArmTable(8, features)
     for _ in range(20):
@@ -308,11 +308,11 @@ def test_a_placeholder_on_the_first_table_alone_leaves_numbers():
     first = features.copy()
     first[5, 0] = 1e9
     policy, table = dl.LocalPairUCB(estimator="online", random_state=0), dl.ArmTable(5, features[:5])
-    policy.begin(dl.ArmTable(6, first))
+    policy.initialize(dl.ArmTable(6, first))
     for _ in range(100):
         duel = policy.ask(table)
         policy.tell(duel, float(duel.first < duel.second), 0.05)
-    assert np.isfinite(policy.look(table).variances).all()
+    assert np.isfinite(policy.posterior(table).variances).all()
     assert policy.recommend(table).best == 0
 
 
@@ -325,7 +325,7 @@ def test_features_that_become_a_billion_times_larger_leave_variances():
         for t in range(40):
             duel = policy.ask(dl.ArmTable(6, features if t < 14 else 1e9 * features))
             policy.tell(duel, float(rng.random() < 0.5 + 0.3 * np.sign(duel.second - duel.first)))
-        assert (policy.look(dl.ArmTable(6, 1e9 * features)).variances >= 0.0).all()
+        assert (policy.posterior(dl.ArmTable(6, 1e9 * features)).variances >= 0.0).all()
         assert dl.BestArmPair.restore(policy.snapshot()).snapshot() == policy.snapshot()
 
 
@@ -350,7 +350,7 @@ def test_late_arms_far_from_the_others_are_not_ruled_out_without_a_vote(far):
 def test_a_pair_asked_very_often_is_known_better_than_either_term():
     """The difference of two utilities has less variance than that of their arm effects, which features could explain as well."""
     policy, table = dl.BestArmPair(estimator="online", random_state=0), dl.ArmTable(3, [[0.0], [1.0], [2.0]])
-    policy.begin(table)
+    policy.initialize(table)
     for k in range(2000):
         policy.learn(table[[0, 1]], float(k % 2))
     squares = policy._effects.known.squares(table.ids, table.features, 0)
@@ -377,6 +377,6 @@ def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refus
 
 def test_positions_that_are_not_on_the_table_are_refused():
     policy = dl.LocalPairUCB(estimator="online")
-    policy.begin(dl.ArmTable(3))
+    policy.initialize(dl.ArmTable(3))
     with pytest.raises(dl.InvalidInput, match=r"chosen is \[5\]; give positions on the table, from 0 to 2"):
-        policy.look(dl.ArmTable(3), [5])
+        policy.posterior(dl.ArmTable(3), [5])

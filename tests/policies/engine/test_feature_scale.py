@@ -104,7 +104,7 @@ def test_odd_first_arms_are_put_right_within_a_few_stretches(kind, name):
     """4 + 8 + 16 outcomes: among Gaussian arms of variance 1 no stretch keeps a size that is wrong by more than 8."""
     shown = draw_arms(60, seed=3)
     policy = make(name)
-    policy.begin(odd_first(kind, shown[0]))
+    policy.initialize(odd_first(kind, shown[0]))
     for arms in shown:  # any two arms, by whomever they were asked
         policy.learn(arms[:2], vote(arms, dl.Duel(0, 1, 0), 0.5), layer=0)
     assert (known(policy).sizes < 8.0).all()
@@ -114,7 +114,7 @@ def test_odd_first_arms_are_put_right_within_a_few_stretches(kind, name):
 def test_a_feature_in_which_the_first_arms_do_not_differ_waits_for_one_that_does():
     arms = np.array([[0.0, 0.0, 5.0], [0.0, 1.0, 5.0], [0.0, 3.0, 5.0]])
     policy = make("UniformPair")
-    policy.begin(arms)
+    policy.initialize(arms)
     np.testing.assert_allclose(known(policy).sizes, [1.0, arms[:, 1].var(), 1.0])
     policy.learn(np.array([0.0, 1.0, 0.0]), 1.0)
     np.testing.assert_allclose(known(policy).sizes, [1.0, arms[:, 1].var(), 1.0])
@@ -131,7 +131,7 @@ def test_a_constant_feature_has_no_size_whatever_its_value(value, name, estimato
     arms = draw_arms(1, 10)[0]
     arms[:, 1] = value
     policy, reference = twins(name, 0, estimator=estimator)
-    policy.begin(arms)
+    policy.initialize(arms)
     reference.forget(reference.ask(arms))
     assert known(policy).sizes[1] == reference.sizes_.squared[1] == 1.0
     policy.learn(np.array([0.0, 2.0, 0.0]), 1.0, layer=0)
@@ -142,7 +142,7 @@ def test_a_rare_binary_feature_keeps_its_size_while_it_is_not_met():
     rng = np.random.default_rng(4)
     arms = np.column_stack([rng.normal(size=40), np.arange(40) == 7])
     policy = make("UniformPair")
-    policy.begin(arms)
+    policy.initialize(arms)
     rare = 1 / 40 * (1 - 1 / 40)
     for t in range(124):  # five stretches, none of which meets it
         policy.learn(np.array([rng.normal(), 0.0]), float(t % 2))
@@ -157,7 +157,7 @@ def test_a_feature_that_nobody_asks_about_any_more_keeps_its_size():
     """Shrunk only where even the largest difference is small: what is known well is rarely asked."""
     arms = draw_arms(1, 40)[0]
     policy = make("UniformPair")
-    policy.begin(arms)
+    policy.initialize(arms)
     before = known(policy).sizes
     for t in range(60):
         policy.learn(np.array([1.0, 1.0, 1.0 if t % 4 == 0 else 0.0]), float(t % 2))
@@ -168,7 +168,7 @@ def test_a_rare_flag_keeps_its_size_where_the_others_shrink():
     rng = np.random.default_rng(3)
     arms = np.column_stack([100.0 * rng.normal(size=(50, 2)), rng.random(50) < 0.1])
     policy = make("UniformPair")
-    policy.begin(arms)
+    policy.initialize(arms)
     for t in range(4):
         policy.learn(np.array([*rng.normal(size=2), 0.0]), float(t % 2))
     assert (known(policy).sizes[:2] < 100.0).all()
@@ -179,7 +179,7 @@ def test_one_feature_alone_shrinks_as_far_as_it_must_beside_rare_ones():
     """Features 0 and 1 differ once each, so that their means are small too; but they do not shrink."""
     arms = np.random.default_rng(4).normal(size=(50, DIM))
     policy = make("UniformPair")
-    policy.begin(arms)
+    policy.initialize(arms)
     before = known(policy).sizes
     for z in ([0.7, 0.0], [0.0, 0.7], [0.0, 0.0], [0.0, 0.0]):
         policy.learn(np.array([*z, 1e-3]), 1.0)
@@ -188,7 +188,7 @@ def test_one_feature_alone_shrinks_as_far_as_it_must_beside_rare_ones():
 
 def test_one_feature_alone_shrinks_as_far_as_it_must():
     policy = make("UniformPair")
-    policy.begin(np.array([1.0, 1.0, 100.0]) * np.random.default_rng(9).normal(size=(50, DIM)))
+    policy.initialize(np.array([1.0, 1.0, 100.0]) * np.random.default_rng(9).normal(size=(50, DIM)))
     before = known(policy).sizes
     for t in range(4):
         policy.learn(np.array([1.0, 1.0, 0.1]), float(t % 2))

@@ -6,7 +6,7 @@ from scipy import optimize, special, stats
 
 from duelist import _native_testing as parts
 from duelist import native
-from duelist.policies.engine import seed_words
+from duelist.core.seeds import seed_words
 
 LOGISTIC, PROBIT, EXPONENTIAL = LINKS = ("logistic", "probit", "exponential")
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)

@@ -56,7 +56,7 @@ def test_the_one_pass_estimate_does_not_depend_on_units_that_it_learns_late(unit
 
     def learned(scale):
         policy = dl.BestArmPair(estimator="online", random_state=0)
-        policy.begin((arms * scale)[:1])
+        policy.initialize((arms * scale)[:1])
         for (i, j), outcome in zip(pairs, won, strict=True):
             policy.learn((arms * scale)[[i, j]], outcome)
         return policy.theta_ * scale
@@ -66,7 +66,7 @@ def test_the_one_pass_estimate_does_not_depend_on_units_that_it_learns_late(unit
 
 def test_a_refused_question_changes_nothing():
     policy = dl.BestArmPair(random_state=0)
-    policy.begin(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]))
+    policy.initialize(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]))
     before = policy.snapshot()
     with pytest.raises(dl.InvalidInput, match="no pair is left"):
         policy.ask(np.array([[1.0, 5.0], [2.0, 9.0]]), exclude=[(0, 1)])
@@ -101,7 +101,7 @@ def test_votes_that_rounding_hides_beside_a_ridge_are_votes_when_it_shrinks(name
     """Beside a first arm of 1e8 the precision of the votes on others is less than the ridge's rounding, and not nothing."""
     arms = np.array([[0.0], [0.5], [1.0], [1.5], [2.0]])
     policy = getattr(dl, name)(random_state=0)
-    policy.begin(np.vstack([arms, [[1e8]]]))
+    policy.initialize(np.vstack([arms, [[1e8]]]))
     told = 0.0
     for _ in range(12):
         pair = np.array([[0.0], [2.0]])

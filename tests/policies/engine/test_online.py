@@ -302,7 +302,7 @@ class Spy(Policy):
     def __init__(self):
         self.arms, self.copies = [], []
 
-    def fresh(self, random_state):
+    def clone(self, random_state):
         self.copies.append(Spy())
         return self.copies[-1]
 
@@ -328,7 +328,7 @@ def test_a_simulation_plays_the_duels_of_live_policies(name, environment):
     first, second = played.duels(name)
     outcomes = played.outcomes(name)
     for run in range(runs):
-        live = policy.fresh(policy_seed(seed, run))
+        live = policy.clone(policy_seed(seed, run))
         assert live.online_
         for t, arms in enumerate(spy.copies[run].arms):
             duel = live.ask(arms, distinct=False)

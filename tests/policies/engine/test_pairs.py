@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelist import _native_testing as parts
+from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
-from duelist.policies.engine import seed_words
 from tests.helpers import brute_force
 from tests.helpers.brute_force import NOBODY, squares, thresholds
 

@@ -38,7 +38,7 @@ def restored(policy):
 
 
 def out_of(policy):
-    """What is out, as `consider` takes it."""
+    """What is out, as `suggest` takes it."""
     return [(duel.difference, duel.layer, duel.share) for duel in pending(policy).values()]
 
 
@@ -79,8 +79,8 @@ def test_what_is_asked_beside_duels_that_are_out_is_what_consider_names(name, es
     beside = 0
     for t in range(40):
         arms = rng.normal(size=(7, DIM))
-        expected = policy.consider(arms, out_of(policy))
-        alone = policy.consider(arms)
+        expected = policy.suggest(arms, out_of(policy))
+        alone = policy.suggest(arms)
         duel = policy.ask(arms)
         given = pending(policy)[duel.id]
         assert (*pair_of(duel), given.layer) == (expected.first, expected.second, expected.layer), f"round {t}"
@@ -100,11 +100,11 @@ def test_a_duel_that_is_given_up_no_longer_counts(name, estimator):
     for duel in lost:
         policy.forget(duel)
     (only,) = out_of(policy)
-    expected, duel = policy.consider(arms, [only]), policy.ask(arms)
+    expected, duel = policy.suggest(arms, [only]), policy.ask(arms)
     assert pair_of(duel) == pair_of(expected)
     for number in (kept, duel):
         policy.forget(number)
-    expected = policy.consider(arms)
+    expected = policy.suggest(arms)
     assert pair_of(policy.ask(arms)) == pair_of(expected)
 
 
@@ -116,7 +116,7 @@ def test_arms_that_met_themselves_are_nothing_to_wait_for(name, estimator):
         policy.ask(np.ones((1, DIM)))
     for _ in range(10):
         arms = rng.normal(size=(9, DIM))
-        expected, duel = policy.consider(arms), policy.ask(arms)
+        expected, duel = policy.suggest(arms), policy.ask(arms)
         assert pair_of(duel) == pair_of(expected)
         policy.tell(duel, float(rng.random() < 0.5))
 
@@ -165,12 +165,12 @@ def test_a_batch_is_decided_beside_what_is_out(name, estimator):
     shown = rng.normal(size=(30, 7, DIM))
     for arms in shown[:20]:
         policy.ask(arms)
-    expected = [policy.consider(arms, out_of(policy)) for arms in shown]
-    alone = [policy.consider(arms) for arms in shown]
+    expected = [policy.suggest(arms, out_of(policy)) for arms in shown]
+    alone = [policy.suggest(arms) for arms in shown]
     batch = policy.ask_batch(shown)
     assert [pair_of(duel) for duel in batch.duels] == [pair_of(choice) for choice in expected]
     assert expected != alone
-    after = policy.consider(shown[0], out_of(policy))  # all of the batch is out now
+    after = policy.suggest(shown[0], out_of(policy))  # all of the batch is out now
     assert pair_of(policy.ask(shown[0])) == pair_of(after)
 
 
@@ -198,10 +198,10 @@ def regret_with_late_votes(run, count_pending):
     rng = np.random.default_rng([run, 90])
     arms, theta = rng.normal(size=(30, 5)), rng.normal(size=5)
     u, policy = arms @ theta, dl.LocalPairUCB(horizon=400, random_state=run)
-    policy.begin(arms)
+    policy.initialize(arms)
     regret, waiting = 0.0, []
     for _ in range(400):
-        duel = policy.ask(arms, distinct=False) if count_pending else policy.consider(arms, distinct=False)
+        duel = policy.ask(arms, distinct=False) if count_pending else policy.suggest(arms, distinct=False)
         regret += u.max() - 0.5 * (u[duel.first] + u[duel.second])
         waiting.append(duel)
         if len(waiting) > 50:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from duelist import _native_testing as parts
-from duelist.policies.engine import seed_words
+from duelist.core.seeds import seed_words
 
 SEEDS = (0, 1, 2**63 + 5, np.random.SeedSequence(7, spawn_key=(3, 2)))
 N = 100_000

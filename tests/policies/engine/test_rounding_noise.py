@@ -43,7 +43,7 @@ def test_first_arms_out_of_all_bounds_leave_a_policy_that_asks_and_answers(name,
             arms = rng.standard_normal((6, 3)) * (factor if t < 1 else 1.0)
             policy.tell(policy.ask(arms), float(rng.random() < 0.5))
             assert np.isfinite(policy.recommend(arms).probability)
-            policy.announced(arms)
+            policy.decided_arm(arms)
 
 
 def test_an_estimate_is_the_root_and_reading_leaves_it():
@@ -76,7 +76,7 @@ def test_votes_that_weigh_little_are_not_kept_for_ever(free):
     """One pass is O(dim^2) in memory, whatever votes weigh: the first ones are kept for a while, and not as long as they weigh little."""
     rng = np.random.default_rng(0)
     policy, features = dl.LocalPairUCB(random_state=0, estimator="online"), rng.standard_normal((6, 5))
-    policy.begin(dl.ArmTable(6, features) if free else features)
+    policy.initialize(dl.ArmTable(6, features) if free else features)
     lengths = []
     for k in range(600):
         pair = rng.permutation(6)[:2]

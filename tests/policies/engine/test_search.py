@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelist import _native_testing as parts
-from duelist.policies.engine import seed_words
+from duelist.core.seeds import seed_words
 from tests.helpers import brute_force
 from tests.helpers.brute_force import squares, thresholds
 

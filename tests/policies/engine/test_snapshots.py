@@ -59,7 +59,7 @@ def sealed(snapshot, **changes):
 
 def test_format_is_as_documented(snapshot):
     assert {*HEADER, "params", "next_id", "state", "pending"} <= set(snapshot)
-    assert snapshot["format"] == "duelist.policies.base"
+    assert snapshot["format"] == "duelist.policy"
     assert snapshot["version"] == 1
 
 

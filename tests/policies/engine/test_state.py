@@ -7,7 +7,7 @@ import pytest
 
 import duelist as dl
 from duelist import native
-from duelist.policies.engine import seed_words
+from duelist.core.seeds import seed_words
 from tests.helpers.policy_state import change, known
 
 LINKS = ("logistic", "probit", "exponential")
@@ -16,14 +16,14 @@ LINKS = ("logistic", "probit", "exponential")
 def make(dim, ridge=0.5, link="logistic", estimator="exact"):
     """A policy with one layer and unit shares that has seen arms and no outcome."""
     policy = dl.UniformPair(ridge=ridge, link=link, estimator=estimator, random_state=0)
-    policy.begin(np.eye(dim) if dim > 1 else np.array([[0.0], [1.0]]))
+    policy.initialize(np.eye(dim) if dim > 1 else np.array([[0.0], [1.0]]))
     return policy
 
 
 def make_layers(dim, horizon=64):
     """A policy with several layers, all of the same ridge."""
     policy = dl.StaD(ridge=0.5, horizon=horizon, random_state=0)
-    policy.begin(np.eye(dim))
+    policy.initialize(np.eye(dim))
     assert len(known(policy).ridge) == 3
     return policy
 
@@ -74,7 +74,7 @@ def fitted(duels, ridge, link="logistic"):
 
 def test_an_empty_state_has_its_prior_and_nothing_else():
     policy = dl.VACDB(ridge=0.7, horizon=8, radius="theory", random_state=3)
-    policy.begin(np.eye(3))
+    policy.initialize(np.eye(3))
     state = known(policy)
     small = 4.0 ** -np.arange(1, 6)[:, None, None]
     np.testing.assert_allclose(state.factor, np.sqrt(small) * np.eye(3), rtol=1e-15)
@@ -239,7 +239,7 @@ def test_a_solved_layer_is_not_solved_again():
 
 def test_more_layers_leave_the_known_ones_as_they_were():
     policy = dl.VACDB(ridge=0.7, radius=9.0, random_state=0)
-    policy.begin(np.eye(4))
+    policy.initialize(np.eye(4))
     feed(policy, some_duels(9), layer=1)
     before = known(policy)
     arms = np.eye(4)
@@ -260,14 +260,14 @@ def test_more_layers_leave_the_known_ones_as_they_were():
 def test_a_layer_that_is_learned_before_its_round_is_added():
     # Asked with many duels out, learned as the first of them: what was chosen there is learned there.
     policy = dl.StaD(ridge=0.5, random_state=0)
-    policy.begin(np.eye(3))
+    policy.initialize(np.eye(3))
     shallow = len(known(policy).ridge)
     deepest = shallow + 2
     policy.learn(np.array([1.0, 0.0, 0.0]), 1.0, layer=deepest)
     state = known(policy)
     assert len(state.ridge) == deepest + 1
     np.testing.assert_array_equal(state.learned, [0.0] * deepest + [1.0])
-    assert policy.consider(np.eye(3), [(np.ones(3), deepest + 1, 1.0)]).first >= 0  # out in one that is not there yet
+    assert policy.suggest(np.eye(3), [(np.ones(3), deepest + 1, 1.0)]).first >= 0  # out in one that is not there yet
     assert len(known(policy).ridge) == deepest + 1
     with pytest.raises(dl.InvalidInput, match="layer is 1000"):
         policy.learn(np.ones(3), 1.0, layer=1000)

@@ -18,7 +18,7 @@ def begun_huge(name, estimator="exact", votes=12, constant=0):
     rng = np.random.default_rng(10)
     arms = np.hstack([rng.normal(size=(40, DIM)), np.ones((40, constant))])
     policy = make(name, estimator)
-    policy.begin(100.0 * arms)
+    policy.initialize(100.0 * arms)
     told = [(100.0 if k == 0 else 1.0) * (arms[k] - arms[k + 20]) for k in range(votes)]
     for k, z in enumerate(told):
         policy.learn(z, float(k % 2), layer=0)
@@ -32,7 +32,7 @@ def test_a_round_is_decided_in_the_sizes_of_its_arms(name, constant):
     policy, arms, _ = begun_huge(name, votes=0, constant=constant)
     before, fresh = policy.snapshot(), make(name)
     fresh.begin(arms)
-    assert policy.consider(arms, seed=1) == fresh.consider(arms, seed=1)
+    assert policy.suggest(arms, seed=1) == fresh.suggest(arms, seed=1)
     assert policy.snapshot() == before
 
 
@@ -40,7 +40,7 @@ def test_a_round_is_decided_in_the_sizes_of_its_arms(name, constant):
 def test_what_was_decided_by_looking_is_what_is_asked(name, estimator):
     for votes in (0, 1, 5):
         policy, arms, _ = begun_huge(name, estimator, votes)
-        choice, sizes = policy.consider(arms), known(policy).sizes
+        choice, sizes = policy.suggest(arms), known(policy).sizes
         duel = policy.ask(arms)
         assert (duel.first, duel.second) == (choice.first, choice.second)
         np.testing.assert_array_equal(known(policy).sizes, sizes)
@@ -133,13 +133,13 @@ def test_duels_that_are_out_count_as_they_will():
         told, waiting = (make("MaxPairUCB") for _ in range(2))
         arms = begun_huge("MaxPairUCB")[1]
         for policy in (told, waiting):
-            policy.begin(100.0 * arms)
+            policy.initialize(100.0 * arms)
             for k in range(12):
                 policy.learn((100.0 if k == 0 else 1.0) * (arms[k] - arms[k + 20]), 0.5)
             assert "size_kind" in policy.snapshot()["state"]
         told.learn(far, 0.5)
-        choices.add(told.consider(arms))
-        assert told.consider(arms) == waiting.consider(arms, pending=[(far, 0, 1.0)])
+        choices.add(told.suggest(arms))
+        assert told.suggest(arms) == waiting.suggest(arms, pending=[(far, 0, 1.0)])
     assert len(choices) > 1
 
 
@@ -199,7 +199,7 @@ def test_a_batch_gives_sizes_to_features_that_have_none(name, first):
         arms = np.array([1000.0, 1.0, 1.0]) * rng.normal(size=(8, DIM))
         policy, again = make(name), make(name)
         for each in (policy, again):
-            each.begin(np.ones((4, DIM)) if first == "alike" else arms * [0.0, 1.0, 1.0])
+            each.initialize(np.ones((4, DIM)) if first == "alike" else arms * [0.0, 1.0, 1.0])
         duel = policy.ask(arms, distinct=False)
         _, other = next(iter(again.ask_batch(arms[None], distinct=False)))
         assert (duel.first, duel.second) == (other.first, other.second)
@@ -212,7 +212,7 @@ def test_batches_of_few_candidates_show_their_sizes_too(candidates):
     contexts = rng.normal(size=(60, candidates, DIM)) + 1e3 * rng.normal(size=(60, 1, DIM))
     fresh, policy = make("LocalPairUCB"), make("LocalPairUCB")
     fresh.begin(rng.normal(size=(40, DIM)))
-    policy.begin(0.05 * rng.normal(size=(40, DIM)))
+    policy.initialize(0.05 * rng.normal(size=(40, DIM)))
     known_well, known_as_well = (each.ask_batch(contexts).information.mean() for each in (fresh, policy))
     assert 0.5 * known_well < known_as_well < 2.0 * known_well  # it would be six times as much
 

@@ -154,9 +154,9 @@ def test_the_leader_and_its_rival_need_not_meet():
     # The first two differ by little, the others by ten times as much in the same direction.
     arms = np.array([[0.0, 0.1], [0.0, 0.0], [1.0, -1.0], [1.0, 0.0]])
     policy = dl.BestArmPair(ridge=1.0)
-    policy.begin(arms)
+    policy.initialize(arms)
     policy.learn(np.array([-1.0, 0.0]), 1.0, 20.0)
-    choice = policy.consider(arms)
+    choice = policy.suggest(arms)
     assert {int(a) for a in np.argsort(arms @ policy.theta_)[-2:]} == {0, 1}
     assert (choice.first, choice.second) == (2, 3)
 
@@ -308,7 +308,7 @@ def test_many_arms_in_another_order_or_place_are_the_same_arms():
 def test_pending_duels_count_as_if_answered(link):
     rng = np.random.default_rng(10)
     policy, learned = dl.BestArmPair(link=link, ridge=0.5), []
-    policy.begin(rng.normal(size=(5, DIM)))
+    policy.initialize(rng.normal(size=(5, DIM)))
     for _ in range(12):
         z = rng.normal(size=DIM)
         policy.learn(z, float(rng.random() < link_mean(link, z.sum())))
@@ -319,10 +319,10 @@ def test_pending_duels_count_as_if_answered(link):
         pending = [(2.0 * rng.normal(size=DIM), 0, 1.0) for _ in range(2)]
         theta = policy.theta_
         rows = [Row(z, 1.0, 1.0) for z in [*learned, *(z for z, _, _ in pending)]]
-        choice = policy.consider(arms, pending)
+        choice = policy.suggest(arms, pending)
         duel = dl.Duel(choice.first, choice.second, 0)
         assert_most_telling(link, arms, theta, curvature(link, np.full(DIM, 0.5), rows, theta), duel)
-        alone = policy.consider(arms)
+        alone = policy.suggest(arms)
         moved += (alone.first, alone.second) != (choice.first, choice.second)
     assert moved > 0
 
@@ -334,14 +334,14 @@ def test_many_raters_are_sent_to_different_pairs_where_that_tells_more(estimator
         rng = np.random.default_rng([seed, 11])
         arms, theta_true = rng.normal(size=(8, DIM)), rng.normal(size=DIM)
         policy = dl.BestArmPair(estimator=estimator)
-        policy.begin(arms)
+        policy.initialize(arms)
         for _ in range(20):
-            choice = policy.consider(arms)
+            choice = policy.suggest(arms)
             z = arms[choice.first] - arms[choice.second]
             policy.learn(z, float(rng.random() < link_mean("logistic", z @ theta_true)))
         theta, h, pending, pairs = policy.theta_, policy.curvature_, [], set()
         for _ in range(15):
-            choice = policy.consider(arms, pending)
+            choice = policy.suggest(arms, pending)
             assert_most_telling("logistic", arms, theta, h, dl.Duel(choice.first, choice.second, 0))
             z = arms[choice.first] - arms[choice.second]
             pending.append((z, choice.layer, choice.share))
@@ -380,12 +380,12 @@ def test_an_arm_that_was_unlucky_once_is_not_given_up_while_two_others_are_close
     """The best arm of three loses its first two votes; the other two are equals, so that the lead over either is small for ever."""
     arms = np.eye(3)
     policy = dl.BestArmPair(ridge=ridge, estimator="online" if online else "exact")
-    policy.begin(arms)
+    policy.initialize(arms)
     for other in (0, 1):
         policy.learn(arms[[2, other]], 0.0)
     close = asked = 0
     while policy.recommend(arms).best != 2:
-        choice = policy.consider(arms)
+        choice = policy.suggest(arms)
         if (choice.first, choice.second) == (0, 1):
             close += 1
             policy.learn(arms[[0, 1]], float(close % 2))
@@ -416,14 +416,14 @@ def test_among_many_arms_a_pair_that_is_out_changes_nothing_but_itself():
     policy = dl.BestArmPair(ridge=1.0, random_state=0)
     for _ in range(60):
         i, j = rng.choice(400, 2, replace=False)
-        policy.begin(arms)
+        policy.initialize(arms)
         policy.learn(arms[i] - arms[j], float(arms[i, 0] > arms[j, 0]))
-    free = policy.consider(arms)
+    free = policy.suggest(arms)
     unrelated = next((0, k) for k in range(1, 400) if {0, k}.isdisjoint({free.first, free.second}))
-    assert policy.consider(arms, exclude=[unrelated])[:2] == free[:2]
-    second = policy.consider(arms, exclude=[(free.first, free.second)])
+    assert policy.suggest(arms, exclude=[unrelated])[:2] == free[:2]
+    second = policy.suggest(arms, exclude=[(free.first, free.second)])
     assert {second.first, second.second} != {free.first, free.second}
-    assert policy.consider(arms, exclude=[(free.first, free.second), (second.first, second.second)])[:2] != second[:2]
+    assert policy.suggest(arms, exclude=[(free.first, free.second), (second.first, second.second)])[:2] != second[:2]
     everything = [(i, j) for i in range(400) for j in range(i) if (i, j) != (7, 3)]
-    last = policy.consider(arms, exclude=everything)
+    last = policy.suggest(arms, exclude=everything)
     assert {last.first, last.second} == {7, 3}

@@ -72,7 +72,7 @@ def test_max_min_lcb_plays_the_game_of_its_docstring(link, mean, slope):
 def test_one_plausible_arm_meets_itself_and_distinct_finds_who_may_beat_it():
     arms = np.array([[1.0, 0.0], [0.0, 0.1], [-1.0, 0.0]])
     policy = dl.MaxMinLCB(radius=0.2)
-    policy.begin(arms)
+    policy.initialize(arms)
     for _ in range(400):
         for other in (1, 2):
             policy.learn(arms[0] - arms[other], 1.0)
@@ -98,7 +98,7 @@ def test_drts_draws_its_arms_with_the_chances_of_its_rule():
     arms = np.array([[1.0, 0.2], [0.4, -0.3], [-0.5, 0.6], [0.1, 1.0]])
     policy = taught(dl.DRTS(scale=1.5, random_state=3), arms, 12, 0)
     u, s = bounds(policy, arms)
-    played = np.array([tuple(policy.consider(arms, seed=seed))[:2] for seed in range(4000)])
+    played = np.array([tuple(policy.suggest(arms, seed=seed))[:2] for seed in range(4000)])
     rng = np.random.default_rng(8)
     many = 400_000
     first = np.argmax(u + s * rng.uniform(-1.0, 1.0, (many, 4)), axis=1)
@@ -122,7 +122,7 @@ def test_drts_draws_its_arms_with_the_chances_of_its_rule():
 def test_drts_gives_up_after_thirty_draws():
     arms = np.zeros((4, 2))
     policy = dl.DRTS(random_state=0)
-    seconds = {policy.consider(arms, seed=seed).second for seed in range(60)}
+    seconds = {policy.suggest(arms, seed=seed).second for seed in range(60)}
     assert seconds == {1, 2, 3}  # all arms are equal: the first wins every draw, and meets any other
 
 
@@ -134,11 +134,11 @@ def test_delta_ucb_takes_the_largest_gap_that_bounds_allow():
         u, s = bounds(policy, arms)
         gaps = (u + s)[:, None] - (u - s)
         np.fill_diagonal(gaps, -np.inf)
-        assert policy.consider(arms)[:2] == np.unravel_index(np.argmax(gaps), gaps.shape)
+        assert policy.suggest(arms)[:2] == np.unravel_index(np.argmax(gaps), gaps.shape)
         out = [(int(i), int(j)) for i, j in rng.integers(8, size=(12, 2)) if i != j]
         for i, j in out:
             gaps[i, j] = gaps[j, i] = -np.inf
-        assert policy.consider(arms, exclude=out)[:2] == np.unravel_index(np.argmax(gaps), gaps.shape)
+        assert policy.suggest(arms, exclude=out)[:2] == np.unravel_index(np.argmax(gaps), gaps.shape)
 
 
 def test_info_max_takes_the_pair_whose_chance_is_bounded_least():
@@ -172,11 +172,11 @@ def test_of_arms_that_are_the_same_all_pairs_count_as_one():
     """Whoever has the features of an arm that is out is out, too; and so is a pair with the same difference."""
     arms = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 0.0], [1.0, 1.0]])
     policy = dl.InfoMax(random_state=0)
-    policy.begin(arms)
+    policy.initialize(arms)
     pending = [(arms[1] - arms[0], 0, 1.0), (arms[3] - arms[0], 0, 1.0)]
     seen = set()
     for _ in range(2):
-        choice = policy.consider(arms, pending)
+        choice = policy.suggest(arms, pending)
         seen.add(frozenset((choice.first, choice.second)))
         pending.append((arms[choice.first] - arms[choice.second], choice.layer, choice.share))
     assert not seen & {frozenset((0, 1)), frozenset((0, 2)), frozenset((0, 3))}
@@ -186,16 +186,16 @@ def test_thousands_of_arms_on_few_levels_are_decided_as_if_no_pair_was_out_where
     """Two levels of 1,500 arms each: more than 2^20 pairs are of arms that are the same, and listing them took seconds a decision."""
     arms, alike = np.repeat([[0.0], [1.0]], 1500, axis=0), [(np.zeros(1), 0, 1.0)] * 40
     policy = dl.InfoMax(random_state=0)
-    policy.begin(arms)
-    choice = policy.consider(arms)
+    policy.initialize(arms)
+    choice = policy.suggest(arms)
     assert arms[choice.first] == arms[choice.second]
-    assert policy.consider(arms, alike) == choice  # a duel of two that are the same teaches nothing
+    assert policy.suggest(arms, alike) == choice  # a duel of two that are the same teaches nothing
     few = arms[1490:1510]
-    assert few[(usual := policy.consider(few)).first] == few[usual.second]
-    other = policy.consider(few, alike)  # 90 pairs are the same, and 100 are not
+    assert few[(usual := policy.suggest(few)).first] == few[usual.second]
+    other = policy.suggest(few, alike)  # 90 pairs are the same, and 100 are not
     assert few[other.first] != few[other.second]
     both = [*alike, (np.ones(1), 0, 1.0), (-np.ones(1), 0, 1.0)]
-    assert policy.consider(few, both) is not None  # all are out: any again
+    assert policy.suggest(few, both) is not None  # all are out: any again
 
 
 # -- designs -----------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_a_design_of_abilities_is_the_trace_of_their_covariance():
                 p = expit(policy.theta_[i] - policy.theta_[j])
                 after = policy.curvature_ + p * (1.0 - p) * np.outer(arms[i] - arms[j], arms[i] - arms[j])
                 traces[i, j] = np.trace(centre @ np.linalg.inv(after) @ centre)
-        choice = policy.consider(arms)
+        choice = policy.suggest(arms)
         assert traces[tuple(sorted(choice[:2]))] <= min(traces.values()) + 1e-12
 
 

@@ -179,19 +179,19 @@ def test_what_may_be_asked_is_respected_and_considering_changes_nothing():
     played(policy, 10)
     before = policy.snapshot()
     for seed in range(40):
-        choice = policy.consider(arms, seed=seed, exclude=[(0, 1), (2, 3)])
+        choice = policy.suggest(arms, seed=seed, exclude=[(0, 1), (2, 3)])
         assert choice.first != choice.second
         assert {choice.first, choice.second} not in ({0, 1}, {2, 3})
-    assert policy.consider(arms, distinct=False)[:2] == tuple(dl.FGTS.restore(before).ask(arms, distinct=False))
+    assert policy.suggest(arms, distinct=False)[:2] == tuple(dl.FGTS.restore(before).ask(arms, distinct=False))
     assert policy.snapshot() == before
     with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
-        policy.consider(arms[:2], exclude=[(1, 0)])
+        policy.suggest(arms[:2], exclude=[(1, 0)])
 
 
 def test_a_log_has_tables_of_two():
     """`learn`, as in studies: the feel-good term knows the two arms that met."""
     policy, log = dl.FGTS(feel_good=0.3, ridge=1.0), []
-    policy.begin(TABLES[0])
+    policy.initialize(TABLES[0])
     for t in range(8):
         pair = TABLES[0][[t % 3, 3]]
         policy.learn(pair if t % 2 else pair[0] - pair[1], float(t % 2))

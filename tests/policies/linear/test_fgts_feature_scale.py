@@ -94,7 +94,7 @@ def test_pairs_of_a_log_say_how_large_features_are_only_where_no_table_does():
     """Those that are asked in the end are alike, in a study too, where votes come without their tables."""
     arms = tables(None, 1)[0]
     policy = dl.FGTS(random_state=0)
-    policy.begin(arms[:1])
+    policy.initialize(arms[:1])
     np.testing.assert_array_equal(policy._sizes(), np.zeros(3))
     for k in range(6):
         policy.learn(arms[[k, k + 1]], 1.0)

@@ -16,7 +16,7 @@ def knowing(utilities, votes, top=None):
     """A policy that has learned as many votes on every pair as would be expected of these utilities, in fractions of votes."""
     n = len(utilities)
     policy, table = dl.RankingPair(estimator="online", top=top), dl.ArmTable(n)
-    policy.begin(table)
+    policy.initialize(table)
     for _ in range(votes):
         for i in range(n):
             for j in range(i):
@@ -128,7 +128,7 @@ def ordered(policy, table, utilities, votes, seed):
         duel = policy.ask(table)
         chance = 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))
         policy.tell(duel, float(rng.random() < chance))
-    known = policy.look(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
+    known = policy.posterior(table).utilities if isinstance(table, dl.ArmTable) else table @ policy.theta_
     return kendalltau(known, utilities).statistic
 
 

@@ -102,7 +102,7 @@ def test_with_full_trust_it_is_max_pair_ucb_to_the_bit(link, estimator):
         plain.tell(other, vote, 1.0 + t % 2)
     assert knowledge(robust) == knowledge(plain)
     wary = dl.RCDB(trust=0.05, **settings)
-    assert wary.fresh(0).params["trust"] == 0.05
+    assert wary.clone(0).params["trust"] == 0.05
     wary.tell(wary.ask(np.eye(3), distinct=False), 1.0)
     full = dl.RCDB(trust=1e9, **settings)
     full.tell(full.ask(np.eye(3), distinct=False), 1.0)

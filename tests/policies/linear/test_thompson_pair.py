@@ -24,7 +24,7 @@ def taught(seed=0, rounds=25, ridge=0.6, **settings):
     policy = dl.ThompsonPair(ridge=ridge, random_state=seed, **settings)
     rng = np.random.default_rng([seed, 3])
     theta_true, rows, first = rng.normal(size=DIM), [], rng.normal(size=(4, DIM))
-    policy.begin(first)
+    policy.initialize(first)
     for t in range(rounds):
         z, weight = rng.normal(size=DIM), 0.5 + t % 3
         outcome = 0.5 if t % 6 == 1 else float(rng.random() < link_mean(policy.link, z @ theta_true))

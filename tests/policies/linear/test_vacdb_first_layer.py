@@ -27,7 +27,7 @@ def large_arms(rng, n_arms=6):
 def begun(first_layer, **settings):
     """A policy whose unit is 1."""
     policy = dl.VACDB(first_layer=first_layer, random_state=0, **settings)
-    policy.begin(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    policy.initialize(np.array([[1.0, -1.0], [-1.0, 1.0]]))
     return policy
 
 
@@ -70,7 +70,7 @@ def test_layers_of_a_known_horizon(first_layer):
 def test_ridge_and_prior_are_four_to_the_minus_layer(radius, first_layer):
     arms = np.random.default_rng(1).normal(size=(5, DIM)) * 3.0
     policy = dl.VACDB(first_layer=first_layer, horizon=100, radius=radius, ridge=0.7)
-    policy.begin(arms)
+    policy.initialize(arms)
     unit = 1.0 if radius == "theory" else mean_variance(arms)
     for k, ridge in enumerate(known(policy).ridge):
         small = 4.0 ** -(k + first_layer)
@@ -139,7 +139,7 @@ def test_a_difference_is_placed_in_the_first_layer_where_it_is_wide(first_layer)
         z = rng.normal(size=DIM) * 10.0 ** rng.uniform(-3.0, 2.0)
         at = [width(policy, k, z) for k in range(len(policy.layer_counts_))]
         wide = [k for k, w in enumerate(at) if w > 2.0 ** -(k + first_layer)]
-        layer, share = policy.place(z)
+        layer, share = policy.assign_layer(z)
         assert layer == (wide[0] if wide else -1)
         assert share == pytest.approx((2.0 ** -(layer + first_layer) / at[layer]) ** 2 if wide else 0.0, rel=1e-9)
         policy.learn(z, 1.0)
@@ -155,9 +155,9 @@ def test_a_pair_is_placed_where_it_would_be_asked(first_layer):
     policy, learned = begun(first_layer, horizon=200, radius=100.0), 0
     for _ in range(120):
         arms = rng.normal(size=(2, DIM)) * 10.0 ** rng.uniform(-2.0, 2.0)
-        choice = policy.consider(arms)
+        choice = policy.suggest(arms)
         if choice.layer >= 0 and known(policy).size_stretch[1] > 8.0:  # it explores, in the sizes that it knows
-            layer, share = policy.place(arms[choice.first] - arms[choice.second])
+            layer, share = policy.assign_layer(arms[choice.first] - arms[choice.second])
             assert (choice.layer, choice.share) == (layer, pytest.approx(share, rel=1e-9))
             learned += 1
         policy.learn(arms[0] - arms[1], 1.0)

@@ -384,7 +384,7 @@ def test_a_study_by_invitation_only(server: Server, tabs: Tabs, eight_texts: tup
 @pytest.mark.parametrize(
     ("status", "code", "title"),
     [
-        (409, "nothing_left", "You have finished. Thank you!"),
+        (409, "no_pairs_left", "You have finished. Thank you!"),
         (409, "limit_reached.per_rater", "You have finished. Thank you!"),
         (409, "nothing_to_ask.too_few_arms", "No pairs right now"),
         (409, "rater_blocked.erased", "This study is no longer open to you"),

@@ -7,7 +7,7 @@ import pytest
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.policies.counting import CLASSIC
+from duelist.policies.counting import COUNTING_POLICIES
 from duelist.simulation.environments import (
     DelayedVotes,
     FixedArms,
@@ -27,7 +27,7 @@ ROUNDS, RUNS, SEED, DELAY = 90, 2, 5, 7
 FEATURED = [
     pytest.param(cls, {"estimator": e}, id=f"{name}-{e}") for name, cls in POLICIES.items() for e in ("exact", "online")
 ]
-COUNTING = [pytest.param(cls, {"horizon": ROUNDS}, id=name) for name, cls in CLASSIC.items()]
+COUNTING = [pytest.param(cls, {"horizon": ROUNDS}, id=name) for name, cls in COUNTING_POLICIES.items()]
 
 
 def lived(kind, settings, environment, delay):
@@ -41,7 +41,7 @@ def lived(kind, settings, environment, delay):
         for t in range(ROUNDS):
             at = t if rounds.arms.shape[1] > 1 else 0
             arms = rounds.arms[world, at, : rounds.n_arms[world, at]]
-            duel = policy.ask(len(arms) if kind in CLASSIC.values() else arms, distinct=False)
+            duel = policy.ask(len(arms) if kind in COUNTING_POLICIES.values() else arms, distinct=False)
             duels.append((duel.first, duel.second))
             out.append((duel, float(simulated.outcomes("p")[run, t])))
             if len(out) > delay:
@@ -62,7 +62,7 @@ def test_late_arms_are_simulated_as_they_are_lived(kind, settings):
     assert simulated[:, :10].max() < 4 <= simulated[:, 40:].max()
 
 
-@pytest.mark.parametrize("kind", [dl.LocalPairUCB, CLASSIC["RUCB"]])
+@pytest.mark.parametrize("kind", [dl.LocalPairUCB, COUNTING_POLICIES["RUCB"]])
 def test_both_at_once(kind):
     environment = LateArms(DelayedVotes(FlippedVotes(RawFeatures("arm effects"), first=20), delay=DELAY), every=5)
     simulated, by_hand = lived(kind, {}, environment, DELAY)
@@ -84,7 +84,7 @@ class Plain(dl.Policy):
     def tell(self, duel, outcome, weight=1.0):
         self.heard.append((self.asked, duel.id))
 
-    def fresh(self, random_state):
+    def clone(self, random_state):
         self.made.append(Plain())
         return self.made[-1]
 

@@ -127,7 +127,7 @@ def test_a_tolerance_ends_it(features):
 
 
 @pytest.mark.parametrize("within", [{}, {"tolerance": 0.4, "unit": "chance"}, {"tolerance": 50.0}])
-@pytest.mark.filterwarnings("ignore::duelist.core.errors.NotConnected")
+@pytest.mark.filterwarnings("ignore::duelist.core.errors.DisconnectedArms")
 def test_no_tolerance_compares_arms_that_no_votes_connect(within):
     study = create_study("islands", "memory", goal="best")
     study.add_arms(["a", "b", "c", "d"])
@@ -244,13 +244,13 @@ def all_ties(n_arms, features=None, **settings):
 def test_arms_that_always_tie_are_level(goal, featured):
     study = all_ties(6, np.random.default_rng(0).normal(size=(6, 2)) if featured else None, goal=goal)
     found = study.recommend()
-    assert {found.best, *found.level} == {f"a{k}" for k in range(6)}
+    assert {found.best, *found.tied} == {f"a{k}" for k in range(6)}
     assert str(found).startswith(
         "arms a0, a1, a2 and 3 others are level: the votes so far favour none of them; none of them is ruled"
     )
     assert "probability" not in str(found)
     assert str(study.progress()).startswith("all arms are level; 6 of 6 arms not ruled out")
-    assert study.progress().level == 5
+    assert study.progress().tied == 5
     assert "level" in study.progress()._table().rows[0][0]
     said = str(study.can_stop())
     assert "level: the votes so far favour none of them" in said if goal != "rank" else "all arms are level" in said
@@ -260,7 +260,7 @@ def test_arms_that_always_tie_are_level(goal, featured):
 def test_one_vote_makes_a_leader():
     study = all_ties(3)
     told(study, [("a2", "a0")])
-    assert study.recommend().level == ()
+    assert study.recommend().tied == ()
     assert str(study.recommend()).startswith("arm a2 is best with probability ")
     assert str(study.can_stop()).startswith("go on: a2 leads, and 2 of 2 others are not ruled out")
 
@@ -269,7 +269,7 @@ def test_some_may_be_level_and_others_behind():
     study = create_study("two ahead", "memory")
     study.add_arms(["a", "b", "c", "d"])
     told(study, [("a", "c"), ("b", "c"), ("a", "d"), ("b", "d")])
-    assert (study.recommend().best, study.recommend().level) == ("a", ("b",))
+    assert (study.recommend().best, study.recommend().tied) == ("a", ("b",))
     assert str(study.progress()).startswith("a and 1 other are level; 4 of 4")
     said = "go on: a and b are level: the votes so far favour none of them, and 2 others are not ruled out"
     assert str(study.can_stop()) == said

@@ -76,7 +76,7 @@ class Follower(dl.Policy):
         first = int(self._rng.choice(6, p=self._wins / self._wins.sum()))
         return dl.Duel(first, int((first + 1 + self._rng.integers(5)) % 6), 0)
 
-    def consider(self, arms, pending=(), *, seed=None, rounds=None, distinct=True, exclude=()):
+    def suggest(self, arms, pending=(), *, seed=None, rounds=None, distinct=True, exclude=()):
         rng = np.random.default_rng((self.random_state, seed))
         first = int(rng.choice(6, p=self._wins / self._wins.sum()))
         return dl.policy.Choice(first, int((first + 1 + rng.integers(5)) % 6))
@@ -139,12 +139,12 @@ def test_votes_of_one_rater_are_not_independent():
 
 def test_what_a_policy_would_ask_is_what_it_asks():
     policy = dl.MaxPairUCB(horizon=100)
-    policy.begin(WORLD.features)
+    policy.initialize(WORLD.features)
     rng = np.random.default_rng(4)
     for _ in range(60):
         duel = policy.ask(WORLD.features)
         policy.tell(duel, float(rng.random() < WORLD.chance(*duel)))
-    choice = policy.consider(WORLD.features)
+    choice = policy.suggest(WORLD.features)
     found = off_policy(WORLD.log(3000, rng), WORLD.arms, WORLD.features, policy, random_share=1.0)
     assert found.asked == ((WORLD.arms[choice.first], WORLD.arms[choice.second], 1.0),)
     assert found.inverse_propensity.low < WORLD.chance(choice.first, choice.second) < found.inverse_propensity.high

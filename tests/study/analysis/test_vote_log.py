@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist.core.errors import DisconnectedArms
 from duelist.study import create_study, current_votes, load_study
 from duelist.study.analysis import as_log, board_of, fitted_as_explained, win_matrix
 from duelist.study.analysis import vote_log as vote_log
@@ -237,15 +238,15 @@ def test_contexts_that_never_meet_are_said_to_be_so():
     for _ in range(200):
         duel = study.ask("ana")
         study.tell(duel.id, "first" if duel.first.id < duel.second.id else "second", "ana")
-    with pytest.warns(dl.errors.NotConnected, match="fall into 2 groups that no vote connects"):
+    with pytest.warns(DisconnectedArms, match="fall into 2 groups that no vote connects"):
         board = study.leaderboard()
     assert board.standings[0].group == 1
     groups = {s.arm: s.group for s in board.standings}
     assert groups["a0"] == groups["a1"] != groups["a2"] == groups["a3"]
     assert str(board).splitlines()[0].split()[-1] == "group"
-    with pytest.warns(dl.errors.NotConnected):
+    with pytest.warns(DisconnectedArms):
         found = study.recommend()
-    with pytest.warns(dl.errors.NotConnected):
+    with pytest.warns(DisconnectedArms):
         assert not study.progress().done
     assert not found.decided  # nothing compares the best of the one with the best of the other
     assert study.recommend("one").decided

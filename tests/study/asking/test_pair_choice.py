@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from duelist.core.errors import InvalidInput, NothingLeft, NothingToAsk
+from duelist.core.errors import InvalidInput, NoPairsLeft, NothingToAsk
 from duelist.study import ChosenBy, Study, create_study, load_study
 from duelist.study.asking.pairs import among, code, codes, count_free, random_free, split
 from duelist.study.records import DuelKind
@@ -85,7 +85,7 @@ def test_a_rater_answers_every_pair_once_and_is_through(url: str) -> None:
     assert len(set(asked)) == 10
     told = r"'ana' has answered all 10 pairs of the 5 candidates; .*`repeat_pairs` \(it is 'never'\)"
     for again in (study, load_study("study", url)):
-        with pytest.raises(NothingLeft, match=told):
+        with pytest.raises(NoPairsLeft, match=told):
             again.ask("ana")
     assert pair(study.ask("ben")) in asked
     study.add_arms(["new"], features(1))
@@ -103,7 +103,7 @@ def test_what_others_hold_is_not_what_a_rater_has_answered() -> None:
         NothingToAsk, match="of the 3 pairs of the 3 candidates, 'ana' has answered 2, and the others are out"
     ) as e:
         study.ask("ana")
-    assert not isinstance(e.value, NothingLeft)
+    assert not isinstance(e.value, NoPairsLeft)
 
 
 def test_a_context_that_a_rater_is_through_with_is_left_alone() -> None:
@@ -112,9 +112,9 @@ def test_a_context_that_a_rater_is_through_with_is_left_alone() -> None:
         study.add_arms([f"{prompt}{k}" for k in range(size)], features(size), contexts=prompt)
     contexts = Counter(answer(study, "ana").context for _ in range(7))
     assert contexts == {"p": 1, "q": 6}
-    with pytest.raises(NothingLeft, match="'ana' has answered all 7 pairs of the 6 candidates"):
+    with pytest.raises(NoPairsLeft, match="'ana' has answered all 7 pairs of the 6 candidates"):
         study.ask("ana")
-    with pytest.raises(NothingLeft, match="'ana' has answered all 1 pairs of the 2 candidates"):
+    with pytest.raises(NoPairsLeft, match="'ana' has answered all 1 pairs of the 2 candidates"):
         study.ask("ana", context="p")
 
 
@@ -126,14 +126,14 @@ def test_a_vote_that_was_undone_was_not_answered() -> None:
     assert again.id == duels[1].id
     study.tell(again.id, "second", "ana")
     study.tell(again.id, "first", "ana", revise=True)
-    with pytest.raises(NothingLeft):
+    with pytest.raises(NoPairsLeft):
         study.ask("ana")
 
 
 def test_a_duel_that_others_left_is_not_given_to_who_has_answered_its_pair() -> None:
     study = strict(n_arms=2, raters_per_duel=2, repeat_pairs="never")
     answer(study, "ana")
-    with pytest.raises(NothingLeft):
+    with pytest.raises(NoPairsLeft):
         study.ask("ana")
     assert answer(study, "ben").id == 1
     other = study.ask("cleo")

@@ -122,7 +122,7 @@ def test_of_texts_it_says_what_it_takes(tmp_path: Path) -> None:
     study.tell(study.ask(rater="ana"), "first", rater="ana")
     scorer = study.scorer()
     assert scorer.columns == ()
-    assert scorer.takes.startswith("8 features that the study made from texts (kind 'hashed': pieces of words")
+    assert scorer.feature_note.startswith("8 features that the study made from texts (kind 'hashed': pieces of words")
     made = applied(study.settings.feature_recipe or {}, ["less is more"], None)
     np.testing.assert_allclose(scorer.score(np.asarray(made)), scorer.score(study.features()[:1]), rtol=1e-6)
 

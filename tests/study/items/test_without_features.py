@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from duelist import ArmTable
 from duelist.cli import app
-from duelist.core.errors import InvalidInput, NothingLeft
+from duelist.core.errors import InvalidInput, NoPairsLeft
 from duelist.study import GOALS, copy_study, create_study, load_study, restore_study
 from duelist.study.imports.items import read_draft
 from duelist.study.storage import open_storage
@@ -98,7 +98,7 @@ def test_a_pair_is_asked_once_of_a_rater_and_never_twice_at_a_time():
         seen.add(frozenset((duel.first.id, duel.second.id)))
         study.tell(duel, "skip", rater="rater 0")
     assert len(seen) == 5
-    with pytest.raises(NothingLeft, match="all 6 pairs"):
+    with pytest.raises(NoPairsLeft, match="all 6 pairs"):
         study.ask("rater 0")
 
 

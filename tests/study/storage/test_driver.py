@@ -77,8 +77,8 @@ def test_a_statement_is_worded_once(sqlite_url: str) -> None:
 def test_one_of_many_duels_that_wait_is_wrong(difference: object, layer: object, share: float, complaint: str) -> None:
     """Many are looked at together; the error is that of the one."""
     policy, arms = LocalPairUCB(estimator="online", random_state=0), np.eye(3)
-    policy.begin(arms)
+    policy.initialize(arms)
     good = (arms[0] - arms[1], 0, 1.0)
-    assert policy.consider(arms, [good, ([1, 0, -1], np.int64(0), 1)], seed=1)  # type: ignore[list-item]
+    assert policy.suggest(arms, [good, ([1, 0, -1], np.int64(0), 1)], seed=1)  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match=complaint):
-        policy.consider(arms, [good, (difference, layer, share), good], seed=1)  # type: ignore[list-item]
+        policy.suggest(arms, [good, (difference, layer, share), good], seed=1)  # type: ignore[list-item]

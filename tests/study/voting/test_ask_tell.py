@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from duelist.core.errors import InvalidInput, NothingToAsk, UnknownDuel, VoteRefused
+from duelist.core.errors import InvalidInput, NothingToAsk, UnknownDuel, VoteConflict
 from duelist.study import ChosenBy, Outcome, Source, Study, create_study, current_votes, load_study
 from tests.study.conftest import Clock, features, filled
 
@@ -164,7 +164,7 @@ def test_a_different_vote_is_refused_and_changes_nothing(url: str) -> None:
     study = filled(storage=url)
     duel = study.ask("ana")
     study.tell(duel.id, "first", "ana")
-    with pytest.raises(VoteRefused, match=r"voted 'first' .* 'second'; .*revise=True"):
+    with pytest.raises(VoteConflict, match=r"voted 'first' .* 'second'; .*revise=True"):
         study.tell(duel.id, "second", "ana")
     assert len(study) == 1
     revised = study.tell(duel.id, "second", "ana", revise=True)
@@ -208,7 +208,7 @@ def test_undo_does_not_put_a_pair_out_twice() -> None:
         ((-1, "first", "ana"), UnknownDuel, "duel -1"),
         ((1, "left", "ana"), InvalidInput, "outcome is 'left'; choose one of first, second"),
         ((1, "first", ""), InvalidInput, "rater is ''"),
-        ((1, "first", "ben"), VoteRefused, "not asked of 'ben'"),
+        ((1, "first", "ben"), VoteConflict, "not asked of 'ben'"),
         (("1", "first", "ana"), InvalidInput, "duel is '1'"),
         ((1, "first", "ana", False, "alien"), InvalidInput, "source is 'alien'"),
         ((1, "first", "ana", False, "human", -1.0), InvalidInput, "response_seconds is -1"),
@@ -226,7 +226,7 @@ def test_what_cannot_be_told(arguments: tuple, error: type[Exception], match: st
 def test_nothing_to_undo() -> None:
     study = filled()
     study.ask("ana")
-    with pytest.raises(VoteRefused, match="nothing to undo"):
+    with pytest.raises(VoteConflict, match="nothing to undo"):
         study.undo(1, "ana")
     with pytest.raises(UnknownDuel):
         study.undo(2, "ana")

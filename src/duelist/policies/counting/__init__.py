@@ -26,7 +26,7 @@ from duelist.policies.counting.winner_stays import WSS, WSW
 
 __all__ = [
     "CCB",
-    "CLASSIC",
+    "COUNTING_POLICIES",
     "DTS",
     "RMED1",
     "RMED2",
@@ -43,7 +43,7 @@ __all__ = [
     "MergeRUCB",
 ]
 
-CLASSIC: Final[dict[str, type[CountingPolicy]]] = {
+COUNTING_POLICIES: Final[dict[str, type[CountingPolicy]]] = {
     cls.__name__: cls
     for cls in (
         RUCB,

@@ -45,7 +45,7 @@ class BeatTheMean(CountingPolicy):
     scale: float = 3.0
 
     needs_horizon: ClassVar[bool] = True
-    layer_of_others: ClassVar[int] = 1
+    external_layer: ClassVar[int] = 1
 
     def check_settings(self) -> None:
         """gamma >= 1, scale > 0."""

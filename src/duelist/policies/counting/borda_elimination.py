@@ -44,7 +44,7 @@ class BordaElimination(CountingPolicy):
 
     delta: float = 0.05
 
-    layer_of_others: ClassVar[int] = 1
+    external_layer: ClassVar[int] = 1
 
     def check_settings(self) -> None:
         """Delta is a probability."""

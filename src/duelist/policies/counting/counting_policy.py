@@ -15,18 +15,17 @@ from duelist.core.arrays import (
     Ints,
     check_arms,
     check_horizon,
+    check_integer,
     check_pairs,
-    check_whole,
+    is_integer,
     is_number,
-    is_whole,
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
+from duelist.core.seeds import check_random_state, seed_words
 from duelist.policies.base import Arms, Choice, Policy
 from duelist.policies.counting import snapshots as _snapshots
-from duelist.policies.engine import seed_words
-from duelist.policies.engine.pending import asked_number, nothing_left
-from duelist.policies.engine.seeds import check_random_state
+from duelist.policies.engine.pending import no_pairs_left, pending_id
 
 LAYERS: Final = 2
 """Votes that a rule learns from in different ways: 0, and 1 for those of a pass or of an arm that it has committed to."""
@@ -56,7 +55,7 @@ class CountingPolicy(Policy):
     random_state: int | None = None
 
     needs_horizon: ClassVar[bool] = False
-    layer_of_others: ClassVar[int] = 0
+    external_layer: ClassVar[int] = 0
     """The layer of votes that it did not ask for."""
     rule_name: ClassVar[str] = ""
     """The rule in the engine; empty: the one of the class's name."""
@@ -111,25 +110,25 @@ class CountingPolicy(Policy):
         shown = self._numbers(arms)
         asked = self._player.ask(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
         if asked is None:
-            raise nothing_left(len(shown))
+            raise no_pairs_left(len(shown))
         return Duel(*asked)
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """The outcome of an asked duel; 0.5 is half a win for each, `weight` counts it so often, up to 1e15."""
         value, times = check_outcome(outcome), check_weight(weight)
-        self._player.tell(asked_number(self._player, duel), value, times)
+        self._player.tell(pending_id(self._player, duel), value, times)
 
     def forget(self, duel: Duel | int) -> None:
         """Give up on a duel that will never be told."""
-        self._player.forget(asked_number(self._player, duel))
+        self._player.forget(pending_id(self._player, duel))
 
     # -- a log in the place of pending duels ---------------------------------------------
 
-    def begin(self, arms: Arms) -> None:
+    def initialize(self, arms: Arms) -> None:
         """See the first arms without being asked."""
         self._player.begin(self._numbers(arms))
 
-    def consider(
+    def suggest(
         self,
         arms: Arms,
         pending: Sequence[tuple[Arms, int, float]] = (),
@@ -146,7 +145,7 @@ class CountingPolicy(Policy):
         """
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
-                check_whole(name, value, 0, "a whole number of at least 0, or leave it out")
+                check_integer(name, value, 0, "a whole number of at least 0, or leave it out")
         shown = self._numbers(arms)
         waiting = [self._two(table) for table, _, _ in pending]
         layers = np.array([self._checked_layer(layer) for _, layer, _ in pending], np.int64)
@@ -159,7 +158,7 @@ class CountingPolicy(Policy):
             check_pairs("exclude", exclude, len(shown)),
         )
         if choice is None:
-            raise nothing_left(len(shown))
+            raise no_pairs_left(len(shown))
         return Choice(*choice)
 
     def learn(
@@ -169,12 +168,12 @@ class CountingPolicy(Policy):
         value, times = check_outcome(outcome), check_weight(weight)
         if not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(f"share is {share!r}.", "Give that of the `Choice`, or none.", field="share")
-        where = self.layer_of_others if layer is None else self._checked_layer(layer)
+        where = self.external_layer if layer is None else self._checked_layer(layer)
         self._player.learn(self._two(seen), value, times, where)
 
-    def place(self, difference: Arms) -> tuple[int, float]:
+    def assign_layer(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for."""
-        return self.layer_of_others, 1.0
+        return self.external_layer, 1.0
 
     def _two(self, seen: Arms) -> Ints:
         if not isinstance(seen, ArmTable) and _axes(seen) != 1:
@@ -188,7 +187,7 @@ class CountingPolicy(Policy):
         return numbers
 
     def _checked_layer(self, layer: Any) -> int:
-        if not (is_whole(layer) and 0 <= layer < LAYERS):
+        if not (is_integer(layer) and 0 <= layer < LAYERS):
             raise InvalidInput(f"layer is {layer!r}.", "Give that of the `Choice`, or none.", field="layer")
         return int(layer)
 
@@ -196,7 +195,7 @@ class CountingPolicy(Policy):
         """Who is on the table."""
         if isinstance(arms, ArmTable):
             numbers = arms.ids
-        elif is_whole(arms) or (_axes(arms) == 1 and len(arms) > 0):
+        elif is_integer(arms) or (_axes(arms) == 1 and len(arms) > 0):
             numbers = ArmTable(arms).ids
         else:
             numbers = np.arange(len(check_arms(arms)), dtype=np.int64)

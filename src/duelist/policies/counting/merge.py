@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelist.core.arrays import check_probability, check_whole, is_number
+from duelist.core.arrays import check_integer, check_probability, is_number
 from duelist.core.errors import InvalidInput
 from duelist.policies.counting.counting_policy import CountingPolicy
 
@@ -51,7 +51,7 @@ class MergeRUCB(CountingPolicy):
                 f"alpha is {self.alpha!r}.", "Give a number above 1/2, below which nothing is proved.", field="alpha"
             )
         check_probability("delta", self.delta)
-        check_whole("batch_size", self.batch_size, 2)
+        check_integer("batch_size", self.batch_size, 2)
 
     def rule_settings(self) -> dict[str, float]:
         """The bounds and the size of batches."""

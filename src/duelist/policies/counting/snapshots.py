@@ -1,6 +1,6 @@
 """Snapshots of policies that count wins: as those of the engine, with "counts" in the place of "state".
 
-    {"format": "duelist.policies.base", "version": 1, "policy": "RUCB", "params": {...}, "next_id": 3, "counts": {name: array},
+    {"format": "duelist.policy", "version": 1, "policy": "RUCB", "params": {...}, "next_id": 3, "counts": {name: array},
      "pending": [[id, first, second, the arm's number inside, that of the other, layer]], "checksum": crc32 of all the rest}
 
 `counts` has the pairs that have met, with the wins of either, what the rule has noted, and the random generator.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.core.errors import DuelistError, InvalidSnapshot
 from duelist.policies.engine.snapshots import (
     FORMAT,
@@ -51,9 +51,9 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         policy = policy_class(**known_params(policy_class, snapshot))
         player = policy._player
         player.set_arrays({name: decode(entry) for name, entry in snapshot["counts"].items()})
-        player.next_id = check_whole("next_id", snapshot["next_id"], 0)
+        player.next_id = check_integer("next_id", snapshot["next_id"], 0)
         for duel in snapshot["pending"]:
-            player.put_pending(*(check_whole("a pending duel", number, 0) for number in duel))
+            player.put_pending(*(check_integer("a pending duel", number, 0) for number in duel))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(
             f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"

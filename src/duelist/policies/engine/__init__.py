@@ -16,22 +16,20 @@ from pathlib import Path
 
 from duelist import native
 from duelist.core.duel import Duel
-from duelist.policies.engine.layered_policy import LayeredPolicy
+from duelist.policies.engine.batch import Batch
 from duelist.policies.engine.native_policy import LocalCurvature, NativePolicy
-from duelist.policies.engine.prior import Batch, Beginning
-from duelist.policies.engine.radius_policy import RadiusPolicy, common_size
-from duelist.policies.engine.seeds import seed_words
+from duelist.policies.engine.prior import Prior
+from duelist.policies.engine.radius_policy import LayeredPolicy, RadiusPolicy, mean_variance
 
 __all__ = [
     "Batch",
-    "Beginning",
     "LayeredPolicy",
     "LocalCurvature",
     "NativePolicy",
+    "Prior",
     "RadiusPolicy",
     "code_stamp",
-    "common_size",
-    "seed_words",
+    "mean_variance",
 ]
 
 native.set_duel_class(Duel)

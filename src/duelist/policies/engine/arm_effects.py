@@ -14,11 +14,11 @@ import numpy as np
 
 from duelist import native
 from duelist.core.arms import ArmTable
-from duelist.core.arrays import MOST_ROUNDS, Floats, Ints, Words, check_pairs, is_number, is_whole
+from duelist.core.arrays import MAX_ROUNDS, Floats, Ints, Words, check_pairs, is_integer, is_number
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
+from duelist.core.seeds import seed_words
 from duelist.policies.base import Choice
-from duelist.policies.engine.seeds import seed_words
 
 if TYPE_CHECKING:
     from duelist.model.stopping import Recommendation
@@ -30,9 +30,9 @@ MOST_FEATURES: Final = 2**13
 """Covariances of so many are half a gigabyte."""
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
-Out = tuple[Ints, Floats, Floats]
+PendingRows = tuple[Ints, Floats, Floats]
 """Duels that are out: who meets whom (duels, 2), the differences of their features, and what each counts."""
-_NOTHING_OUT: Final[Out] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
+_NOTHING_OUT: Final[PendingRows] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 
 
 NEEDS_ARM_TABLE: Final = (
@@ -41,7 +41,7 @@ NEEDS_ARM_TABLE: Final = (
 )
 
 
-class Waiting(NamedTuple):
+class PendingDuel(NamedTuple):
     """A duel that is out: positions as asked, who the two are, and features of the first minus those of the second."""
 
     first: int
@@ -50,7 +50,7 @@ class Waiting(NamedTuple):
     difference: Floats
 
 
-class Look(NamedTuple):
+class UtilityPosterior(NamedTuple):
     """What is known of arms: utilities, their variances, and covariances of the chosen ones with all (chosen, n_arms).
 
     Variances and covariances are those of utilities relative to an arm with the middle value of every feature on the table: duels tell
@@ -69,7 +69,7 @@ class ArmEffectsLearner:
         self.known = known
         self.next_id = 0
         self.rounds = 0
-        self.pending: dict[int, Waiting] = {}
+        self.pending: dict[int, PendingDuel] = {}
         self._policy = policy
         self._rule = policy.make_rule()
 
@@ -91,7 +91,7 @@ class ArmEffectsLearner:
         first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
         self.known.meet(arms.features)
         self.known.set_words(words)
-        self.pending[self.next_id] = Waiting(first, second, *_compared(arms, first, second))
+        self.pending[self.next_id] = PendingDuel(first, second, *_compared(arms, first, second))
         self.next_id += 1
         self.rounds += 1
         return Duel(first, second, self.next_id - 1)
@@ -111,11 +111,11 @@ class ArmEffectsLearner:
     def number(self, duel: Any) -> int:
         """The number of a pending duel, or an error that says what is wrong with it."""
         key = duel.id if isinstance(duel, Duel) else duel
-        known = self.pending.get(int(key)) if is_whole(key) else None
+        known = self.pending.get(int(key)) if is_integer(key) else None
         if known is None:
             why = (
                 "was told or forgotten already"
-                if is_whole(key) and 0 <= key < self.next_id
+                if is_integer(key) and 0 <= key < self.next_id
                 else "was never asked of this policy"
             )
             raise UnknownDuel(f"Duel {key!r} {why}.", "Tell each duel that `ask` returned once.")
@@ -128,7 +128,7 @@ class ArmEffectsLearner:
 
     # -- a log in the place of pending duels ---------------------------------------------
 
-    def consider(
+    def suggest(
         self,
         arms: ArmTable,
         pending: Sequence[tuple[Any, int, float]],
@@ -155,7 +155,7 @@ class ArmEffectsLearner:
         self.next_id += 1
         self.rounds += 1
 
-    def look(self, arms: Any, chosen: Any = _NONE) -> Look:
+    def posterior(self, arms: Any, chosen: Any = _NONE) -> UtilityPosterior:
         """What is known of arms."""
         table, places = self._fitting(arms), np.asarray(chosen, np.int64)
         if places.size and not (places.min() >= 0 and places.max() < len(table)):
@@ -164,15 +164,15 @@ class ArmEffectsLearner:
                 f"Give positions on the table, from 0 to {len(table) - 1}.",
                 field="chosen",
             )
-        return Look(*self.known.look(table.ids, table.features, places))
+        return UtilityPosterior(*self.known.look(table.ids, table.features, places))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.model.stopping import KnownArms, recommend_known
+        from duelist.model.stopping import GapPosterior, recommend_from_gaps
 
         table = self._fitting(arms)
-        u = self.look(table).utilities
+        u = self.posterior(table).utilities
         best = int(np.argmax(u))
         squares = self.known.squares(table.ids, table.features, best)
         apart = table.features - table.features[best]
@@ -182,9 +182,9 @@ class ArmEffectsLearner:
         votes = float(self.known.votes)
 
         def covariance(kept: Ints) -> Floats:
-            return self.look(table[kept], np.arange(len(kept))).covariances
+            return self.posterior(table[kept], np.arange(len(kept))).covariances
 
-        return recommend_known(KnownArms(u, squares, prior, votes, covariance), delta, tolerance)
+        return recommend_from_gaps(GapPosterior(u, squares, prior, votes, covariance), delta, tolerance)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -193,21 +193,21 @@ class ArmEffectsLearner:
         arms: ArmTable,
         distinct: bool,
         exclude: Collection[tuple[int, int]],
-        out: Out,
+        out: PendingRows,
         words: Words | None,
         t: int,
     ) -> tuple[int, int, Words]:
         table = self._fitting(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
         shown = table.ids, table.features, bool(distinct), pairs
-        first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MOST_ROUNDS))
+        first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MAX_ROUNDS))
         if first < 0:
             raise InvalidInput(
                 f"No pair is left to ask among the {len(table)} arms.", "Exclude fewer, or wait for an outcome."
             )
         return first, second, after
 
-    def _waiting(self) -> Out:
+    def _waiting(self) -> PendingRows:
         """The duels of its own that are out, in the order asked."""
         if not self.pending:
             return _NOTHING_OUT
@@ -215,7 +215,7 @@ class ArmEffectsLearner:
         differences = np.array([duel.difference for duel in waiting], np.float64)
         return np.array([duel.arms for duel in waiting], np.int64), differences, np.ones(len(waiting))
 
-    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> Out:
+    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> PendingRows:
         """Duels that are out with others."""
         if not pending:
             return _NOTHING_OUT
@@ -269,7 +269,7 @@ def check_support(policy: NativePolicy) -> None:
 def _checked_share(layer: Any, share: Any) -> float:
     """What an outcome counts: policies with arm effects have one layer, -1 is none."""
     if (
-        not (layer is None or (is_whole(layer) and layer in (-1, 0)))
+        not (layer is None or (is_integer(layer) and layer in (-1, 0)))
         or not is_number(share)
         or not 0.0 <= share < np.inf
     ):

@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats
-from duelist.model.outliers import FEWEST_OFF, ROUNDING, described, differing, far_off, is_spread_by, middle
+from duelist.model.outliers import (
+    MIN_DIFFERING,
+    ROUNDING,
+    describe_outliers,
+    differs_from_median,
+    find_outliers,
+    inflates_variance,
+    lower_median,
+)
 
 if TYPE_CHECKING:
-    from duelist.policies.engine.fitted import Knowledge
+    from duelist.policies.engine.fitted_policy import FittedPolicy
 
 _FOREIGN: Final = 64.0
 """How much larger than its variance the size of a feature may be: beyond that it comes from other arms."""
@@ -33,7 +41,7 @@ class Usual(NamedTuple):
     """Whether these are not the sizes that the policy has learned in."""
 
 
-def usual_sizes(policy: Knowledge, arms: Floats) -> Usual:
+def usual_sizes(policy: FittedPolicy, arms: Floats) -> Usual:
     """The size of a feature is its variance over the first arms. Where that is the doing of one arm, or a few, it says nothing of the
     others: their effects would be shrunk away, and credited to other features. Their own variance takes its place then. A feature in which
     nobody differed whom votes are on has the variance among these arms: nothing was learned of it.
@@ -46,7 +54,7 @@ def usual_sizes(policy: Knowledge, arms: Floats) -> Usual:
             usual, odd = _spread(x), False
             off = np.zeros(len(x), bool)
         else:
-            off = far_off(x)
+            off = find_outliers(x)
             usual, odd = _usual_spread(x, off, sizes[k])
             differs |= usual is not None
         if usual is None:
@@ -54,7 +62,7 @@ def usual_sizes(policy: Knowledge, arms: Floats) -> Usual:
         ridge[k] *= usual / sizes[k]
         sizes[k] = usual
         far[:, k] = off & odd
-        said += [described(f"feature {k}", x, off)] if odd else []
+        said += [describe_outliers(f"feature {k}", x, off)] if odd else []
     return Usual(ridge, sizes, far, "; ".join([*said, _ADVICE] if said else []), differs)
 
 
@@ -70,9 +78,11 @@ def _usual_spread(x: Floats, off: NDArray[np.bool_], size: float) -> tuple[float
     An arm stands off whatever the size is, which it has no part in if it joined late or nobody was asked about it.
     """
     usual = _spread(x[~off])
-    if usual is not None and is_spread_by(x, off):
+    if usual is not None and inflates_variance(x, off):
         return min(usual, size), True
-    shows_what_is_usual = differing(x).sum() >= FEWEST_OFF  # two or three arms may be near each other by chance
+    shows_what_is_usual = (
+        differs_from_median(x).sum() >= MIN_DIFFERING
+    )  # two or three arms may be near each other by chance
     if usual is None or not usual < size / _FOREIGN or not shows_what_is_usual:
         return None, False
     return usual, False
@@ -87,7 +97,7 @@ def with_terms_for_those_far_off(arms: Floats, usual: Usual) -> tuple[Floats, Fl
     off = np.flatnonzero(usual.far.any(axis=1))
     if not len(off):
         return arms, usual.ridge
-    tamed = np.where(usual.far, middle(arms), arms)
+    tamed = np.where(usual.far, lower_median(arms), arms)
     variance = float(
         (np.square(tamed - tamed.mean(axis=0)) / usual.ridge).sum(axis=1).mean()
     )  # of a utility, before any vote

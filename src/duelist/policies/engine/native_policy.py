@@ -21,29 +21,30 @@ from duelist.core.arrays import (
     check_choice,
     check_difference,
     check_horizon,
+    check_integer,
     check_pairs,
     check_positive,
     check_threads,
-    check_whole,
+    is_integer,
     is_number,
-    is_whole,
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
+from duelist.core.seeds import check_random_state, seed_words
 from duelist.model.links import get_link
 from duelist.policies.base import Arms, Choice
 from duelist.policies.engine import snapshots
 from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, check_support
-from duelist.policies.engine.fitted import Knowledge
-from duelist.policies.engine.pending import asked_number, nothing_left
-from duelist.policies.engine.prior import Batch, Beginning, as_contexts
-from duelist.policies.engine.seeds import check_random_state, seed_words
+from duelist.policies.engine.batch import Batch, as_contexts
+from duelist.policies.engine.fitted_policy import FittedPolicy
+from duelist.policies.engine.pending import no_pairs_left, pending_id
+from duelist.policies.engine.prior import Prior
 
 ESTIMATORS: Final = ("exact", "online")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NativePolicy(Knowledge):
+class NativePolicy(FittedPolicy):
     """A policy whose rule runs in the engine: one live run, or many at once in a simulation.
 
     Parameters
@@ -76,7 +77,7 @@ class NativePolicy(Knowledge):
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
-    as_with_features: ClassVar[float] = math.inf
+    ridge_reference_dim: ClassVar[float] = math.inf
     """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
     local_curvature: ClassVar[bool] = False
     """Whether widths are those of the curvature at the estimate, not of the precision."""
@@ -109,17 +110,17 @@ class NativePolicy(Knowledge):
         """The numbers that the rule reads, by name."""
         return {}
 
-    def beginning(self, variances: Floats, reach: float) -> Beginning:
+    def prior(self, variances: Floats, reach: float) -> Prior:
         """What to start from, given the variance of each feature and the largest distance of an arm from the centre."""
         if self.ridge is not None:
-            return Beginning(float(self.ridge), float(self.ridge))
+            return Prior(float(self.ridge), float(self.ridge))
         ridge = self.practical_ridge_in(len(variances))
-        return Beginning(ridge, ridge, by_feature=True)
+        return Prior(ridge, ridge, by_feature=True)
 
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
         """The default ridge of a feature of unit variance among so many."""
-        return cls.practical_ridge * max(1.0, dim / cls.as_with_features)
+        return cls.practical_ridge * max(1.0, dim / cls.ridge_reference_dim)
 
     def make_rule(self) -> Any:
         """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
@@ -127,17 +128,17 @@ class NativePolicy(Knowledge):
         known = native.rule_names()
         return native.make_rule(next(name for name in named if name in known), self.rule_settings())
 
-    def typical_arms(self, contexts: Floats | list[Floats]) -> Floats:
+    def initial_arms(self, contexts: Floats | list[Floats]) -> Floats:
         """What a policy that begins with a batch of contexts (candidates, dim) learns the units from: the first context."""
         return np.asarray(contexts[0])
 
-    def first_state(self, words: Words, arms: Floats) -> Any:
+    def initial_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
-        start = self.beginning(*native.spread(arms))
+        start = self.prior(*native.spread(arms))
         sized_by = np.ascontiguousarray(arms, np.float64) if start.by_feature else None
         return native.new_state(
             dim=arms.shape[1], link=self.link, online=self.online_, words=words,
-            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.prior, sized_by=sized_by,
+            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.precision, sized_by=sized_by,
         )  # fmt: skip
 
     # -- the contract --------------------------------------------------------------------
@@ -164,10 +165,10 @@ class NativePolicy(Knowledge):
             return self._arm_effects(arms).ask(arms, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
-            self.begin(shown)
+            self.initialize(shown)
         duel = self._player.ask_limited(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
         if duel is None:
-            raise nothing_left(len(shown))
+            raise no_pairs_left(len(shown))
         return duel
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
@@ -178,7 +179,7 @@ class NativePolicy(Knowledge):
             self._effects.tell(duel, outcome, weight)
             return
         value, times = check_outcome(outcome), check_weight(weight)
-        self._player.tell(asked_number(self._player, duel), value, times)
+        self._player.tell(pending_id(self._player, duel), value, times)
 
     def ask_batch(
         self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True
@@ -215,11 +216,11 @@ class NativePolicy(Knowledge):
         contexts.check_k(k, self.make_rule().designs)
         many = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
-            self.begin(self.typical_arms(contexts.listed))
+            self.initialize(self.initial_arms(contexts.listed))
         wanted = -1 if k is None else int(k)
         asked = self._player.ask_batch(contexts.cube, wanted, many, bool(distinct), contexts.counts)
         if asked is None:
-            raise nothing_left(contexts.cube.shape[1])
+            raise no_pairs_left(contexts.cube.shape[1])
         return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
@@ -227,20 +228,20 @@ class NativePolicy(Knowledge):
         if self._effects is not None:
             self._effects.forget(duel)
         else:
-            self._player.forget(asked_number(self._player, duel))
+            self._player.forget(pending_id(self._player, duel))
 
     # -- a log in the place of pending duels ---------------------------------------------
 
-    def begin(self, arms: Arms) -> None:
+    def initialize(self, arms: Arms) -> None:
         """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
         if self._uses_arm_effects(arms):
             self._arm_effects(arms)
             return
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
-            self._player.begin(self.first_state(self._words, shown))
+            self._player.begin(self.initial_state(self._words, shown))
 
-    def consider(
+    def suggest(
         self,
         arms: Arms,
         pending: Sequence[tuple[Arms, int, float]] = (),
@@ -270,18 +271,18 @@ class NativePolicy(Knowledge):
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.MaxPairUCB(), np.eye(3)
-        >>> policy.begin(arms)
-        >>> choice = policy.consider(arms)
+        >>> policy.initialize(arms)
+        >>> choice = policy.suggest(arms)
         >>> policy.learn(arms[choice.first] - arms[choice.second], 1, layer=choice.layer, share=choice.share)
         """
         for name, value in (("seed", seed), ("rounds", rounds)):
             if value is not None:
-                check_whole(name, value, 0, "a whole number of at least 0, or leave it out")
+                check_integer(name, value, 0, "a whole number of at least 0, or leave it out")
         if self._uses_arm_effects(arms):
-            return self._arm_effects(arms).consider(arms, pending, seed, rounds, distinct, exclude)
+            return self._arm_effects(arms).suggest(arms, pending, seed, rounds, distinct, exclude)
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
-            self.begin(shown)
+            self.initialize(shown)
         differences, layers, shares = self._checked_pending(pending)
         words = None if seed is None else seed_words(seed)
         rounds_before = -1 if rounds is None else int(rounds)
@@ -290,7 +291,7 @@ class NativePolicy(Knowledge):
             *self._player.consider(shown, differences, layers, shares, words, rounds_before, bool(distinct), pairs)
         )
         if choice.first < 0:
-            raise nothing_left(len(shown))
+            raise no_pairs_left(len(shown))
         return choice
 
     def learn(
@@ -305,7 +306,7 @@ class NativePolicy(Knowledge):
         """One outcome of a duel, asked by whomever.
 
         `seen` is the features of the two arms (2, dim), their difference, first minus second, or `ArmTable`. `layer` and `share` are those
-        of the `Choice`; without a layer, `place` finds them. What the policy knows
+        of the `Choice`; without a layer, `assign_layer` finds them. What the policy knows
         afterwards is a function of the outcomes it has learned, in their order, to the bit.
         """
         if self._uses_arm_effects(seen):
@@ -322,10 +323,10 @@ class NativePolicy(Knowledge):
             seen, who = rows[0] - rows[1], native.arm_fingerprints(rows)
         z = check_difference(seen, self._fitted().dim)
         if layer is None:
-            layer, share = self.place(z)
+            layer, share = self.assign_layer(z)
         self._player.learn(z, value, weight, *self._checked_place(layer, share), who)
 
-    def place(self, difference: Arms) -> tuple[int, float]:
+    def assign_layer(self, difference: Arms) -> tuple[int, float]:
         """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
         if self._uses_arm_effects(difference):
             return 0, 1.0
@@ -333,7 +334,7 @@ class NativePolicy(Knowledge):
 
     def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
         """A layer that the policy can have (-1: none) and the share of an outcome in it."""
-        known = is_whole(layer) and -1 <= layer < self._fitted().most_layers
+        known = is_integer(layer) and -1 <= layer < self._fitted().most_layers
         if not known or not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(
                 f"layer is {layer!r}, share {share!r}.", "Give those of the `Choice`, or no layer.", field="layer"
@@ -401,7 +402,7 @@ class NativePolicy(Knowledge):
         votes = counted_votes(self, shown)
         new = type(self)(**{**self.params, "estimator": "online", "ridge": None})
         table = ArmTable(len(shown), shown)
-        new.begin(table)
+        new.initialize(table)
         for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
             new.learn(table[[first, second]], wins / mass, mass)
         return new

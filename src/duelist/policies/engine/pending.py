@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from duelist.core.arrays import is_whole
+from duelist.core.arrays import is_integer
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput, UnknownDuel
 
@@ -22,10 +22,10 @@ class Asks(Protocol):
         """The pair of a duel that waits; None where there is none of that number."""
 
 
-def asked_number(player: Asks, duel: Any) -> int:
+def pending_id(player: Asks, duel: Any) -> int:
     """The number of a pending duel, or an error that says what is wrong with it."""
     key = duel.id if isinstance(duel, Duel) else duel
-    number = int(key) if is_whole(key) else -1
+    number = int(key) if is_integer(key) else -1
     asked = player.asked_as(number) if 0 <= number < _NUMBERS else None
     if asked is None:
         known = 0 <= number < player.next_id
@@ -39,6 +39,6 @@ def asked_number(player: Asks, duel: Any) -> int:
     return number
 
 
-def nothing_left(n_arms: int) -> InvalidInput:
+def no_pairs_left(n_arms: int) -> InvalidInput:
     """No pair may be asked."""
     return InvalidInput(f"No pair is left to ask among the {n_arms} arms.", "Exclude fewer, or wait for an outcome.")

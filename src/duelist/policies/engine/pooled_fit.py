@@ -12,37 +12,39 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
-from duelist.model.fit import fit_mle, fitted_scorer
+from duelist.model.fit import fit_mle, fit_scorer
 from duelist.model.links import get_link
 from duelist.model.scorer import Scorer
-from duelist.model.stopping import Known, curvature_root
+from duelist.model.stopping import LinearPosterior, curvature_root
 
 if TYPE_CHECKING:
-    from duelist.policies.engine.fitted import Knowledge
+    from duelist.policies.engine.fitted_policy import FittedPolicy
 
 
-def pooled(policy: Knowledge) -> Known:
+def pooled(policy: FittedPolicy) -> LinearPosterior:
     """theta, its curvature H, the ridge of every feature in it, and how many votes there were."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     if not policy.online_:
         return fitted(*told_rows(arrays), policy)
     ridge, ridges = policy.pooled_ridge_, np.outer(arrays["ridge"], arrays["sizes"])
-    return Known(*_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum()))
+    return LinearPosterior(
+        *_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum())
+    )
 
 
-def fitted(z: Floats, mass: Floats, wins: Floats, policy: Knowledge, ridge: Floats | None = None) -> Known:
+def fitted(z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats | None = None) -> LinearPosterior:
     """What these rows of differences say, with the ridge of a policy or another."""
     ridge = policy.pooled_ridge_ if ridge is None else ridge
     votes = float(policy._fitted().learned.sum())
     if not len(z):
-        return Known(np.zeros(z.shape[1]), np.diag(ridge), ridge)
+        return LinearPosterior(np.zeros(z.shape[1]), np.diag(ridge), ridge)
     theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, policy.link).theta
     slopes = mass * get_link(policy.link).slope(z @ theta)
     curvature = np.diag(ridge) + (z * slopes[:, None]).T @ z
-    return Known(theta, curvature, ridge, votes, curvature_root(z, slopes, ridge))
+    return LinearPosterior(theta, curvature, ridge, votes, curvature_root(z, slopes, ridge))
 
 
-def reward_theta(policy: Knowledge) -> Floats:
+def reward_theta(policy: FittedPolicy) -> Floats:
     """theta with the ridge that makes all votes most likely."""
     if policy.online_:
         raise InvalidInput(
@@ -54,7 +56,7 @@ def reward_theta(policy: Knowledge) -> Floats:
     return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link).theta
 
 
-def learned_scorer(policy: Knowledge) -> Scorer:
+def learned_scorer(policy: FittedPolicy) -> Scorer:
     """What all votes say, with the ridge that makes them most likely; with the one-pass estimator, what it has kept of them."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     kept: dict[str, Any] = {
@@ -66,7 +68,7 @@ def learned_scorer(policy: Knowledge) -> Scorer:
     if policy.online_ or not len(z):
         known = pooled(policy)
         return Scorer(known.theta, sizes=np.sqrt(arrays["sizes"]), ridge=policy.pooled_ridge_, **kept)
-    return fitted_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **kept)
+    return fit_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **kept)
 
 
 def told_rows(arrays: dict[str, Any]) -> tuple[Floats, Floats, Floats]:

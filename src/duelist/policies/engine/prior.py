@@ -1,27 +1,18 @@
-"""What a native policy starts from, and what it hands out in batches."""
+"""What a native policy knows before the first vote."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from duelist.core.arrays import Floats, Ints, are_unlike, check_contexts, check_unlike_contexts, is_whole
-from duelist.core.duel import Duel
-from duelist.core.errors import InvalidInput
 
-_MOST_DESIGNED: Final = 256
-"""Candidates from which on contexts and pairs are not chosen together."""
-
-
-class Beginning(NamedTuple):
+class Prior(NamedTuple):
     """What a state starts from, learned from the first arms."""
 
     ridge: float
     """Of the estimate, in multiples of the squared size of each feature."""
-    prior: float
+    precision: float
     """Precision before the first duel, in the same multiples."""
     kappa: float = 1.0
     """Smallest slope of the link."""
@@ -31,72 +22,3 @@ class Beginning(NamedTuple):
     """What |theta| is kept within by the one-pass estimator."""
     by_feature: bool = False
     """Whether each feature has a size, by the first arms, which follows what is learned. False: 1 for good."""
-
-
-@dataclass(frozen=True)
-class Contexts:
-    """Contexts as the engine reads them: one array, in which shorter ones end in rows that are not looked at."""
-
-    listed: Floats | list[Floats]
-    cube: Floats
-    counts: Ints | None
-
-    def check_k(self, k: Any, designs: bool) -> None:
-        """Whether so many duels can be chosen: one a context, or, by a policy that designs, one a pair."""
-        n, candidates, _ = self.cube.shape
-        sizes = np.full(n, candidates) if self.counts is None else self.counts
-        together = designs and 1 < candidates < _MOST_DESIGNED
-        most = int((sizes * (sizes - 1) // 2).sum()) if together else n
-        if k is None or (is_whole(k) and 1 <= k <= most):
-            return
-        if together:
-            raise InvalidInput(
-                f"k is {k!r}.",
-                f"Give a number of duels from 1 to {most}, as many as there are pairs, or leave it out.",
-                field="k",
-            )
-        more = ""
-        if is_whole(k) and k > n:
-            more = (
-                f"; beside a context of {_MOST_DESIGNED} candidates and more, all are asked about once: give those in a batch of their own"
-                if designs
-                else "; RewardDesign asks about several pairs of a context"
-            )
-        raise InvalidInput(
-            f"k is {k!r}.",
-            f"Give a number of contexts from 1 to {n}, or leave it out for all of them{more}.",
-            field="k",
-        )
-
-
-def as_contexts(arms: Any, dim: int | None) -> Contexts:
-    """What `ask_batch` was given: an array (contexts, candidates, dim), or a list of arrays (candidates, dim)."""
-    if not are_unlike(arms):
-        shown = check_contexts(arms, dim)
-        return Contexts(shown, shown, None)
-    listed = check_unlike_contexts(arms, dim)
-    counts = np.array([len(each) for each in listed], np.int64)
-    cube = np.zeros((len(listed), int(counts.max()), listed[0].shape[1]))
-    for k, each in enumerate(listed):
-        cube[k, : len(each)] = each
-    return Contexts(listed, cube, counts)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Duels in contexts, as pairs (context, duel).
-
-    `contexts` are positions in the arms that were given: all in order, or the k chosen ones, the first
-    chosen first. `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it where k was
-    given, on its own otherwise; 0 where the policy would learn nothing. (`RewardDesign` has the slope of the link in the place of w^2.)
-    """
-
-    contexts: Ints
-    duels: list[Duel]
-    information: Floats
-
-    def __iter__(self) -> Iterator[tuple[int, Duel]]:
-        return iter(zip(self.contexts.tolist(), self.duels, strict=True))
-
-    def __len__(self) -> int:
-        return len(self.duels)

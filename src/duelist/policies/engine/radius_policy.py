@@ -9,7 +9,7 @@ from duelist.core.arrays import Floats, check_positive, check_probability, is_nu
 from duelist.core.errors import InvalidInput
 from duelist.model.links import get_link
 from duelist.policies.engine.native_policy import NativePolicy
-from duelist.policies.engine.prior import Beginning
+from duelist.policies.engine.prior import Prior
 
 _SMALLEST_KAPPA: Final = 1e-100
 """Radii go with 1 / kappa, the ridge of VACDB with kappa, and both are squared."""
@@ -19,7 +19,7 @@ EXPERIMENT_MULTIPLIER: Final = 2.0
 """The multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
 
 
-def common_size(variances: Floats) -> float:
+def mean_variance(variances: Floats) -> float:
     """The mean variance of a feature, or one where no arms differ."""
     mean = float(variances.mean())
     return mean if mean > 0.0 else 1.0
@@ -57,7 +57,7 @@ class RadiusPolicy(NativePolicy):
     theta_bound: float = 1.0
 
     practical_multiplier: ClassVar[float] = 1.0
-    takes_experiment: ClassVar[str] = ""
+    experiment_radius_error: ClassVar[str] = ""
     """Why radius "experiment" makes no sense for this policy; empty: it does."""
 
     def check_settings(self) -> None:
@@ -78,9 +78,9 @@ class RadiusPolicy(NativePolicy):
             raise InvalidInput(
                 f"radius is {self.radius!r}.", f"Give a number or one of {', '.join(RADIUS_NAMES)}.", field="radius"
             )
-        elif self.radius == "experiment" and self.takes_experiment:
+        elif self.radius == "experiment" and self.experiment_radius_error:
             raise InvalidInput(
-                f"Radius 'experiment' {self.takes_experiment}.", "Take 'practical', 'theory', or a number."
+                f"Radius 'experiment' {self.experiment_radius_error}.", "Take 'practical', 'theory', or a number."
             )
 
     def rule_settings(self) -> dict[str, float]:
@@ -88,16 +88,16 @@ class RadiusPolicy(NativePolicy):
         kind, factor = self._kind_and_factor()
         return {"horizon": self.horizon or 0, "kind": kind, "factor": factor, "delta": self.delta}
 
-    def beginning(self, variances: Floats, reach: float) -> Beginning:
+    def prior(self, variances: Floats, reach: float) -> Prior:
         """Precision and estimate with the same ridge; the published radius has one ridge for all features."""
         if self.radius != "theory":
-            return super().beginning(variances, reach)
+            return super().prior(variances, reach)
         ridge = self._common_ridge(variances)
-        return Beginning(ridge, ridge, self._kappa(reach), bound=self.theta_bound)
+        return Prior(ridge, ridge, self._kappa(reach), bound=self.theta_bound)
 
     def _common_ridge(self, variances: Floats) -> float:
         """As given, or in proportion to the mean variance of a feature; equal arms say nothing about units."""
-        return self.practical_ridge * common_size(variances) if self.ridge is None else float(self.ridge)
+        return self.practical_ridge * mean_variance(variances) if self.ridge is None else float(self.ridge)
 
     def _kind_and_factor(self) -> tuple[int, float]:
         if self.radius == "theory":
@@ -122,3 +122,15 @@ class RadiusPolicy(NativePolicy):
                 field="kappa",
             )
         return kappa
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LayeredPolicy(RadiusPolicy):
+    """Layers, each with its own data, precision and estimate; with an unknown horizon there are more of them as rounds go by."""
+
+    experiment_radius_error: ClassVar[str] = "is not defined for layered policies"
+
+    @property
+    def layer_counts_(self) -> list[int]:
+        """Duels learned in each layer (their weights summed and rounded)."""
+        return [round(count) for count in self._fitted().learned]

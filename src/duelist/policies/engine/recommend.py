@@ -11,16 +11,23 @@ from duelist import native
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.model.misfit import (
-    MOST_ARMS,
-    UNLIKELY,
-    Missing,
+    MAX_TESTED_ARMS,
+    MISFIT_LEVEL,
+    PairCounts,
     PairVotes,
-    Tally,
-    misfit,
-    votes_on_pairs,
-    with_effects,
+    VotesUnavailable,
+    fit_arm_effects,
+    match_votes,
+    misfit_p_value,
 )
-from duelist.model.stopping import Known, Recommendation, announced, check_delta, recommend, utility_tolerance
+from duelist.model.stopping import (
+    LinearPosterior,
+    Recommendation,
+    check_delta,
+    decided_arm,
+    recommend,
+    utility_tolerance,
+)
 from duelist.policies.engine.feature_scale import (
     Usual,
     differences_among_usual,
@@ -30,7 +37,7 @@ from duelist.policies.engine.feature_scale import (
 from duelist.policies.engine.pooled_fit import fitted, pooled, told_rows
 
 if TYPE_CHECKING:
-    from duelist.policies.engine.fitted import Knowledge
+    from duelist.policies.engine.fitted_policy import FittedPolicy
 
 _CLEAR: Final = 0.01
 """The chance of votes so odd that it is said without doubt."""
@@ -40,7 +47,7 @@ class Weighed(NamedTuple):
     """Arms and what is known of them, with a feature of their own each where features do not explain the votes."""
 
     arms: Floats
-    known: Known
+    known: LinearPosterior
     oddity: str
     """What is odd about the votes, or about the arms; empty: nothing."""
     untold: str
@@ -49,8 +56,8 @@ class Weighed(NamedTuple):
     """Whether nothing can be ruled out, whatever the estimate says."""
 
 
-def announce(
-    policy: Knowledge, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
+def recommend_arm(
+    policy: FittedPolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> Recommendation:
     """The best of these arms, with effects of their own where features do not explain the votes."""
     seen, known, oddity, untold, is_open = _weighed(policy, arms, effects)
@@ -60,13 +67,13 @@ def announce(
     return replace(found, tolerance_given=tolerance, advice=advice(policy, found, oddity))
 
 
-def announced_arm(
-    policy: Knowledge, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
+def decided_arm_of(
+    policy: FittedPolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> int | None:
     """The arm that is announced, and nothing more."""
     delta, within = check_delta(delta), utility_tolerance(*tolerance, policy.link)
     seen, known, _, _, is_open = _weighed(policy, arms, effects)
-    return None if is_open and len(arms) > 1 else announced(seen, known, delta, within)
+    return None if is_open and len(arms) > 1 else decided_arm(seen, known, delta, within)
 
 
 def check_effects(effects: object) -> None:
@@ -77,31 +84,33 @@ def check_effects(effects: object) -> None:
         )
 
 
-def _weighed(policy: Knowledge, arms: Floats, effects: bool | None) -> Weighed:
+def _weighed(policy: FittedPolicy, arms: Floats, effects: bool | None) -> Weighed:
     check_effects(effects)
     if policy._player.dim == 0:  # before the first arms everything is open
-        return Weighed(arms, Known(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0), "", _NO_VOTES, open=True)
+        return Weighed(
+            arms, LinearPosterior(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0), "", _NO_VOTES, open=True
+        )
     votes, usual = _kept_votes(policy, arms), usual_sizes(policy, arms)
-    if isinstance(votes, Missing):
+    if isinstance(votes, VotesUnavailable):
         if effects:
             raise InvalidInput(
-                f"effects is True, but {votes.why}.",
+                f"effects is True, but {votes.reason}.",
                 "Leave effects out, or ask with ArmTable(n, features), which have them.",
                 field="effects",
             )
-        return _without_votes(policy, arms, usual, votes.why)
+        return _without_votes(policy, arms, usual, votes.reason)
     shown, ridge = with_terms_for_those_far_off(arms, usual)
     exact = fitted(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
     known = _as_learned(policy, usual) if policy.online_ and not usual.differs else exact
     if effects is False:
         return Weighed(shown, known, usual.said, "")
-    oddity = "" if effects else _oddity(policy, misfit(shown, votes, exact, policy.link))
+    oddity = "" if effects else _oddity(policy, misfit_p_value(shown, votes, exact, policy.link))
     if effects or oddity:
-        shown, known = with_effects(shown, votes, exact, policy.link)
+        shown, known = fit_arm_effects(shown, votes, exact, policy.link)
     return Weighed(shown, known, "; ".join(filter(None, (usual.said, oddity))), "")
 
 
-def _without_votes(policy: Knowledge, arms: Floats, usual: Usual, why: str) -> Weighed:
+def _without_votes(policy: FittedPolicy, arms: Floats, usual: Usual, why: str) -> Weighed:
     """From differences alone, without those of arms far off, or from what one pass has left of them.
 
     An arm that stands far off has a feature of its own, of which nothing is known then: it stays open.
@@ -117,7 +126,7 @@ def _without_votes(policy: Knowledge, arms: Floats, usual: Usual, why: str) -> W
     return Weighed(shown, fitted(rows, mass[near], wins[near], policy, ridge), usual.said or _OTHER_KIND, why)
 
 
-def _as_learned(policy: Knowledge, usual: Usual) -> Known:
+def _as_learned(policy: FittedPolicy, usual: Usual) -> LinearPosterior:
     """What a policy knows, in the sizes it has learned in; of features without one, in those among the arms."""
     if not policy.online_:
         return fitted(*told_rows(policy._fitted().state.arrays()), policy, usual.ridge)
@@ -125,7 +134,7 @@ def _as_learned(policy: Knowledge, usual: Usual) -> Known:
     curvature = known.curvature + np.diag(
         usual.ridge - known.ridge
     )  # where they differ, there is nothing but the ridge
-    return Known(known.theta, curvature, usual.ridge, known.votes)
+    return LinearPosterior(known.theta, curvature, usual.ridge, known.votes)
 
 
 _NO_VOTES: Final = "there are no votes yet"
@@ -136,31 +145,32 @@ _NO_WAY_BACK: Final = (
 )
 
 
-def _kept_votes(policy: Knowledge, arms: Floats, most: int = MOST_ARMS) -> PairVotes | Missing:
+def _kept_votes(policy: FittedPolicy, arms: Floats, most: int = MAX_TESTED_ARMS) -> PairVotes | VotesUnavailable:
     """The votes on these arms, if they are there and arms are not too many."""
     counted = native.tally_of(policy._fitted())
     if counted is not None:
-        return votes_on_pairs(arms, Tally(**counted), most)
+        return match_votes(arms, PairCounts(**counted), most)
     limit = f"; estimator='online' counts those on {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
-    return Missing(
+    return VotesUnavailable(
         f"nobody knows on which arms all votes were (they were learned as differences, or pairs are too many{limit})"
     )
 
 
-def counted_votes(policy: Knowledge, arms: Floats) -> PairVotes:
+def counted_votes(policy: FittedPolicy, arms: Floats) -> PairVotes:
     """The votes on these arms, or an error that says why they are not there."""
     if not policy._fitted().learned.any():
         return PairVotes(*(np.empty(0, np.int64),) * 2, *(np.empty(0),) * 2)
     votes = _kept_votes(policy, arms, most=len(arms))
-    if isinstance(votes, Missing):
+    if isinstance(votes, VotesUnavailable):
         raise InvalidInput(
-            f"{votes.why}.", "Start a new policy with ArmTable(n, features), and tell it the votes that you have kept."
+            f"{votes.reason}.",
+            "Start a new policy with ArmTable(n, features), and tell it the votes that you have kept.",
         )
     return votes
 
 
-def _oddity(policy: Knowledge, p: float) -> str:
-    if p >= UNLIKELY:
+def _oddity(policy: FittedPolicy, p: float) -> str:
+    if p >= MISFIT_LEVEL:
         return ""
     verb = "do not" if p < _CLEAR else "may not"
     allows = "a new policy that is asked with ArmTable(n, features) allows for them from the first vote"
@@ -182,16 +192,16 @@ def _untested(arms: Floats, why: str) -> str:
     )
 
 
-def advice(policy: Knowledge, found: Recommendation, oddity: str = "") -> str:
+def advice(policy: FittedPolicy, found: Recommendation, oddity: str = "") -> str:
     """What to beware of, and what would end the asking."""
     parts = [oddity] if oddity else []
-    if not found.decided and not policy.seeks_the_best:
+    if not found.decided and not policy.pure_exploration:
         parts.append(
             f"{type(policy).__name__} asks little about arms it has given up, so this may take long or never end: to name the "
             "best arm take BestArmPair, or give a tolerance"
         )
     elif not found.decided and found.votes_expected is None:
         parts.append("where arms are nearly equal, only a tolerance ends it")
-    if oddity and found.alike:
+    if oddity and found.identical:
         parts.append("arms with the same features are taken for one, and may differ")
     return "; ".join(parts)

@@ -2,7 +2,7 @@
 
 Format (version 1), every value plain JSON:
 
-    {"format": "duelist.policies.base", "version": 1, "policy": "VACDB",
+    {"format": "duelist.policy", "version": 1, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
      "pending": [[id, first, second, layer, share, array, who]], "tally": {name: array} or None,
      "checksum": crc32 of all the rest}
@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist import native
-from duelist.core.arms import MOST_ARMS
-from duelist.core.arrays import Floats, check_whole
+from duelist.core.arms import MAX_ARMS
+from duelist.core.arrays import Floats, check_integer
 from duelist.core.errors import DuelistError, InvalidSnapshot
-from duelist.policies.engine.arm_effects import ArmEffectsLearner, Waiting, check_support
+from duelist.policies.engine.arm_effects import ArmEffectsLearner, PendingDuel, check_support
 
 if TYPE_CHECKING:
     from duelist.policies.engine.native_policy import NativePolicy
 
-FORMAT: Final = "duelist.policies.base"
+FORMAT: Final = "duelist.policy"
 VERSION: Final = 1
 
 P = TypeVar("P", bound="NativePolicy")
@@ -125,18 +125,18 @@ def _arm_effects(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLe
     check_support(policy)
     arrays = {name: decode(entry) for name, entry in snapshot["arm_effects"].items()}
     own = ArmEffectsLearner(policy, native.restore_own_terms(policy.link, arrays))
-    own.next_id, own.rounds = (check_whole(name, snapshot[name], 0) for name in ("next_id", "rounds"))
+    own.next_id, own.rounds = (check_integer(name, snapshot[name], 0) for name in ("next_id", "rounds"))
     for number, first, second, one, other, difference in snapshot["pending"]:
         z = _checked_floats(decode(difference))
-        who = tuple(check_whole("an arm", arm, 0) for arm in (one, other))
+        who = tuple(check_integer("an arm", arm, 0) for arm in (one, other))
         if (
             z.shape != (own.known.dim,)
             or not np.isfinite(z).all()
-            or max(who) >= MOST_ARMS
+            or max(who) >= MAX_ARMS
             or not 0 <= number < own.next_id
         ):
             raise ValueError(f"pending duel {number} does not fit the state")
-        own.pending[int(number)] = Waiting(int(first), int(second), (who[0], who[1]), z)
+        own.pending[int(number)] = PendingDuel(int(first), int(second), (who[0], who[1]), z)
     return own
 
 

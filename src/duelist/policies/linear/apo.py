@@ -36,4 +36,4 @@ class APO(NativePolicy):
     2
     """
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True

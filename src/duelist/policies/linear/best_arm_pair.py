@@ -58,6 +58,6 @@ class BestArmPair(LocalCurvature):
     0
     """
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelist.core.arrays import check_positive, check_whole
+from duelist.core.arrays import check_integer, check_positive
 from duelist.policies.engine import RadiusPolicy
 
 
@@ -51,7 +51,7 @@ class CoLSTIM(RadiusPolicy):
         if self.clip is not None:
             check_positive("clip", self.clip)
         if self.warmup is not None:
-            check_whole("warmup", self.warmup, 0, "a number of rounds, or no value for d K of them")
+            check_integer("warmup", self.warmup, 0, "a number of rounds, or no value for d K of them")
 
     def rule_settings(self) -> dict[str, float]:
         """A clip of 0 stands for sqrt(d log T), a warm-up of -1 for d K."""

@@ -52,7 +52,7 @@ class DesignPair(LocalCurvature):
 
     criterion: str = "D"
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True
 
     def check_settings(self) -> None:
         """The criterion."""

@@ -13,16 +13,16 @@ from duelist.core.arrays import (
     Floats,
     check_arms,
     check_horizon,
+    check_integer,
     check_pairs,
     check_positive,
-    check_whole,
     is_number,
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, InvalidSnapshot, UnknownDuel
+from duelist.core.seeds import check_random_state
 from duelist.model.fit import fit_mle
 from duelist.policies.base import Arms, Choice, Policy
-from duelist.policies.engine.seeds import check_random_state
 from duelist.policies.engine.snapshots import decode, encode
 from duelist.policies.linear.feel_good import Past, Potential, in_sizes, spread_of
 
@@ -32,7 +32,7 @@ STEP: Final = 1.65
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _PendingTable:
     """What was asked: the arms on the table, and which two."""
 
     arms: Floats
@@ -79,7 +79,7 @@ class FGTS(Policy):
     - eta = 1 and feel_good = 1 / sqrt(T) are practical; the constants of the paper's theorem, which shrink exponentially
       with the size of utilities, are not used.
     - A vote that was learned from a log (`learn`, as in studies) has a table of just its two arms. Tables of two say how large a feature
-      is only where no larger one does; the first arms shown (`begin`), where none does.
+      is only where no larger one does; the first arms shown (`initialize`), where none does.
     - A feature in which no arms have differed so far, up to rounding, has no say.
     - A table whose arms are more than eight times as far apart as usual, in most features, counts in the second term as if they were
       as usual: 1 / m_i with m_i the middle, over features, of how many times it is. Not with a `ridge` that is given.
@@ -105,7 +105,7 @@ class FGTS(Policy):
     random_state: int | None = None
 
     _past: Past | None = field(init=False, default=None)
-    _waiting: dict[int, _Waiting] = field(init=False, default_factory=dict)
+    _waiting: dict[int, _PendingTable] = field(init=False, default_factory=dict)
     _asked: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class FGTS(Policy):
             )
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
-        check_whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
         self._rng = np.random.Generator(np.random.SFC64(check_random_state(self.random_state)))
 
     # -- asking and telling --------------------------------------------------------------
@@ -132,7 +132,7 @@ class FGTS(Policy):
         """
         shown = self._shown(arms)
         first, second = self._best_of_draws(shown, distinct=distinct, exclude=exclude)
-        self._waiting[self._asked] = _Waiting(shown, first, second)
+        self._waiting[self._asked] = _PendingTable(shown, first, second)
         self._asked += 1
         return Duel(first, second, self._asked - 1)
 
@@ -158,11 +158,11 @@ class FGTS(Policy):
         if self._waiting.pop(number, None) is None:
             raise UnknownDuel(f"Duel {number!r} is not waiting for an outcome.", "Give a duel that `ask` returned.")
 
-    def begin(self, arms: Arms) -> None:
+    def initialize(self, arms: Arms) -> None:
         """Learn the number of features and their sizes from these arms, without asking."""
         self._shown(arms)
 
-    def consider(
+    def suggest(
         self,
         arms: Arms,
         pending: Sequence[tuple[Arms, int, float]] = (),
@@ -312,21 +312,23 @@ class FGTS(Policy):
                 raise ValueError(f"words have shape {words.shape} and type {words.dtype}")
             generator = policy._rng.bit_generator
             generator.state = {**generator.state, "state": {"state": words}}
-            policy._asked = check_whole("asked", snapshot["asked"], 0)
+            policy._asked = check_integer("asked", snapshot["asked"], 0)
             if snapshot["past"] is not None:
                 policy._past = Past.restored({name: decode(entry) for name, entry in snapshot["past"].items()})
             for number, arms, first, second in snapshot["waiting"]:
-                policy._waiting[check_whole("a duel", number, 0)] = policy._checked_waiting(decode(arms), first, second)
+                policy._waiting[check_integer("a duel", number, 0)] = policy._checked_waiting(
+                    decode(arms), first, second
+                )
         except (KeyError, TypeError, ValueError, AttributeError, InvalidInput) as error:
             raise InvalidSnapshot(
                 f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"
             ) from error
         return policy
 
-    def _checked_waiting(self, arms: Floats, first: Any, second: Any) -> _Waiting:
+    def _checked_waiting(self, arms: Floats, first: Any, second: Any) -> _PendingTable:
         shown = check_arms(arms, self._fitted().dim)
         pair = check_pairs("waiting", [(first, second)], len(shown))[0]
-        return _Waiting(shown, int(pair[0]), int(pair[1]))
+        return _PendingTable(shown, int(pair[0]), int(pair[1]))
 
 
 def _inverse_root(curvature: Floats) -> Floats:

@@ -33,4 +33,4 @@ class InfoMax(ArmBounds):
     >>> policy.tell(policy.ask(np.eye(3)), 1)
     """
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True

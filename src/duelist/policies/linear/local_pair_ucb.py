@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from duelist.core.arrays import Floats
-from duelist.policies.engine import Beginning, LocalCurvature, RadiusPolicy
+from duelist.policies.engine import LocalCurvature, Prior, RadiusPolicy
 
 _SMALLEST_UNITS: Final = 1e-300
 """Of a single arm, or equal ones, which have no difference at all."""
@@ -62,10 +62,10 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     (3, 3)
     """
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
-    takes_experiment: ClassVar[str] = "belongs to the comparators"
+    experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
-    def beginning(self, variances: Floats, reach: float) -> Beginning:
+    def prior(self, variances: Floats, reach: float) -> Prior:
         """For the published radius, also the largest difference that the first arms allow."""
-        return super().beginning(variances, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))
+        return super().prior(variances, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))

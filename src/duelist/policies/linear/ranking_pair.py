@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.policies.engine import LocalCurvature
 
 
@@ -66,17 +66,17 @@ class RankingPair(LocalCurvature):
     array([0, 1, 2, 3])
     """
 
-    seeks_the_best: ClassVar[bool] = True  # it gives no arm up while its place is open
+    pure_exploration: ClassVar[bool] = True  # it gives no arm up while its place is open
 
     top: int | None = None
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
 
     def check_settings(self) -> None:
         """How many places matter."""
         super().check_settings()
         if self.top is not None:
-            check_whole("top", self.top, 1, "a whole number of at least 1, or leave it out to rank all arms")
+            check_integer("top", self.top, 1, "a whole number of at least 1, or leave it out to rank all arms")
 
     def rule_settings(self) -> dict[str, float]:
         """The settings of the rule as numbers."""

@@ -60,19 +60,19 @@ class RewardDesign(LocalCurvature):
 
     coverage: float = 0.25
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True
 
-    as_with_features: ClassVar[float] = 1.0
+    ridge_reference_dim: ClassVar[float] = 1.0
 
-    def typical_arms(self, contexts: Floats | list[Floats]) -> Floats:
+    def initial_arms(self, contexts: Floats | list[Floats]) -> Floats:
         """How candidates lie about the mean of their context: a few of one context alone say little about the size of a feature."""
         some = contexts[:_CONTEXTS_LOOKED_AT]
         if isinstance(some, list):
             about = [np.sqrt(len(c) / (len(c) - 1.0)) * (c - c.mean(axis=0)) for c in some if len(c) > 1]
-            return np.concatenate(about) if about else super().typical_arms(contexts)
+            return np.concatenate(about) if about else super().initial_arms(contexts)
         n, candidates, dim = some.shape
         if candidates == 1:
-            return super().typical_arms(contexts)
+            return super().initial_arms(contexts)
         unbiased = np.sqrt(candidates / (candidates - 1.0))
         return np.asarray(unbiased * (some - some.mean(axis=1, keepdims=True)).reshape(n * candidates, dim))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelist.core.arrays import check_flag, check_positive, is_number
+from duelist.core.arrays import check_bool, check_positive, is_number
 from duelist.core.errors import InvalidInput
 from duelist.policies.engine import LocalCurvature
 
@@ -51,7 +51,7 @@ class ThompsonPair(LocalCurvature):
     feel_good: float = 0.0
     allow_self_duel: bool = True
 
-    as_with_features: ClassVar[float] = 5.0
+    ridge_reference_dim: ClassVar[float] = 5.0
 
     def check_settings(self) -> None:
         """The spread of the draws, and what they favour."""
@@ -61,7 +61,7 @@ class ThompsonPair(LocalCurvature):
             raise InvalidInput(
                 f"feel_good is {self.feel_good!r}.", "Give a finite number of at least 0.", field="feel_good"
             )
-        check_flag("allow_self_duel", self.allow_self_duel)
+        check_bool("allow_self_duel", self.allow_self_duel)
 
     def rule_settings(self) -> dict[str, float]:
         """The settings of the rule as numbers."""

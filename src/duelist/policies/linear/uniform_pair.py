@@ -23,4 +23,4 @@ class UniformPair(NativePolicy):
     True
     """
 
-    seeks_the_best: ClassVar[bool] = True
+    pure_exploration: ClassVar[bool] = True

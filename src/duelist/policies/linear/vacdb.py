@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from duelist.core.arrays import Floats, check_choice, check_probability, is_whole
+from duelist.core.arrays import Floats, check_choice, check_probability, is_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.links import get_link
-from duelist.policies.engine import Beginning, LayeredPolicy, common_size
+from duelist.policies.engine import LayeredPolicy, Prior, mean_variance
 
 EXPLORE: Final = ("value", "widest", "random")
 VARIANCE: Final = ("high", "all")
@@ -91,7 +91,7 @@ class VACDB(LayeredPolicy):
 
     practical_multiplier: ClassVar[float] = 5e-4
     practical_ridge: ClassVar[float] = 0.05
-    takes_experiment: ClassVar[str] = "belongs to the comparators"
+    experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
     def check_settings(self) -> None:
         """What the paper leaves open."""
@@ -101,7 +101,7 @@ class VACDB(LayeredPolicy):
             check_choice("variance", self.variance, VARIANCE, ", or leave it out")
         if self.alpha is not None:
             check_probability("alpha", self.alpha, "a width between 0 and 1, or leave it out")
-        if not is_whole(self.first_layer) or not _COARSEST <= self.first_layer <= 1:
+        if not is_integer(self.first_layer) or not _COARSEST <= self.first_layer <= 1:
             raise InvalidInput(
                 f"first_layer is {self.first_layer!r}.",
                 f"Give a whole number from {_COARSEST} to 1.",
@@ -123,15 +123,15 @@ class VACDB(LayeredPolicy):
             "first_layer": self.first_layer,
         }
 
-    def beginning(self, variances: Floats, reach: float) -> Beginning:
+    def prior(self, variances: Floats, reach: float) -> Prior:
         """Layer l starts with 4^-l of this ridge and prior."""
         if self.radius == "theory":
             kappa = self._kappa(reach)
-            return Beginning(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
+            return Prior(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
         kappa = self._kappa(reach) if self.kappa else get_link(self.link).max_slope
         if self.ridge is None:
-            return Beginning(self.practical_ridge, 1.0, kappa, by_feature=True)
-        return Beginning(self.ridge, common_size(variances), kappa)
+            return Prior(self.practical_ridge, 1.0, kappa, by_feature=True)
+        return Prior(self.ridge, mean_variance(variances), kappa)
 
     @property
     def layer_radii_(self) -> Floats:

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from duelist.core.errors import EngineLost
-from duelist.policies import BUILT_IN, Policy, policy_class, policy_name
+from duelist.policies import BUILTIN_POLICIES, Policy, policy_class, policy_name
 from duelist.policies.engine import code_stamp
 from duelist.simulation.environments import Environment
 from duelist.simulation.run_log import CURVE_POINTS, Curves, Log, curves_of
@@ -184,7 +184,7 @@ def stamp() -> str:
 
 
 def _spoken_name(cls: type[Policy]) -> str:
-    return cls.__name__ if BUILT_IN.get(cls.__name__) is cls else f"{cls.__module__}:{cls.__qualname__}"
+    return cls.__name__ if BUILTIN_POLICIES.get(cls.__name__) is cls else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _foreign_stamps(part: Policy | Environment) -> Iterator[tuple[str, int]]:

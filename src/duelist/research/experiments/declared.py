@@ -33,7 +33,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.arrays import check_choice, check_whole
+from duelist.core.arrays import check_choice, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.policies import Policy, make_policy
 from duelist.research.experiments.cells import Cell
@@ -112,10 +112,10 @@ class Experiment:
     worlds: Mapping[str, Environment] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_whole("horizon", self.horizon)
-        check_whole("runs", self.runs)
+        check_integer("horizon", self.horizon)
+        check_integer("runs", self.runs)
         if self.runs_per_cell is not None:
-            check_whole("runs_per_cell", self.runs_per_cell)
+            check_integer("runs_per_cell", self.runs_per_cell)
         curve_rounds(self.horizon, self.points)
         check_choice("keep", self.keep, KEEP)
         object.__setattr__(self, "seeds", _seeds(self.seeds))
@@ -254,7 +254,7 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
     listed = (seeds,) if isinstance(seeds, (int, np.integer)) else tuple(seeds)
     if not listed or len(set(listed)) < len(listed):
         raise InvalidInput(f"seeds is {seeds!r}.", "Give at least one, and each once.", field="seeds")
-    return tuple(check_whole("seed", seed, 0) for seed in listed)
+    return tuple(check_integer("seed", seed, 0) for seed in listed)
 
 
 # -- files -------------------------------------------------------------------------------

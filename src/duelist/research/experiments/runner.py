@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.research.experiments.engines import Engine
 from duelist.research.experiments.lab import Lab, Progress
 from duelist.research.experiments.outcome import Outcome, Table
@@ -74,7 +74,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 
 
 def _save_figure(path: Path, figure: Figure, **options: Any) -> None:
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         figure.savefig(file, format=path.suffix[1:], dpi=150, **options)
 
 
@@ -89,5 +89,5 @@ def csv_text(table: Table) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write text, all or nothing."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode())

@@ -24,7 +24,7 @@ import numpy as np
 
 from duelist.core.errors import InvalidResults, StorageFull
 from duelist.core.extras import needs_extra
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.research.experiments.cells import Cell, Failure, Played
 from duelist.simulation.run_log import LAYERS_KEPT, SUMS, Curves, Log
 
@@ -113,7 +113,7 @@ class Store:
     def _write_table(self, path: Path, table: pa.Table) -> None:
         floats = [field.name for field in table.schema if str(field.type) == "double"]
         others = [name for name in table.column_names if name not in floats]
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             self._pq.write_table(
                 table,
                 file,
@@ -150,7 +150,7 @@ def check_format(folder: Path) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write plain data, all or nothing."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(json.dumps(data, indent=1).encode())
 
 

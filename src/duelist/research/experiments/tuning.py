@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.errors import InvalidInput
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 from duelist.policies import NativePolicy, builtin_policy
 from duelist.research.experiments.lab import Cell, Lab
 from duelist.simulation.environments import Environment
@@ -60,7 +60,7 @@ class Tuned:
 
     def save(self, path: Path) -> Path:
         """Write as JSON."""
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps(asdict(self), indent=2).encode())
         return path
 

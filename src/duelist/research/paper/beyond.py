@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.arrays import Floats
+from duelist.model.confidence_radius import log_loss
 from duelist.model.links import get_link
-from duelist.model.radius import log_loss
 from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome

@@ -10,7 +10,7 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.model.links import get_link
-from duelist.model.stopping import Known, announced
+from duelist.model.stopping import LinearPosterior, decided_arm
 from duelist.policies import NativePolicy
 from duelist.research.paper.fitted import fit_theta, pairs_of
 from duelist.simulation.simulate import policy_seed
@@ -45,7 +45,7 @@ def race(
         report(run, runs)
         for name, template in policies.items():
             rng = np.random.default_rng([seed, run])
-            taken, good = _one(template.fresh(policy_seed(seed, run)), rng, delta)
+            taken, good = _one(template.clone(policy_seed(seed, run)), rng, delta)
             votes[name][run] = taken
             undecided[name] += good is None
             wrong[name] += good is False
@@ -67,17 +67,17 @@ def _one(policy: NativePolicy, rng: np.random.Generator, delta: float) -> tuple[
         wins[tuple(duel) if first_won else tuple(duel)[::-1]] += 1.0
         if vote == look:
             look += max(LOOK_EVERY, int(LOOK_GROWTH * vote))
-            best = announced(arms, _known(arms, wins, policy.pooled_ridge_), delta)
+            best = decided_arm(arms, _known(arms, wins, policy.pooled_ridge_), delta)
             if best is not None:
                 return vote, best == int(np.argmax(utilities))
     return MOST_VOTES, None
 
 
-def _known(arms: Floats, wins: Floats, ridge: Floats) -> Known:
+def _known(arms: Floats, wins: Floats, ridge: Floats) -> LinearPosterior:
     """theta and its curvature from all votes so far, the same for every policy: none is asked what it has learned."""
     i, j, votes, _ = pairs_of(wins)
     if not votes.size:  # nothing but arms against themselves
-        return Known(np.zeros(DIM), np.diag(ridge), ridge)
+        return LinearPosterior(np.zeros(DIM), np.diag(ridge), ridge)
     theta, z = fit_theta(arms, wins, ridge), arms[i] - arms[j]
     slopes = votes * get_link("logistic").slope(z @ theta)
-    return Known(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, float(votes.sum()))
+    return LinearPosterior(theta, np.diag(ridge) + (z * slopes[:, None]).T @ z, ridge, float(votes.sum()))

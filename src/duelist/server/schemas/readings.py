@@ -31,8 +31,8 @@ class RecommendedShown(Said):
     interval: list[float] = Field(min_length=2, max_length=2)
     candidates: list[str]
     delta: float
-    alike: list[str] = Field(description="Arms with the features of the best, named with it.")
-    level: list[str] = Field(
+    identical: list[str] = Field(description="Arms with the features of the best, named with it.")
+    tied: list[str] = Field(
         description="Arms exactly as good as the best by the votes so far; where there are any, nobody leads."
     )
     tolerance: float = Field(description="In utility.")
@@ -56,8 +56,8 @@ class ProgressShown(Said):
     delta: float
     note: str | None
     votes_expected: int | None
-    level: int = Field(description="Other arms exactly as good as the leader by the votes so far.")
-    alike: int = Field(description="Other arms with the features of the leader, which no vote can tell from it.")
+    tied: int = Field(description="Other arms exactly as good as the leader by the votes so far.")
+    identical: int = Field(description="Other arms with the features of the leader, which no vote can tell from it.")
     done: bool
     statement: str
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.errors import NotConnected
+from duelist.core.errors import DisconnectedArms
 from duelist.study import Study
 from duelist.study.serialization import plain
 
@@ -25,7 +25,7 @@ _HISTORY_TOP: Final = 8
 def make_reading(study: Study, name: str, given: Given) -> Any:
     """The reading of that name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConnected)  # it stands in the reading's note
+        warnings.simplefilter("ignore", DisconnectedArms)  # it stands in the reading's note
         return READINGS[name](study, given)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from duelist import native
-from duelist.core.arrays import Floats, Ints, check_choice, finite_floats
+from duelist.core.arrays import Floats, Ints, check_choice, check_finite
 from duelist.core.errors import InvalidInput
 from duelist.model.links import Link
 
@@ -168,7 +168,7 @@ def check_theta(theta: Any, dim: int) -> Floats | None:
     """A given theta* as an array of `dim` finite numbers; None stays None."""
     if theta is None:
         return None
-    array = finite_floats("theta", theta, f"{dim} finite numbers")
+    array = check_finite("theta", theta, f"{dim} finite numbers")
     if array.shape != (dim,):
         raise InvalidInput(f"theta has shape {array.shape}.", f"Give {dim} finite numbers.")
     return array
@@ -192,7 +192,7 @@ def check_prior(prior: str) -> str:
 
 def check_scale(scale: float) -> float:
     """A finite scale of theta*; 0 makes every comparison a coin flip."""
-    value = finite_floats("scale", scale, "a finite number of at least 0")
+    value = check_finite("scale", scale, "a finite number of at least 0")
     if value.shape != () or value < 0.0:
         raise InvalidInput(f"scale is {scale!r}.", "Give a finite number of at least 0.", field="scale")
     return float(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment, Truth
 from duelist.simulation.environments.wrapper import Changed
@@ -32,7 +32,7 @@ class DelayedVotes(Changed):
         super().__init__(environment)
         if environment.truth().delay:
             raise InvalidInput("These votes come late already.", "Give one DelayedVotes the whole delay.")
-        self.delay = check_whole("delay", delay, least=0)
+        self.delay = check_integer("delay", delay, least=0)
         if self.delay > _MOST:
             raise InvalidInput(
                 f"delay is {delay}.", f"Give at most {_MOST:,}, or a policy that is told nothing.", field="delay"

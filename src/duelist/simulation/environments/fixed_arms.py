@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.arrays import finite_floats
+from duelist.core.arrays import check_finite
 from duelist.core.errors import InvalidInput
 from duelist.model.links import Link, get_link
 from duelist.simulation.environments.base import Environment, World, check_scale, check_theta, draw_theta
@@ -27,7 +27,7 @@ class FixedArms(Environment):
     """
 
     def __init__(self, arms: Any, theta: Any = None, scale: float = 1.0, link: str | Link = "logistic") -> None:
-        self.arms = finite_floats("arms", arms, "finite features (n_arms, dim)")
+        self.arms = check_finite("arms", arms, "finite features (n_arms, dim)")
         if self.arms.ndim != 2 or 0 in self.arms.shape:
             raise InvalidInput(f"arms have shape {self.arms.shape}.", "Give finite features (n_arms, dim).")
         self.dim = self.arms.shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duelist.core.arrays import check_whole, finite_floats
+from duelist.core.arrays import check_finite, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment, Truth
 from duelist.simulation.environments.wrapper import Changed
@@ -35,10 +35,10 @@ class FlippedVotes(Changed):
             raise InvalidInput(
                 "Votes that are flipped twice are honest.", "Give one FlippedVotes both `first` and `share`."
             )
-        chance = finite_floats("share", share, "a chance from 0 to 1")
+        chance = check_finite("share", share, "a chance from 0 to 1")
         if chance.shape != () or not 0.0 <= chance <= 1.0:
             raise InvalidInput(f"share is {share!r}.", "Give a chance from 0 to 1.", field="share")
-        self.first = check_whole("first", first, least=0)
+        self.first = check_integer("first", first, least=0)
         self.share = float(chance)
 
     def truth(self) -> Truth:

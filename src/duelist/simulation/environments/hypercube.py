@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.links import Link, get_link
 from duelist.simulation.environments.base import Environment, World, check_prior, check_scale, check_theta, draw_theta
@@ -46,7 +46,7 @@ class Hypercube(Environment):
         link: str | Link = "logistic",
         prior: str = "direction",
     ) -> None:
-        self.dim = check_whole("dim", dim)
+        self.dim = check_integer("dim", dim)
         if self.dim > _LARGEST_DIM:
             raise InvalidInput(
                 f"dim is {dim}, so there would be 2^{dim} arms.", f"Give at most {_LARGEST_DIM}.", field="dim"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelist.core.arrays import Ints, check_whole
+from duelist.core.arrays import Ints, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment
 from duelist.simulation.environments.wrapper import Changed
@@ -35,7 +35,7 @@ class LateArms(Changed):
             raise InvalidInput(
                 f"{environment!r} has new arms in every round, which cannot join late.", "Give one with fixed arms."
             )
-        self.every = check_whole("every", every)
+        self.every = check_integer("every", every)
 
     def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
         """Half of the arms, rounded up, and one more after each `every` rounds."""

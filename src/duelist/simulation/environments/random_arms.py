@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.arrays import Floats, Ints, check_whole
+from duelist.core.arrays import Floats, Ints, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.links import PROBIT, Link, get_link
 from duelist.simulation.environments.base import Environment, World, check_scale, check_theta, draw_theta
@@ -50,13 +50,13 @@ class RandomArms(Environment):
         scale: float = 1.0,
         link: str | Link = "logistic",
     ) -> None:
-        self.dim = check_whole("dim", dim)
+        self.dim = check_integer("dim", dim)
         self.n_arms = n_arms
         bounds = tuple(n_arms) if isinstance(n_arms, (tuple, list)) else (n_arms, n_arms)
         if len(bounds) != 2:
             raise InvalidInput(f"n_arms is {n_arms!r}.", "Give a number, or the least and the most.", field="n_arms")
-        self._least = check_whole("n_arms", bounds[0])
-        self._most = check_whole("n_arms", bounds[1], self._least)
+        self._least = check_integer("n_arms", bounds[0])
+        self._most = check_integer("n_arms", bounds[1], self._least)
         if kind not in KINDS:
             raise InvalidInput(f"kind is {kind!r}.", f"Choose one of {', '.join(KINDS)}.", field="kind")
         self.kind = kind

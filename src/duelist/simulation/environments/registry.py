@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duelist.core.errors import InvalidInput
-from duelist.core.settings import read_settings, squeezed
+from duelist.core.settings import normalize_name, parse_settings
 from duelist.simulation.environments import ENVIRONMENTS, Environment, PreferenceMatrix
 from duelist.simulation.environments.wrapper import Changed
 
@@ -35,12 +35,12 @@ def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> En
     4.0
     """
     name, _, rest = spec.partition(":")
-    known = {squeezed(n): cls for n, cls in ENVIRONMENTS.items()}
-    if squeezed(name) not in known:
+    known = {normalize_name(n): cls for n, cls in ENVIRONMENTS.items()}
+    if normalize_name(name) not in known:
         raise InvalidInput(
             f"environment is {name!r}.", f"Choose one of {', '.join(ENVIRONMENTS)}.", field="environment"
         )
-    cls = known[squeezed(name)]
+    cls = known[normalize_name(name)]
     given = {**_own_settings(cls, spec, rest), **(settings or {})}
     if cls is PreferenceMatrix and "path" in given:
         return PreferenceMatrix.from_csv(str(given.pop("path")), **given)
@@ -51,8 +51,8 @@ def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any
     """What stands behind the name: settings, and for some an environment inside."""
     if issubclass(cls, Changed):
         own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
-        return {"environment": parse_environment(inner or "Hypercube"), **read_settings(spec, own)}
-    return read_settings(spec, rest)
+        return {"environment": parse_environment(inner or "Hypercube"), **parse_settings(spec, own)}
+    return parse_settings(spec, rest)
 
 
 def _made(cls: type[Environment], spec: str, settings: dict[str, Any]) -> Environment:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from duelist.core.arrays import Floats, Ints
-from duelist.core.errors import InvalidInput, NotConnected
+from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.fitted import Fitted, fitted
 from duelist.study.analysis.fit.posterior import Posterior
@@ -168,7 +168,7 @@ def board_of(fit: Fitted, *, level: float = 0.95, top: int | None = None, seed: 
 def warn_if_apart(fit: Fitted) -> None:
     """Where nothing but the prior ranks some arms against others, say so aloud."""
     if fit.note is not None and fit.whole.features is None:
-        warnings.warn(fit.note, NotConnected, stacklevel=4)
+        warnings.warn(fit.note, DisconnectedArms, stacklevel=4)
 
 
 def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> Floats:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, stdtrit
 
-from duelist.core.arrays import Floats, Ints, check_choice, check_whole, is_number
+from duelist.core.arrays import Floats, Ints, check_choice, check_integer, is_number
 from duelist.core.errors import InvalidInput
 from duelist.policies import Policy
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
@@ -146,10 +146,10 @@ def off_policy(
     """
     check_choice("measure", measure, tuple(MEASURES))
     check_level(level)
-    check_whole("folds", folds, 2)
+    check_integer("folds", folds, 2)
     given = _random_votes(votes, arms, random_share)
     tables = _tables(groups, len(arms))
-    asked = _asked(target, arms, features, tables, check_whole("draws", draws), seed)
+    asked = _asked(target, arms, features, tables, check_integer("draws", draws), seed)
     weights = _weights(asked, tables, measure, len(arms))
     forth, back = weights.of(given.first, given.second), weights.of(given.second, given.first)
     matched = int(((forth != 0.0) | (back != 0.0)).sum())
@@ -191,7 +191,7 @@ def replay(
     Wang 2011). After so many rounds a fresh copy begins with the votes that are left; the interval is Student's over these
     beginnings, of which there must be two. A round takes about as many random votes as there are pairs.
     """
-    check_whole("rounds", rounds)
+    check_integer("rounds", rounds)
     check_level(level)
     given = _random_votes(votes, arms, 1.0)
     if given.q.max() > 1.000001 * given.q.min():
@@ -202,12 +202,12 @@ def replay(
     tables = _tables(groups, len(arms))
     shown, home = _features(features, len(arms)), _homes(tables, len(arms))
     means: list[float] = []
-    game = _Rounds(policy.fresh(seed))
+    game = _Rounds(policy.clone(seed))
     for i, j, y in zip(given.first.tolist(), given.second.tolist(), given.y.tolist(), strict=True):
         game.meet(shown, tables[home[i]], i, j, y)
         if len(game.found) == rounds:
             means.append(float(np.mean(game.found)))
-            game = _Rounds(policy.fresh(seed + len(means)))
+            game = _Rounds(policy.clone(seed + len(means)))
     if len(means) < 2:
         raise InvalidInput(
             f"{len(given.y)} random votes are enough for {len(means)} times {rounds} rounds, and two are needed.",
@@ -227,8 +227,8 @@ class _Rounds:
 
     def meet(self, features: Floats, table: Ints, i: int, j: int, y: float) -> None:
         arms = features[table]
-        self._policy.begin(arms)
-        choice = self._policy.consider(arms, seed=self._seen, rounds=len(self.found))
+        self._policy.initialize(arms)
+        choice = self._policy.suggest(arms, seed=self._seen, rounds=len(self.found))
         self._seen += 1
         first, second = int(table[choice.first]), int(table[choice.second])
         if {first, second} != {i, j}:
@@ -318,7 +318,7 @@ def _asked(
     found: dict[tuple[int, int], int] = {}
     for number, table in enumerate(tables):
         for draw in range(draws):
-            choice = target.consider(shown[table], seed=seed + number * draws + draw)
+            choice = target.suggest(shown[table], seed=seed + number * draws + draw)
             pair = int(table[choice.first]), int(table[choice.second])
             found[pair] = found.get(pair, 0) + 1
     first, second = np.array(list(found)).T

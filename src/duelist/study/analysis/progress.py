@@ -10,13 +10,13 @@ import numpy as np
 
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import (
-    FORESEEN_FROM,
+    MIN_VOTES_TO_FORECAST,
     check_delta,
+    forecast_votes,
+    join_names,
     lead_interval,
-    level_with,
-    listed,
+    tied_with_best,
     utility_tolerance,
-    votes_to_decide,
 )
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.fitted import Fitted, fitted
@@ -44,9 +44,9 @@ class Progress(Shown):
     """What to beware of, if there is something."""
     votes_expected: int | None = None
     """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
-    level: int = 0
+    tied: int = 0
     """Other arms that are exactly as good as the leader by the votes so far: where there are any, nobody leads."""
-    alike: int = 0
+    identical: int = 0
     """Other arms with the features of the leader, where no vote can tell them apart; they lead with it, and all count as one arm."""
 
     @property
@@ -55,12 +55,13 @@ class Progress(Shown):
         return self.not_ruled_out == 1
 
     def __str__(self) -> str:
-        leads = f"{self._leaders()} {'lead and are' if self.alike else 'leads and is'} best with probability {percent(self.chance_best)}"
-        if self.level:
+        verbs = "lead and are" if self.identical else "leads and is"
+        leads = f"{self._leaders()} {verbs} best with probability {percent(self.chance_best)}"
+        if self.tied:
             arms = (
                 "all arms"
-                if self.level + self.alike + 1 == self.arms
-                else f"{self.leader} and {self.level} other{'s' * (self.level > 1)}"
+                if self.tied + self.identical + 1 == self.arms
+                else f"{self.leader} and {self.tied} other{'s' * (self.tied > 1)}"
             )
             leads = f"{arms} are level"
         return (
@@ -69,23 +70,28 @@ class Progress(Shown):
         ) + ("" if self.note is None else f"; {self.note}")
 
     def _leaders(self) -> str:
-        return f"{self.leader} and {self.alike} with the same features" if self.alike else self.leader
+        return f"{self.leader} and {self.identical} with the same features" if self.identical else self.leader
 
     def _counted(self) -> str:
-        others = self.arms - 1 - self.alike
+        others = self.arms - 1 - self.identical
         if self.done and not others:
             return "there are no others (done)"
-        if self.done and self.level:  # that takes a tolerance
+        if self.done and self.tied:  # that takes a tolerance
             return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
         verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
-        if self.alike:
+        if self.identical:
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
         return f"{counted} not ruled out after {self.votes} votes ({verdict})"
 
     def _table(self) -> Table:
-        leader = f"{self.leader} (level with {self.level})" if self.level else self._leaders()
-        row = [leader, percent(self.chance_best), f"{self.not_ruled_out} of {self.arms - self.alike}", str(self.votes)]
+        leader = f"{self.leader} (level with {self.tied})" if self.tied else self._leaders()
+        row = [
+            leader,
+            percent(self.chance_best),
+            f"{self.not_ruled_out} of {self.arms - self.identical}",
+            str(self.votes),
+        ]
         headers = ["leader", "best", "not ruled out", "votes", "done"]
         return Table(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
 
@@ -113,18 +119,18 @@ def progress_of(
 ) -> Progress:
     """The progress of a fit that is there already."""
     found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
-    chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.alike}
+    chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.identical}
     return Progress(
         leader=found.best,
         chance_best=float(chance[[k for k, arm in enumerate(fit.ids) if arm in together]].sum()),
-        not_ruled_out=len(set(found.candidates) - set(found.alike)),
+        not_ruled_out=len(set(found.candidates) - set(found.identical)),
         arms=len(fit.among),
         votes=fit.votes,
         delta=found.delta,
         note="; ".join(filter(None, (fit.note, found.advice))) or None,
         votes_expected=found.votes_expected,
-        level=len(found.level),
-        alike=len(found.alike),
+        tied=len(found.tied),
+        identical=len(found.identical),
     )
 
 
@@ -147,7 +153,7 @@ def verdict_of(
     order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
     apart = [arm for arm in order if arm == leader or not alike[arm]]
     chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
-    foreseen = votes_to_decide(gap, variance, before, fit.votes, delta, within) if connected.all() else None
+    foreseen = forecast_votes(gap, variance, before, fit.votes, delta, within) if connected.all() else None
     alike[leader] = False
     found = Recommended(
         best=names[leader],
@@ -155,15 +161,15 @@ def verdict_of(
         interval=lead_interval(leader, gap, variance),
         candidates=tuple(names[k] for k in order),
         delta=delta,
-        alike=tuple(names[k] for k in np.flatnonzero(alike)),
+        identical=tuple(names[k] for k in np.flatnonzero(alike)),
         tolerance=within,
         votes_expected=foreseen,
-        level=tuple(names[k] for k in level_with(leader, gap, variance)),
+        tied=tuple(names[k] for k in tied_with_best(leader, gap, variance)),
         tolerance_given=(float(tolerance), unit),
     )
     if found.decided:
         return found
-    rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.alike]
+    rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.identical]
     return replace(found, advice=way_out(fit, rivals, foreseen, within))
 
 
@@ -173,11 +179,11 @@ def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | 
     `foreseen` is None where there are too few votes for a forecast, where it is too far off, or where no votes connect arms.
     """
     place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
-    many = fit.votes >= FORESEEN_FROM
+    many = fit.votes >= MIN_VOTES_TO_FORECAST
     apart = [(a, b) for a, b in open_pairs if not fit.connected(place[a])[place[b]]]
     if apart:  # no tolerance closes these
         first, others = _with_the_first(apart)
-        said = f"no chain of votes connects {first} with {listed(others)}: only votes between their groups end it"
+        said = f"no chain of votes connects {first} with {join_names(others)}: only votes between their groups end it"
         return said if many else ""
     far = many and foreseen is None
     if tolerance:
@@ -187,7 +193,7 @@ def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | 
     if not same:
         return f"where arms are nearly equal, {ends}" if far else ""
     first, twins = _with_the_first(same)
-    have = f"{listed(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
+    have = f"{join_names(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
     return f"{have}, so that votes alone tell them apart: if they are equally good, {ends}"
 
 

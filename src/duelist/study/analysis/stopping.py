@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats
-from duelist.model.stopping import Verdict, not_ruled_out
+from duelist.model.stopping import StoppingDecision, not_ruled_out
 
 Bools = NDArray[np.bool_]
 
 
-class Recommended(Verdict[str]):
+class Recommended(StoppingDecision[str]):
     """A verdict on arms by their ids."""
 
     def _repr_html_(self) -> str:

@@ -17,11 +17,11 @@ from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import (
     check_delta,
-    listed,
-    others_are,
-    tolerance_said,
+    count_others,
+    forecast_votes,
+    format_tolerance,
+    join_names,
     utility_tolerance,
-    votes_to_decide,
 )
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
@@ -48,7 +48,7 @@ class CanStop:
     goal: str
     context: str | None = None
     votes_expected: int | None = None
-    """Votes that are still needed if they go on as so far, where they can be foreseen; see `votes_to_decide`."""
+    """Votes that are still needed if they go on as so far, where they can be foreseen; see `forecast_votes`."""
 
     def __bool__(self) -> bool:
         return self.done
@@ -70,14 +70,12 @@ def best_found(fit: Fitted, goal: str, delta: float, tolerance: float = 0.0, uni
         return CanStop(True, _decided(fit, found, goal), goal)
     if not fit.votes:
         return CanStop(False, NO_VOTES, goal)
-    others = len(set(found.candidates) - {found.best, *found.alike})
-    said = f"{found.best} leads, and {others_are(others, len(fit.among) - 1)} not ruled out"
-    if found.level:
-        rest = others - len(found.level)
-        more = f", and {others_are(rest)} not ruled out" if rest else ""
-        said = (
-            f"{listed((found.best, *found.alike, *found.level))} are level: the votes so far favour none of them{more}"
-        )
+    others = len(set(found.candidates) - {found.best, *found.identical})
+    said = f"{found.best} leads, and {count_others(others, len(fit.among) - 1)} not ruled out"
+    if found.tied:
+        rest = others - len(found.tied)
+        more = f", and {count_others(rest)} not ruled out" if rest else ""
+        said = f"{join_names((found.best, *found.identical, *found.tied))} are level: the votes so far favour none of them{more}"
     return CanStop(False, _and(said, found.advice), goal, votes_expected=found.votes_expected)
 
 
@@ -87,23 +85,23 @@ def _and(said: str, advice: str) -> str:
 
 def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
     """Who is best, and what became of the others: arms that are alike are none."""
-    named = listed((found.best, *found.alike))
-    others = len(fit.among) - 1 - len(found.alike)
+    named = join_names((found.best, *found.identical))
+    others = len(fit.among) - 1 - len(found.identical)
     if not others:
         return (
             f"{named} are alike in their features, and there are no others"
-            if found.alike
+            if found.identical
             else f"{named} is the only arm"
         )
-    named += " are alike in their features and" if found.alike else " is"
+    named += " are alike in their features and" if found.identical else " is"
     given = found.tolerance_given if found.tolerance else None
-    good = f"as good as the best to within {tolerance_said(found.tolerance, given)}" if given else "best"
+    good = f"as good as the best to within {format_tolerance(found.tolerance, given)}" if given else "best"
     what = f"all others are ruled out{' as better by more' if given else ''}"
     unseen = _unseen(fit, found)
     alone = f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
     if goal == "serve":
-        what = f"show {'them' if found.alike else 'it'} alone from now on"
-        alone = f" ({others_are(unseen)} ruled out by features alone, without a vote)" if unseen else ""
+        what = f"show {'them' if found.identical else 'it'} alone from now on"
+        alone = f" ({count_others(unseen)} ruled out by features alone, without a vote)" if unseen else ""
     return f"{named} {good}, at error rate {found.delta:g}; {what}{alone}"
 
 
@@ -134,7 +132,7 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
     connected = _connected(fit, ahead, behind)
     open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
-    to_within = f" to within {tolerance_said(within, (tolerance, unit))}" if within else ""
+    to_within = f" to within {format_tolerance(within, (tolerance, unit))}" if within else ""
     name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
     shared = "; arms with the same features share their places" if alike.any() else ""
     if not open_pairs.any():
@@ -148,7 +146,7 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
     said = f"{name} may still change: {still} {one} and {other}"
     if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
         said = f"{name} may still change: all arms are level, the votes so far favour none of them"
-    foreseen = votes_to_decide(*compared, fit.votes, delta, within) if connected.all() else None
+    foreseen = forecast_votes(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = way_out(fit, open_ones, foreseen, within)
     return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 
 from duelist.core.arrays import Ints
-from duelist.core.errors import NothingLeft, NothingToAsk
+from duelist.core.errors import NoPairsLeft, NothingToAsk
 from duelist.policies import Policy
 from duelist.study.asking.history import Histories, History, Sides
 from duelist.study.asking.pair_choice import Chooser, Chosen, Pending, most_considered, placed
@@ -301,7 +301,7 @@ def _nothing_left(asking: _Asking, n: int, total: int, answered: int) -> Nothing
     rater, settings = asking.rater, asking.known.settings
     again = f"let raters see a pair again (the setting repeat_pairs is {settings.repeat_pairs!r})"
     if answered == total:
-        return NothingLeft(
+        return NoPairsLeft(
             f"{rater!r} has answered all {total} pairs of the {n} candidates.",
             f"Add arms, ask somebody else, or {again}.",
         )

@@ -177,10 +177,10 @@ def _known_by_name(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> 
     first, second, *_ = np.searchsorted(everyone, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
     place = np.searchsorted(everyone, group)
     table = arms.table(everyone)
-    utilities = policy.look(table).utilities
+    utilities = policy.posterior(table).utilities
     utilities = utilities - utilities[place].mean()
     best = place[_best_of(utilities[place])]
-    _, variances, rows = policy.look(table, [first, second, *best])
+    _, variances, rows = policy.posterior(table, [first, second, *best])
     squares = np.maximum(variances + variances[[first, second, *best], None] - 2.0 * rows, 0.0)
     width = float(np.sqrt(squares[0, second]))
     widths = np.sqrt(squares[int(utilities[second] > utilities[first])][place])

@@ -72,7 +72,7 @@ class Chooser(NamedTuple):
         shown = self.candidates if every else self.candidates[kept]
         arms = shown if isinstance(shown, ArmTable) else np.asarray(shown, np.float64)
         exclude = np.stack(split(taken), axis=1)
-        choice = self.policy.consider(
+        choice = self.policy.suggest(
             arms, pending=self.pending, seed=seed, rounds=self.rounds, distinct=True, exclude=exclude
         )
         first, second = int(kept[choice.first]), int(kept[choice.second])
@@ -123,8 +123,8 @@ def _utilities(candidates: Vectors, theta: Floats) -> Floats:
 def placed(policy: Policy, candidates: Shown, first: int, second: int) -> tuple[int, float]:
     """Layer and share of a pair that the policy did not ask for."""
     if isinstance(candidates, ArmTable):
-        layer, share = policy.place(candidates[[first, second]])
+        layer, share = policy.assign_layer(candidates[[first, second]])
         return int(layer), float(share)
     one, other = (candidates[k].astype(np.float64) for k in (first, second))
-    layer, share = policy.place(one - other)
+    layer, share = policy.assign_layer(one - other)
     return int(layer), float(share)

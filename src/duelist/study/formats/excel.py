@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
-from duelist.core.files import UNREADABLE
+from duelist.core.files import READ_ERRORS
 from duelist.study.formats.json_records import shown
 
 _NAMED: Final = 3
@@ -93,7 +93,7 @@ def _opened(path: Path, values: bool = True) -> Iterator[Any]:
             yield book
     except InvalidInput:
         raise
-    except (*UNREADABLE, IndexError, SyntaxError, InvalidFileException) as error:
+    except (*READ_ERRORS, IndexError, SyntaxError, InvalidFileException) as error:
         raise InvalidInput(
             f"{path} cannot be read as an Excel file ({error}).", "Save it again, or as CSV UTF-8."
         ) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 from duelist.core.errors import InvalidInput
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 
 _GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 16
@@ -228,7 +228,7 @@ def writing_json(path: Path, *, array: bool | None = None) -> Iterator[RowWriter
 @contextmanager
 def packed(path: Path) -> Iterator[IO[bytes]]:
     """The scratch file that becomes `path`, gzipped if its name ends in .gz."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         if path.suffix == ".gz":
             # Without a name and a clock, the bytes are the same each time.
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped:

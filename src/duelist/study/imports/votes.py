@@ -178,7 +178,7 @@ def _rows(
     """The duel and the row of the log of one vote."""
     arms = known.arms
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
-    layer, share = policy.place(arms.compared(first, second))
+    layer, share = policy.assign_layer(arms.compared(first, second))
     time = None if vote.voted_at is None else microseconds(vote.voted_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,

@@ -21,9 +21,9 @@ def as_given(scorer: Scorer, recipe: Mapping[str, Any] | None) -> Scorer:
     if recipe is None or kind not in (*_FROM_TEXTS, "columns"):
         return scorer
     if kind == "columns":
-        return scorer.before(recipe["mean"], recipe["scale"], recipe["columns"])
+        return scorer.unstandardized(recipe["mean"], recipe["scale"], recipe["columns"])
     takes = (
         f"{scorer.dim} features that the study made from texts (kind {kind!r}: {_FROM_TEXTS[kind]}); of new texts "
         "`duelist.study.items.features.applied(study.settings.feature_recipe, texts, None)` makes them alike"
     )
-    return replace(scorer, takes=takes)
+    return replace(scorer, feature_note=takes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core import errors
 from duelist.core.extras import needs_extra
-from duelist.core.files import replacing
+from duelist.core.files import atomic_write
 
 if TYPE_CHECKING:
     import httpx
@@ -41,7 +41,7 @@ class Wire:
 
     def save(self, path: str, target: Path, **given: Any) -> dict[str, str]:
         """A file of the server's, all of it or nothing; the headers it came with."""
-        with replacing(target) as file, self._begun(path, given) as answer:
+        with atomic_write(target) as file, self._begun(path, given) as answer:
             for chunk in answer.iter_bytes():
                 file.write(chunk)
             return dict(answer.headers)

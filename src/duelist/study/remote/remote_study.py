@@ -282,11 +282,11 @@ class RemoteStudy:
             interval=(interval[0], interval[1]),
             candidates=tuple(found["candidates"]),
             delta=found["delta"],
-            alike=tuple(found["alike"]),
+            identical=tuple(found["identical"]),
             tolerance=found["tolerance"],
             votes_expected=found["votes_expected"],
             advice=found["advice"],
-            level=tuple(found["level"]),
+            tied=tuple(found["tied"]),
             tolerance_given=given and (given[0], given[1]),
         )
 

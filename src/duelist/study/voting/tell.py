@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from duelist.core.errors import InvalidInput, UnknownDuel, VoteRefused
+from duelist.core.errors import InvalidInput, UnknownDuel, VoteConflict
 from duelist.study.asking.ask import Known, holds, new_lease, pair_of, take_back
 from duelist.study.records import Outcome, Source, StudySettings
 from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction, VoteRow
@@ -28,7 +28,7 @@ class Told(NamedTuple):
 
 
 def tell(
-    tx: Transaction, known: Known, told: Told, now: int, refused: VoteRefused | None = None
+    tx: Transaction, known: Known, told: Told, now: int, refused: VoteConflict | None = None
 ) -> tuple[VoteRow, DuelRow]:
     """The row of the log that holds this vote, a new one or the one that is there already, and its duel.
 
@@ -41,11 +41,11 @@ def tell(
         if last.outcome == told.outcome:
             return last, duel
         if not told.revise:
-            raise VoteRefused(
+            raise VoteConflict(
                 f"{told.rater!r} has voted {last.outcome.value!r} on duel {told.duel}, and now says "
                 f"{told.outcome.value!r}.",
                 "Pass revise=True to change the vote.",
-                code="vote_refused.contradiction",
+                code="vote_conflict.contradiction",
             )
     if refused is not None:
         raise refused
@@ -100,14 +100,14 @@ def undo(
     rater: str,
     now: int,
     criterion: str | None = None,
-    refused: VoteRefused | None = None,
+    refused: VoteConflict | None = None,
 ) -> tuple[VoteRow, DuelRow]:
     """Take a vote back; the duel is in the rater's hands again, unless its pair is out to somebody else."""
     _check_criterion(criterion, known.settings)
     duel = find_duel(tx, duel_id)
     last = tx.last_vote(duel_id, rater, criterion)
     if last is None:
-        raise VoteRefused(f"{rater!r} has not voted on duel {duel_id}.", "There is nothing to undo.")
+        raise VoteConflict(f"{rater!r} has not voted on duel {duel_id}.", "There is nothing to undo.")
     if last.outcome is None:
         return last, duel
     if refused is not None:
@@ -147,7 +147,7 @@ def find_duel(tx: Transaction, duel_id: int) -> DuelRow:
 def _lease_of(tx: Transaction, duel_id: int, rater: str) -> LeaseRow:
     lease = tx.lease(duel_id, rater)
     if lease is None:
-        raise VoteRefused(
+        raise VoteConflict(
             f"Duel {duel_id} was not asked of {rater!r}.", "A rater can vote only on the duels that they were asked."
         )
     return lease

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.core.errors import EngineLost
 from duelist.core.extras import needs_extra
 from duelist.research.experiments.cells import Cell, Failure, Played, failure, play_packed
@@ -47,7 +47,7 @@ class Cluster(Engine):
 
     def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = 60.0) -> None:
         self._scheduler = scheduler
-        self._asked = None if workers is None else check_whole("workers", workers)
+        self._asked = None if workers is None else check_integer("workers", workers)
         self._patience = patience
         self._own: Any = None
         self._client: Any = None

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Final
 
-from duelist.core.arrays import check_whole
+from duelist.core.arrays import check_integer
 from duelist.research.experiments.cells import Cell, Failure, Played, play_packed
 from duelist.research.experiments.engines.base import Engine, Finished, check_sendable
 from duelist.simulation.simulate import usable_cores
@@ -29,7 +29,7 @@ class LocalProcesses(Engine):
     """
 
     def __init__(self, processes: int | None = None) -> None:
-        self._processes = usable_cores() if processes is None else check_whole("processes", processes)
+        self._processes = usable_cores() if processes is None else check_integer("processes", processes)
 
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
         """Every cell, in the order in which they are finished."""

@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array
 
-from duelist.core.arrays import Floats, finite_floats
+from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
 from duelist.study.analysis.fit.arm_effects import Features, SharedPart, WithArmEffects
 from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
@@ -113,14 +113,14 @@ def _check_ridge(ridge: float | str) -> float | None:
     """The number, or None where it is to be found."""
     if isinstance(ridge, str) and ridge == AUTO:
         return None
-    value = finite_floats("ridge", ridge, f"a positive finite number, or {AUTO!r}")
+    value = check_finite("ridge", ridge, f"a positive finite number, or {AUTO!r}")
     if value.shape != () or not value > 0.0:
         raise InvalidInput(f"ridge is {ridge!r}.", f"Give a positive finite number, or {AUTO!r}.", field="ridge")
     return float(value)
 
 
 def _check_features(features: ArrayLike, n_arms: int) -> Floats:
-    x = finite_floats("features", features, "finite numbers, a row for each arm: (n_arms, dim)")
+    x = check_finite("features", features, "finite numbers, a row for each arm: (n_arms, dim)")
     if x.ndim != 2 or len(x) != n_arms or x.shape[1] == 0:
         raise InvalidInput(
             f"features have shape {x.shape}, but there are {n_arms} arms.", "Give a row for each: (n_arms, dim)."

@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
-from duelist.model.misfit import MOST_ARMS, UNLIKELY, PairVotes, misfit
-from duelist.model.stopping import Known
+from duelist.model.misfit import MAX_TESTED_ARMS, MISFIT_LEVEL, PairVotes, misfit_p_value
+from duelist.model.stopping import LinearPosterior
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
@@ -141,7 +141,7 @@ def fitted_as_explained(
 ) -> Fitted:
     """As `fitted`; where features do not explain the votes every arm has an arm effect beside them, and `oddity` says so."""
     chance = _chance_if_explained(votes.on_arms, features, seed)
-    odd = chance < UNLIKELY
+    odd = chance < MISFIT_LEVEL
     shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
     if start is not None and start.arm_effects != isinstance(shown, WithArmEffects):
         start = None
@@ -152,7 +152,7 @@ def fitted_as_explained(
 
 def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
     """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.model.misfit`); 1 if unknown."""
-    if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MOST_ARMS:
+    if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MAX_TESTED_ARMS:
         return 1.0
     pairs = counted(log.of(log.decided))
     if not len(pairs.low):
@@ -164,8 +164,8 @@ def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
     z = x[pairs.low] - x[pairs.high]
     chance = expit(z @ theta)
     slope = pairs.total * chance * (1.0 - chance)
-    known = Known(theta, linear.ridge * np.eye(x.shape[1]) + (z * slope[:, None]).T @ z, linear.ridge)
-    return misfit(x, PairVotes(pairs.low, pairs.high, pairs.total, pairs.wins), known, "logistic")
+    known = LinearPosterior(theta, linear.ridge * np.eye(x.shape[1]) + (z * slope[:, None]).T @ z, linear.ridge)
+    return misfit_p_value(x, PairVotes(pairs.low, pairs.high, pairs.total, pairs.wins), known, "logistic")
 
 
 def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelist.core.errors import InvalidInput
-from duelist.model.fit import fitted_scorer
+from duelist.model.fit import fit_scorer
 from duelist.model.scorer import Scorer
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.votes import Log, counted
@@ -28,7 +28,7 @@ def scorer_of(log: Log, features: Features, source: str = "") -> Scorer:
             "A scorer is learned from votes, and there is none yet between two of these arms.", "Ask some first."
         )
     x = np.asarray(given, np.float64)
-    return fitted_scorer(
+    return fit_scorer(
         x[pairs.low] - x[pairs.high],
         np.clip(pairs.wins / pairs.total, 0.0, 1.0),
         pairs.total,

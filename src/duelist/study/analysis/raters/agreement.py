@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelist.core.arrays import Floats, finite_floats
+from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
 
 
@@ -72,7 +72,7 @@ def _beyond_chance(observed: float, expected: float) -> float:
 
 
 def _counts(name: str, given: ArrayLike) -> Floats:
-    counts = finite_floats(name, given, "counts, a row for each unit or answer")
+    counts = check_finite(name, given, "counts, a row for each unit or answer")
     if counts.ndim != 2 or (counts < 0.0).any():
         raise InvalidInput(f"{name} has shape {counts.shape}.", "Give a table of counts, none below 0.", field=name)
     return counts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelist.model.outliers import described, far_off, is_spread_by
+from duelist.model.outliers import describe_outliers, find_outliers, inflates_variance
 from duelist.study.study import Study
 
 
@@ -21,11 +21,11 @@ def far_off_notes(
     notes = []
     for name, column in columns.items():
         values = np.asarray(column, np.float64)
-        far = far_off(values)
-        if (far & others).any() and is_spread_by(values, far):
+        far = find_outliers(values)
+        if (far & others).any() and inflates_variance(values, far):
             notes.append(
-                f"{described(name, values, far & others, ids)}: the others seem nearly equal there. If it is wrong, correct it; if it is "
-                "right, leave the arm out, or give the column another scale, its logarithm, say."
+                f"{describe_outliers(name, values, far & others, ids)}: the others seem nearly equal there. "
+                "If it is wrong, correct it; if it is right, leave the arm out, or give the column another scale, its logarithm, say."
             )
     return notes
 

@@ -12,12 +12,12 @@ const SENTENCES = {
   study_not_open: "This study is not open right now.",
   rater_blocked: "This study is no longer open to you.",
   limit_reached: "No more votes are needed.",
-  nothing_left: "You have compared every pair.",
+  no_pairs_left: "You have compared every pair.",
   nothing_to_ask: "There is no pair to compare right now.",
-  vote_refused: "This pair was not assigned to you.",
-  "vote_refused.contradiction": "Another vote for this pair was saved before.",
-  "vote_refused.rater_blocked": "This study is no longer open to you.",
-  "vote_refused.study_not_open": "This study has ended and accepts no more votes.",
+  vote_conflict: "This pair was not assigned to you.",
+  "vote_conflict.contradiction": "Another vote for this pair was saved before.",
+  "vote_conflict.rater_blocked": "This study is no longer open to you.",
+  "vote_conflict.study_not_open": "This study has ended and accepts no more votes.",
   unknown_duel: "This pair is no longer part of the study.",
   unknown_arm: "This pair is no longer part of the study.",
   unknown_study: "There is no study at this address. Please check your link.",
@@ -42,7 +42,7 @@ export function describeForRater(error) {
 
 // Title and text of the page when there is no pair to show.
 const SCREENS = {
-  nothing_left: ["You have finished. Thank you!", "You have compared every pair."],
+  no_pairs_left: ["You have finished. Thank you!", "You have compared every pair."],
   limit_reached: ["You have finished. Thank you!", "No more votes are needed."],
   nothing_to_ask: [
     "No pairs right now",
@@ -62,7 +62,7 @@ const SCREENS = {
   ],
   unknown_study: ["Study not found", "Please check the link that you opened."],
 };
-const FINAL = ["nothing_left", "limit_reached", "rater_blocked"];
+const FINAL = ["no_pairs_left", "limit_reached", "rater_blocked"];
 
 /** Title and text to show instead of a pair. */
 export function screenFor(error) {

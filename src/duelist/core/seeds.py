@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from duelist.core.arrays import Words, is_whole
+from duelist.core.arrays import Words, is_integer
 from duelist.core.errors import InvalidInput
 
 
@@ -20,7 +20,7 @@ def check_random_state(random_state: Any) -> int | None:
     """A seed, or leave it out to draw one from the operating system."""
     if random_state is None:
         return None
-    if not is_whole(random_state) or random_state < 0:
+    if not is_integer(random_state) or random_state < 0:
         raise InvalidInput(
             f"random_state is {random_state!r}.",
             "Give a whole number of at least 0, or leave it out to draw one from the operating system.",

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from duelist.core.arms import ArmTable
-from duelist.core.arrays import Floats, check_arms, is_whole
+from duelist.core.arrays import Floats, check_arms, is_integer
 from duelist.core.errors import InvalidInput
 from duelist.policies.base import Arms, Policy
-from duelist.policies.engine.arm_effects import ArmEffectsLearner, Look
+from duelist.policies.engine.arm_effects import ArmEffectsLearner, UtilityPosterior
 
 if TYPE_CHECKING:
     from duelist.model.scorer import Scorer
     from duelist.model.stopping import Recommendation
 
 
-class Knowledge(Policy):
+class FittedPolicy(Policy):
     """The half of a native policy that is read: estimates, precisions, and which arm it would name."""
 
     link: str
     estimator: str
-    seeks_the_best: ClassVar[bool] = False
+    pure_exploration: ClassVar[bool] = False
     """Whether it asks in order to name the best arm, and not to lose little on the way."""
     _player: Any
     _effects: ArmEffectsLearner | None
@@ -101,9 +101,9 @@ class Knowledge(Policy):
         arrays = self._fitted().state.arrays()
         return np.asarray(arrays["ridge"][0] * arrays["sizes"])
 
-    def look(self, arms: ArmTable, chosen: Sequence[int] = ()) -> Look:
+    def posterior(self, arms: ArmTable, chosen: Sequence[int] = ()) -> UtilityPosterior:
         """What is known of `ArmTable`: utilities, variances, and covariances of those at the chosen positions with all."""
-        return self._arm_effects(arms, keep=False).look(arms, chosen)
+        return self._arm_effects(arms, keep=False).posterior(arms, chosen)
 
     def recommend(
         self,
@@ -156,11 +156,11 @@ class Knowledge(Policy):
             found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
             return replace(found, tolerance_given=(tolerance, unit), advice=advice(self, found))
         # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.policies.engine.recommend import announce
+        from duelist.policies.engine.recommend import recommend_arm
 
-        return announce(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
+        return recommend_arm(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
-    def announced(
+    def decided_arm(
         self,
         arms: Arms,
         delta: float = 0.05,
@@ -169,24 +169,25 @@ class Knowledge(Policy):
         unit: str = "utility",
         effects: bool | None = None,
     ) -> int | None:
-        """The arm that `recommend` would announce, or None while it would not: the same verdict without its probabilities and forecasts.
+        """Return the arm that `recommend` decides for, or None while undecided.
 
-        Without its advice, too: before you act on it, read what `recommend` says of it once.
+        The decision is that of `recommend`, without probabilities, forecast or advice, and faster. Read the advice of `recommend` once
+        before you act on the decision.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.BestArmPair(random_state=0), np.eye(3)
-        >>> while policy.announced(arms) is None:
+        >>> while policy.decided_arm(arms) is None:
         ...     duel = policy.ask(arms)
         ...     policy.tell(duel, float(duel.first < duel.second))
-        >>> policy.announced(arms)
+        >>> policy.decided_arm(arms)
         0
         """
         if self._uses_arm_effects(arms):
             found = self.recommend(arms, delta, tolerance=tolerance, unit=unit, effects=effects)
             return found.best if found.decided else None
-        from duelist.policies.engine.recommend import announced_arm
+        from duelist.policies.engine.recommend import decided_arm_of
 
-        return announced_arm(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
+        return decided_arm_of(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
     def estimate(self, layer: int) -> Floats:
         """The up-to-date estimate of one estimator."""
@@ -199,7 +200,7 @@ class Knowledge(Policy):
 
     def _checked_layer(self, layer: int) -> int:
         layers = len(self._fitted().learned)
-        if not is_whole(layer) or not -layers <= layer < layers:
+        if not is_integer(layer) or not -layers <= layer < layers:
             raise InvalidInput(f"layer is {layer}.", f"This policy has layers 0 to {layers - 1}.", field="layer")
         return int(layer) % layers
 
@@ -215,7 +216,7 @@ class Knowledge(Policy):
         if self._effects is not None:
             raise InvalidInput(
                 f"This {type(self).__name__} knows arms by arm effects, not by theta alone.",
-                "`look(arms)` says what it knows.",
+                "`posterior(arms)` says what it knows.",
             )
         if self._player.dim == 0:
             raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
