@@ -39,12 +39,12 @@ class OnePass(Policy):
 
     def ask(self, arms: Any) -> dl.Duel:
         if self._asked == 0:
-            self.begin(arms)
+            self.initialize(arms)
         first, second = self.pair()
         self._asked += 1
         return dl.Duel(first, second, self._asked - 1)
 
-    def begin(self, arms: Any) -> None:
+    def initialize(self, arms: Any) -> None:
         """Utilities before the first vote."""
         self.n = len(arms)
         self.mean = np.zeros(self.n)
@@ -115,7 +115,7 @@ class Swiss(OnePass):
 
     near = 4
 
-    def begin(self, arms: Any) -> None:
+    def initialize(self, arms: Any) -> None:
         super().initialize(arms)
         self.met = np.zeros((self.n, self.n))
         self.round: list[tuple[int, int]] = []

@@ -117,7 +117,7 @@ def test_with_a_log_it_plays_the_duels_of_ask_and_tell(name, settings):
     shown = draw_rounds(60)
     asked, told = new(name, settings), begun(name, settings, shown)
     for t, (arms, luck) in enumerate(shown):
-        asked.begin(arms)
+        asked.initialize(arms)
         throw_dice(asked, seed_words(t))  # the same dice for both, thrown anew in every round
         duel, choice = asked.ask(arms, distinct=False), told.suggest(arms, seed=t, distinct=False)
         assert (duel.first, duel.second) == (choice.first, choice.second), f"round {t + 1}"

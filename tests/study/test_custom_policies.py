@@ -89,7 +89,7 @@ def test_a_policy_that_begins_but_keeps_no_snapshot_is_refused(tmp_path, monkeyp
     (tmp_path / "beginner.py").write_text(
         "import plain_policy\n"
         "class Beginner(plain_policy.EpsilonGreedy):\n"
-        "    def begin(self, arms):\n"
+        "    def initialize(self, arms):\n"
         "        self.seen = arms\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

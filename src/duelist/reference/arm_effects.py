@@ -245,7 +245,7 @@ class FreeReference(Policy):
     def choose(self, seen: Seen, allowed: Allowed) -> Choice:
         """The decision of round rounds_ + 1."""
 
-    def begin(self, arms: Any) -> None:
+    def initialize(self, arms: Any) -> None:
         """The arm effect has variance 1 / ridge, the linear part over the first arms as much, each feature an equal part."""
         if self.known is None:
             self.known = Posterior(self.link, arms.features, 1.0 / self.ridge, self.block)
@@ -256,7 +256,7 @@ class FreeReference(Policy):
 
     def decide(self, arms: ArmTable, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
         """The decision of the next round; `follow` makes it a duel."""
-        self.begin(arms)
+        self.initialize(arms)
         if not self._known().place:
             self._known().meet(arms.features)
         known = self._known().seen_by(arms.features)

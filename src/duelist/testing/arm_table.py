@@ -165,7 +165,7 @@ class ArmTableContract(ABC):
             (lambda: policy.suggest(table, [(np.ones(3), 0, 1.0)]), "ArmTable"),
             (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
             (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
-            (lambda: policy.precision_, "look"),
+            (lambda: policy.precision_, "posterior"),
         ]
         for wrong, match in cases:
             with pytest.raises(InvalidInput, match=match):

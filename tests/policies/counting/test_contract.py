@@ -141,7 +141,7 @@ def test_a_log_in_the_place_of_pending_duels(policy):
 def test_learning_a_log_is_asking_and_telling(policy):
     learner = type(policy).restore(policy.snapshot())
     policy.initialize(5)
-    learner.begin(5)
+    learner.initialize(5)
     rng = np.random.default_rng(0)
     for _ in range(200):
         choice, duel = policy.suggest(5), policy.ask(5)

@@ -31,7 +31,7 @@ def test_a_round_is_decided_in_the_sizes_of_its_arms(name, constant):
     """Without a vote, as if they had been the first; features in which no arms differ have no say, and nothing changes."""
     policy, arms, _ = begun_huge(name, votes=0, constant=constant)
     before, fresh = policy.snapshot(), make(name)
-    fresh.begin(arms)
+    fresh.initialize(arms)
     assert policy.suggest(arms, seed=1) == fresh.suggest(arms, seed=1)
     assert policy.snapshot() == before
 
@@ -211,7 +211,7 @@ def test_batches_of_few_candidates_show_their_sizes_too(candidates):
     rng = np.random.default_rng(5)
     contexts = rng.normal(size=(60, candidates, DIM)) + 1e3 * rng.normal(size=(60, 1, DIM))
     fresh, policy = make("LocalPairUCB"), make("LocalPairUCB")
-    fresh.begin(rng.normal(size=(40, DIM)))
+    fresh.initialize(rng.normal(size=(40, DIM)))
     policy.initialize(0.05 * rng.normal(size=(40, DIM)))
     known_well, known_as_well = (each.ask_batch(contexts).information.mean() for each in (fresh, policy))
     assert 0.5 * known_well < known_as_well < 2.0 * known_well  # it would be six times as much

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.model import radius as radii
+from duelist.model import confidence_radius as radii
 from duelist.reference.fit import Row, curvature, estimate, horizon_in, link_mean, link_slope, squared_widths
 from tests.helpers.feature_scale import default_ridge
 

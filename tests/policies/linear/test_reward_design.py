@@ -147,7 +147,7 @@ def test_very_many_candidates_are_decided_context_by_context():
     batch = policy.ask_batch(arms, k=2)
     for context, pair in chosen(batch):
         alone = dl.RewardDesign(coverage=0.0, random_state=0)
-        alone.begin(alone.initial_arms(arms))
+        alone.initialize(alone.initial_arms(arms))
         assert tuple(alone.ask(arms[context])) == pair
 
 

@@ -101,7 +101,7 @@ class Explanation:
 def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Explanation:
     """See `Study.why`."""
     counts = hasattr(policy, "wins_") and hasattr(policy, "arms_")
-    wanted = () if counts else ("look", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
+    wanted = () if counts else ("posterior", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
     silent = [name for name in wanted if not hasattr(policy, name)]
     if silent:
         raise InvalidInput(
