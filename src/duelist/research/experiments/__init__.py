@@ -1,8 +1,8 @@
-"""Experiments: grids that are declared, cells that are kept for good, engines that play them, reports of what was found.
+"""Experiments: declare a grid, run its cells on an engine, report the results.
 
-`Experiment` declares a grid, `run_experiment` plays what is not there yet, `Results` reads it at any moment. An experiment that looks
-at results before it knows what to play next is a function that takes a `Lab` and returns an `Outcome`; `duelist.research.paper`
-has the paper's. Both are played in the same way.
+`Experiment` declares a grid, `run_experiment` plays the cells that are missing, and `Results` reads them at any time.
+An experiment that chooses what to play next from earlier results is a function that takes a `Lab` and returns
+`Findings`; `duelist.research.paper` has the paper's.
 """
 
 from duelist.research.experiments.cells import Cell

@@ -1,8 +1,8 @@
-"""A cell: the piece of an experiment that is played, kept and found again by itself.
+"""A cell: the unit of an experiment that is played, stored and looked up.
 
-One policy in one environment, so many runs of so many rounds. A cell is known by a hash of everything its numbers depend on:
-policy, environment, size, seed, and the code. It can be sent to another process as plain data (`Packed`), and is played
-there by `play_packed`, which needs nothing but the package.
+A cell is one policy in one environment, for a number of runs and rounds. Its key is a hash of everything its numbers
+depend on: policy, environment, size, seed, and code. A cell can be sent to another process as plain data
+(`PackedCell`), where `play_packed` plays it; that needs only the package.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _LABEL: Final = "policy"
 
 @dataclass(frozen=True)
 class Cell:
-    """What is asked for.
+    """One policy in one environment: a number of runs of a number of rounds.
 
-    Runs are numbered from `first_run`. Of each, regret is kept at `points` rounds, and with keep="duels" every duel as well.
+    Runs are numbered from `first_run`. Regret is recorded at `points` rounds per run; with keep="duels", every duel
+    is recorded as well.
     """
 
     policy: Policy
@@ -51,7 +52,7 @@ class Cell:
     keep: str = "curves"
 
     def describe(self) -> dict[str, Any]:
-        """Everything the numbers depend on but the code, as plain data."""
+        """Return everything the numbers depend on, except the code, as plain data."""
         return {
             "policy": _spoken_name(type(self.policy)),
             "settings": policy_settings(self.policy),
@@ -66,20 +67,20 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Hash of the description and of the code."""
+        """Return the hash of the description and of the code."""
         stamps = [stamp(), *_foreign_stamps(self.policy), *_foreign_stamps(self.environment)]
         text = json.dumps([self.describe(), stamps], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def pack(self) -> Packed:
-        """The cell as data for another process; its policy must be one that can be found by name there."""
+        """Return the cell as data for another process, which must be able to import its policy by name."""
         params = {k: v for k, v in self.policy.params.items() if k != "random_state"}
         rest = (self.environment, self.horizon, self.runs, self.seed, self.first_run, self.points, self.keep)
         return Packed(policy_name(type(self.policy)), params, rest, stamp())
 
 
 class Packed(NamedTuple):
-    """A cell that can be sent to another process, and the code that it is to be played by."""
+    """A cell as data for another process, with the stamp of the code that must play it."""
 
     policy: str
     params: dict[str, Any]
@@ -88,7 +89,7 @@ class Packed(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A cell's result, and how it came about."""
+    """The result of a cell, and where and how long it was played."""
 
     curves: Curves
     log: Log | None
@@ -97,7 +98,7 @@ class Played(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a cell has no result: one line, and the whole story."""
+    """Why a cell has no result: one line, and the full traceback."""
 
     error: str
     story: str
@@ -105,12 +106,12 @@ class Failure(NamedTuple):
 
 
 def policy_settings(policy: Policy) -> dict[str, Any]:
-    """Settings as plain data; without `random_state`, which a simulation gives every run itself."""
+    """Return settings as plain data, without `random_state`, which a simulation sets per run."""
     return {name: plain(value) for name, value in policy.params.items() if name != "random_state"}
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it."""
+    """Return a setting as a value that JSON can hold."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -119,7 +120,7 @@ def plain(value: Any) -> Any:
 
 
 def play(cell: Cell, threads: int | None = None) -> Played:
-    """The cell's runs."""
+    """Play the cell."""
     started = time.perf_counter()
     runs = range(cell.first_run, cell.first_run + cell.runs)
     done = simulate(
@@ -139,15 +140,15 @@ def play(cell: Cell, threads: int | None = None) -> Played:
 
 
 def play_or_fail(cell: Cell, threads: int | None = None) -> Played | Failure:
-    """The cell's runs, or why there are none: one cell that fails does not stop the others."""
+    """Play the cell, or return the failure, so that one failing cell does not stop the others."""
     try:
         return play(cell, threads)
-    except Exception as error:  # noqa: BLE001  (whatever a policy or an environment of somebody else's raises)
+    except Exception as error:  # noqa: BLE001  (a custom policy or environment may raise anything)
         return failure(error)
 
 
 def play_packed(packed: Packed) -> Played | Failure:
-    """What a worker does, with one thread: workers are as many as there are cores."""
+    """Play a cell in a worker, with one thread, since there is one worker per core."""
     mine = stamp()
     where = f"{platform.node()}:{os.getpid()}"
     if packed.stamp != mine:
@@ -158,23 +159,23 @@ def play_packed(packed: Packed) -> Played | Failure:
         )
     try:
         policy = policy_class(packed.policy)(**packed.params)
-    except Exception as error:  # noqa: BLE001  (a module of the user's that is not on the worker, or does not load there)
+    except Exception as error:  # noqa: BLE001  (a custom module may be missing on the worker, or fail to import there)
         return failure(error)
     return play_or_fail(Cell(policy, *packed.rest), threads=1)
 
 
 def failure(error: BaseException) -> Failure:
-    """An error as data, which crosses between processes whatever it is."""
+    """Return an error as data that any process can read."""
     line = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     return Failure(line, "".join(traceback.format_exception(error)), f"{platform.node()}:{os.getpid()}")
 
 
-# -- the code that numbers depend on -----------------------------------------------------
+# -- the code that results depend on -----------------------------------------------------
 
 
 @cache
 def stamp() -> str:
-    """Hash of the engine, the policies' settings, the worlds and the loop: cells of other code are other cells."""
+    """Return a hash of the engine, the policies, the environments and the simulation loop."""
     worlds = [
         *sorted(_PACKAGE.glob("simulation/environments/*.py")),
         *(_PACKAGE / "simulation" / f"{n}.py" for n in ("simulate", "run_log", "regret")),
@@ -188,7 +189,7 @@ def _spoken_name(cls: type[Policy]) -> str:
 
 
 def _foreign_stamps(part: Policy | Environment) -> Iterator[tuple[str, int]]:
-    """Checksums of the files of classes that are not ours, and of the environments inside an environment."""
+    """Return checksums of the files that define custom classes, including wrapped environments."""
     for cls in type(part).__mro__:
         if not _is_known(cls):
             file = _source_file(cls)
@@ -204,7 +205,7 @@ def _is_known(cls: type) -> bool:
 
 
 def _source_file(cls: type) -> Path | None:
-    """The file that defines a class; None for one that was typed in."""
+    """Return the file that defines a class, or None if it was defined interactively."""
     try:
         file = inspect.getsourcefile(cls)
     except (TypeError, OSError):

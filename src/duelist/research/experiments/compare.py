@@ -1,4 +1,4 @@
-"""Comparing policies that played the same worlds: tables of paired differences, panels of curves."""
+"""Compare policies that played the same worlds: tables of paired differences, panels of curves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS: Final = {
     "StaD": "#7d5ba6",
     "SupCoLSTIM": "#6b6b6b",
 }
-"""One colour a policy in every figure."""
+"""One colour per policy, the same in every figure."""
 
 COLUMNS: Final = (
     "policy",
@@ -40,7 +40,7 @@ COLUMNS: Final = (
 
 
 def comparison_rows(results: Mapping[str, Result], settings: Mapping[str, str]) -> list[tuple[Any, ...]]:
-    """A row a policy: final average regret, and its paired difference from VACDB with a 95 % interval."""
+    """Return one row per policy: final average regret, and its paired difference from VACDB with a 95 % interval."""
     reference = results["VACDB"].final
     rows = []
     for name, result in results.items():
@@ -55,13 +55,13 @@ def comparison_rows(results: Mapping[str, Result], settings: Mapping[str, str]) 
 
 
 def beats(results: Mapping[str, Result], winner: str, loser: str) -> int:
-    """1 if the winner's mean regret is lower with a paired 95 % interval off zero, -1 if higher so, else 0."""
+    """Return 1 if the winner's mean regret is lower with a paired 95 % interval off zero, -1 if it is higher, else 0."""
     low, high = interval(results[loser].final - results[winner].final)
     return 1 if low > 0.0 else -1 if high < 0.0 else 0
 
 
 def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
-    """Mean cumulative average regret with the 95 % interval of the mean."""
+    """Draw the mean cumulative average regret with the 95 % interval of the mean."""
     for name, result in results.items():
         colour = COLOURS.get(name)
         half = 1.96 * result.sd / np.sqrt(len(result.final))
@@ -74,7 +74,7 @@ def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
 
 
 def log_axis(axis: Axis) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5, few enough not to collide."""
+    """Make a logarithmic axis with plain labels at 1, 2 and 5, few enough not to overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))

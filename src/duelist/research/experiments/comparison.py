@@ -1,7 +1,8 @@
-"""Policies that played the same worlds, side by side: what each cost, and how sure the differences are.
+"""Compare policies run by run: mean regret, and paired differences with intervals.
 
-A run is known by its seed and number, and every policy's run of that name met the same world, arms and luck. Differences are taken
-run by run over the runs that both have, so a comparison can be made while an experiment is still going on.
+A run is identified by its seed and number, and every policy's run of that name met the same world, arms and luck.
+Differences are taken over the runs that both policies have, so that a comparison can be made while an experiment is
+still running.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ CONFIDENCE: Final = 0.95
 
 
 class Finals(NamedTuple):
-    """Regret of runs at the horizon, and which runs they are: rows (seed, run)."""
+    """Regret at the horizon, with the rows (seed, run) that identify each run."""
 
     ids: Ints
     values: Floats
@@ -27,7 +28,7 @@ class Finals(NamedTuple):
 
 @dataclass(frozen=True)
 class Standing:
-    """One policy in one environment. Intervals hold with 95 %; differences are minus the reference, over `paired` runs."""
+    """One policy in one environment, with 95 % intervals; differences are to the reference, over `paired` runs."""
 
     policy: str
     runs: int
@@ -45,9 +46,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Best:
-    """The setting of a policy with the least mean regret, among those that were tried.
+    """The setting of a policy with the lowest mean regret among those that were tried.
 
-    It was chosen by the numbers beside it, so they flatter it a little; `level_with` names the settings that are not told apart from it.
+    It was selected by these same numbers, which therefore flatter it slightly; `level_with` lists the settings that
+    cannot be told apart from it.
     """
 
     environment: str
@@ -63,7 +65,7 @@ class Best:
 
 
 def told(rows: Sequence[Standing], reference: str) -> str:
-    """A plain table of standings."""
+    """Format summaries as a plain table."""
     head = ["policy", "runs", "mean", "interval", "median", "worst", f"minus {reference}", "paired interval"]
     lines = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
@@ -84,7 +86,7 @@ def _cells(row: Standing) -> list[str]:
 
 
 def standings(finals: Mapping[str, Finals], reference: str) -> list[Standing]:
-    """Every policy, the one with the least mean regret first."""
+    """Return a summary per policy, the lowest mean regret first."""
     base = finals.get(reference)
     rows = [_standing(policy, mine, base, policy == reference) for policy, mine in finals.items()]
     return sorted(rows, key=lambda row: row.mean)
@@ -112,7 +114,7 @@ def _standing(policy: str, mine: Finals, base: Finals | None, is_reference: bool
 
 
 def paired_difference(mine: Finals, theirs: Finals) -> Floats:
-    """Mine minus theirs, over the runs that both have."""
+    """Return the first policy's regret minus the second's, over the runs that both have."""
     where = {tuple(name): k for k, name in enumerate(theirs.ids.tolist())}
     pairs = [(k, where[tuple(name)]) for k, name in enumerate(mine.ids.tolist()) if tuple(name) in where]
     if not pairs:
@@ -122,7 +124,7 @@ def paired_difference(mine: Finals, theirs: Finals) -> Floats:
 
 
 def best_of(finals: Mapping[str, Finals]) -> tuple[str, tuple[str, ...]]:
-    """The label with the least mean, and those whose paired difference from it has zero in its 95 % interval."""
+    """Return the label with the lowest mean, and those whose paired difference from it includes zero at 95 %."""
     best = min(finals, key=lambda label: finals[label].values.mean())
     level = []
     for label, theirs in finals.items():

@@ -42,7 +42,7 @@ from duelist.simulation.environments.registry import make_environment
 from duelist.simulation.run_log import KEEP, curve_rounds
 
 POINTS: Final = 101
-"""Rounds at which an experiment keeps regret, unless somebody says otherwise."""
+"""Rounds at which an experiment records regret by default."""
 _LONGEST_VALUE: Final = 24
 
 
@@ -60,7 +60,7 @@ class Sweep:
 
 
 def sweep(name: str, /, *, over: Mapping[str, Iterable[Any]], **settings: Any) -> Sweep:
-    """A policy or an environment by name, with every combination of the settings in `over`; the others are the same in all.
+    """Return a policy or an environment by name, with every combination of the settings in `over`.
 
     >>> list(sweep("VACDB", over={"scale": [0.5, 1.0], "ridge": [0.1]}, explore="widest"))
     [{'explore': 'widest', 'scale': 0.5, 'ridge': 0.1}, {'explore': 'widest', 'scale': 1.0, 'ridge': 0.1}]
@@ -80,7 +80,7 @@ def _values(name: str, key: str, values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be played. Everything is checked when it is declared, before anything is computed.
+    """A grid of policies, environments and seeds, checked before anything is computed.
 
     Parameters
     ----------
@@ -89,14 +89,15 @@ class Experiment:
     environments
         The same for environments.
     horizon, runs, seeds
-        The size of every simulation. With several seeds there are so many times `runs` runs.
+        The size of every simulation; `runs` is per seed.
     runs_per_cell
-        Into how large pieces runs are cut; None: all runs of a policy in an environment are one cell. Cells are what is
-        spread over workers, and what an interruption loses; and if `runs` grows by whole cells, the first are not played again.
+        The number of runs per cell; None puts all runs of a policy in an environment into one cell. Cells are
+        distributed over workers, and an interruption loses the cells in progress. If `runs` grows by whole cells, the
+        first ones are not played again.
     points, keep
-        At how many rounds regret is kept; with keep="duels" every duel is kept as well, 26 bytes each before compression.
+        At how many rounds regret is recorded; keep="duels" also records every duel, 26 bytes each before compression.
     name
-        For the report.
+        The title of the report.
     """
 
     policies: Any
@@ -124,7 +125,7 @@ class Experiment:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Experiment:
-        """The experiment that a file declares."""
+        """Return the experiment that a TOML file declares."""
         path = Path(path)
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -136,8 +137,9 @@ class Experiment:
             raise error.replace(message=f"{path}: {error.message}") from error
 
     def cells(self) -> list[tuple[str, str, Cell]]:
-        """All cells with the labels of their policy and environment; every policy's first runs come first, so that a partial
-        report compares all of them.
+        """Return all cells with the labels of their policy and environment.
+
+        Every policy's first runs come first, so that a partial report compares all of them.
         """
         size = self.runs_per_cell or self.runs
         return [
@@ -184,7 +186,7 @@ class Experiment:
 
 
 def policy_label(policy: Policy, horizon: int | None = None, swept: Collection[str] = ()) -> str:
-    """Name and settings, without those that are as always and not swept, and the horizon that all policies have.
+    """Return the name and the settings that are swept or not the default, without the common horizon.
 
     >>> import duelist as dl
     >>> policy_label(dl.VACDB(horizon=100, scale=0.5), 100)
@@ -195,7 +197,7 @@ def policy_label(policy: Policy, horizon: int | None = None, swept: Collection[s
 
 
 def environment_label(environment: Environment, swept: Collection[str] = ()) -> str:
-    """Name and settings, without those that are as always and not swept.
+    """Return the name and the settings that are swept or not the default.
 
     >>> import duelist as dl
     >>> environment_label(dl.environments.Hypercube(dim=5, scale=2))
@@ -279,7 +281,7 @@ def _from_tables(told: Mapping[str, Any], name: str) -> Experiment:
 
 
 def _listed(what: str, given: Any) -> Any:
-    """Names stay as they are, tables become sweeps."""
+    """Keep names as they are, and turn tables into sweeps."""
     if isinstance(given, str):
         return [given]
     if not isinstance(given, list):

@@ -1,8 +1,8 @@
-"""Where experiments that are programs are run, such as the paper's: cells are asked for, and come from a folder or an engine.
+"""The lab: run experiments that are programs, such as the paper's.
 
-An experiment that looks at results before it knows what to play next (tuning, and everything tuned) cannot be declared as a
-grid. It asks a lab for cells, which are played and kept as those of any declared experiment are (`running.play_missing`):
-one that is there is read back, so interrupted work goes on where it stopped and unchanged work is not repeated.
+An experiment that chooses what to play next from earlier results (tuning, and everything tuned) cannot be declared as
+a grid. It requests cells from a lab, which plays and stores them like those of a declared experiment
+(`play_missing`): a stored cell is read back, so that interrupted work resumes and unchanged work is not repeated.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["Cell", "Lab", "Progress", "Result"]
 
 @dataclass(frozen=True)
 class Result:
-    """What is kept of a cell."""
+    """The part of a cell's result that programs use."""
 
     rounds: NDArray[np.int64]
-    """Rounds at which the curves are given."""
+    """Rounds at which the curves are recorded."""
     mean: Floats
     """Mean cumulative average regret at those rounds."""
     sd: Floats
@@ -39,20 +39,20 @@ class Result:
     weak: Floats
     strong: Floats
     variance: Floats
-    """Sum of the outcome variances sigma_t^2 of each run, over all rounds."""
+    """Sum of the outcome variances sigma_t^2 per run, over all rounds."""
     learned_variance: Floats
-    """The same over the rounds whose outcome was learned (for layered policies: exploration)."""
+    """The same over rounds whose outcome was learned (for layered policies: exploration)."""
     layer_counts: NDArray[np.int64]
-    """Rounds in which each layer learned, (runs, layers); position 0: nothing was learned."""
+    """Rounds in which each layer learned, (runs, layers); column 0 counts rounds without learning."""
 
     @property
     def layer_share(self) -> Floats:
-        """Share of rounds in which each layer learned."""
+        """Return the share of rounds in which each layer learned."""
         return np.asarray(self.layer_counts.sum(axis=0) / self.layer_counts.sum())
 
     @classmethod
     def of(cls, curves: Curves) -> Result:
-        """The part of a cell that experiments look at."""
+        """Return the part of a played cell that programs use."""
         regret = curves.average
         return cls(
             rounds=curves.rounds,
@@ -70,7 +70,7 @@ class Result:
 class Lab:
     """Plays cells and keeps their results in a folder.
 
-    `engine` is where they are played, begun already; this process by default.
+    `engine` plays the cells and must be started already; the default is this process.
     """
 
     def __init__(self, folder: Path, progress: Progress | None = None, engine: Engine | None = None) -> None:
@@ -82,7 +82,7 @@ class Lab:
         self.reused = 0
 
     def run(self, label: str, cells: Iterable[Cell]) -> list[Result]:
-        """The results of cells, in order; `label` names the bar."""
+        """Return the results of cells, in order; `label` names the progress bar."""
         wanted = list(cells)
         tally = play_missing(wanted, self._store, self._engine, self._progress, label)
         self.played += tally.played
@@ -90,7 +90,7 @@ class Lab:
         return [self._result(cell) for cell in wanted]
 
     def report(self, label: str, done: int, total: int) -> None:
-        """Move the bar of that label."""
+        """Advance the progress bar of that label."""
         if self._progress is not None:
             self._progress(label, done, total)
 

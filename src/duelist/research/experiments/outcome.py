@@ -1,4 +1,4 @@
-"""What an experiment hands back: figures, tables, and claims with a verdict."""
+"""The findings of an experiment: figures, tables, and claims with a verdict."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """One empirical claim of the paper, and what we found."""
+    """An empirical claim, and what we found."""
 
     section: str
     claim: str
     setting: str
     figure: str
-    """Our figure: numbers, printed by the experiment."""
+    """Our numbers, as printed by the experiment."""
     verdict: str
-    """`HOLDS`, `HOLDS_ONLY_IF` (the condition stands in `figure`), or `DOES_NOT_HOLD`."""
+    """`HOLDS`, `HOLDS_ONLY_IF` (with the condition in `figure`), or `DOES_NOT_HOLD`."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Outcome:
     name: str
     title: str
     summary: str
-    """A paragraph for somebody who has read only the abstract."""
+    """A paragraph for a reader who knows only the abstract."""
     figures: dict[str, Figure] = field(default_factory=dict)
     captions: dict[str, str] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class Outcome:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def add_figure(self, name: str, figure: Figure, caption: str) -> None:
-        """A figure with the words under it."""
+        """Add a figure with its caption."""
         self.figures[name] = figure
         self.captions[name] = caption
 
     def add_table(self, name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """A table behind a figure."""
+        """Add the table behind a figure."""
         self.tables[name] = Table(title, tuple(columns), tuple(tuple(row) for row in rows))

@@ -1,6 +1,6 @@
-"""The plan of an experiment: which cells it has, by what they are called and by where they are kept.
+"""The plan of an experiment: its cells, their labels, and their keys in the store.
 
-It is written to the results folder as `plan.json`, so that a report can be made at any moment, by anybody who has the folder.
+It is saved in the results folder as `plan.json`, so that a report can be made at any time from the folder alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE: Final = "plan.json"
 
 
 class Planned(NamedTuple):
-    """A cell of the plan: where it is kept, and what it is."""
+    """A cell of the plan: its key in the store, and its labels."""
 
     key: str
     policy: str
@@ -32,7 +32,7 @@ class Planned(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A cell that can be played, and what the plan says of it."""
+    """A cell that can be played, with its entry in the plan."""
 
     planned: Planned
     cell: Cell
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Which cells an experiment has."""
+    """The cells of an experiment."""
 
     name: str
     horizon: int
@@ -57,7 +57,7 @@ class Plan:
 
     @classmethod
     def of(cls, experiment: Experiment) -> Plan:
-        """The plan of an experiment that was declared here."""
+        """Return the plan of a declared experiment."""
         listed = experiment.cells()
         return cls(
             name=experiment.name,
@@ -77,12 +77,12 @@ class Plan:
         )
 
     def entries(self) -> Iterator[Entry]:
-        """Cells to be played."""
+        """Return the cells to play."""
         return map(Entry, self.cells, self._playable)
 
     @classmethod
     def read(cls, folder: Path) -> Plan:
-        """The plan that is in a results folder."""
+        """Read the plan of a results folder."""
         check_format(folder)
         path = folder / FILE
         try:
@@ -100,7 +100,7 @@ class Plan:
             ) from error
 
     def write(self, folder: Path) -> None:
-        """Put the plan into a results folder, in the place of an older one."""
+        """Write the plan into a results folder, replacing an earlier one."""
         policies, environments = (
             {label: k for k, label in enumerate(part)} for part in (self.policies, self.environments)
         )
@@ -109,7 +109,7 @@ class Plan:
         write_json(folder / FILE, {**told, "cells": cells})
 
     def check_code(self, folder: Path, recompute: bool) -> None:
-        """Refuse a folder whose results were made by other code, unless they are to be made again."""
+        """Raise if the folder's results were made by other code, unless they are to be recomputed."""
         if recompute or not (folder / FILE).exists():
             return
         before = Plan.read(folder)

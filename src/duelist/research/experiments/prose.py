@@ -1,6 +1,6 @@
-"""The words of experiments: text files with places for numbers.
+"""Text templates for reports: named sections with placeholders.
 
-A file of words has named sections, each under a heading, and a claim is a section of four fields:
+A template has named sections, each under a heading; a claim is a section of four fields:
 
     # summary
     Every policy plays {runs} runs.
@@ -11,7 +11,7 @@ A file of words has named sections, each under a heading, and a claim is a secti
     setting: {runs} runs of {rounds} rounds
     found: covered in {covered:.0%} of runs
 
-Lines are joined with a space, so that a file may be wrapped anywhere, and places are filled by `str.format`.
+Lines are joined with a space, so that a file may be wrapped anywhere; `str.format` fills the placeholders.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _FIELDS: Final = ("section", "claim", "setting", "found")
 
 
 def read_template(package: str, name: str) -> str:
-    """The text of a file in a package's folder `templates`."""
+    """Return the text of a file in a package's folder `templates`."""
     return files(package).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 class Prose:
-    r"""The sections of a file of words, by name.
+    r"""The sections of a template, by name.
 
     >>> words = Prose("# greeting\nGood\nmorning, {name}.\n")
     >>> words("greeting", name="Ana")
@@ -47,20 +47,20 @@ class Prose:
 
     @classmethod
     def of(cls, package: str, name: str) -> Prose:
-        """The words in a file of a package's folder `templates`."""
+        """Read a template from a package's folder `templates`."""
         return cls(read_template(package, name))
 
     @property
     def sections(self) -> list[str]:
-        """The names of all sections."""
+        """Return the names of all sections."""
         return list(self._lines)
 
     def __call__(self, section: str, **values: Any) -> str:
-        """A section in one line, its places filled."""
+        """Return a section as one line, with its placeholders filled."""
         return " ".join(self._found(section)).format(**values)
 
     def claim(self, name: str, verdict: str, **values: Any) -> Claim:
-        """The claim of the section `claim: name`, its places filled."""
+        """Return the claim of the section `claim: name`, with its placeholders filled."""
         fields: dict[str, list[str]] = {}
         current = ""
         for line in self._found(f"claim: {name}"):

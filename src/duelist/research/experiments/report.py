@@ -1,4 +1,4 @@
-"""One page that gathers experiments: first the verdicts, then each figure with the numbers behind it."""
+"""One HTML page over several experiments: verdicts first, then each figure with its numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK: Final = {HOLDS: "yes", HOLDS_ONLY_IF: "partly", DOES_NOT_HOLD: "no"}
 
 
 def html_report(outcomes: Sequence[Outcome], opening: str) -> str:
-    """The whole page; `opening` is the HTML that comes first."""
+    """Return the page; `opening` is the HTML that comes first."""
     links = "".join(f'<a href="#{o.name}">{escape(o.title)}</a>' for o in outcomes)
     return read_template("duelist.research.experiments", "page.html").format(
         style=read_template("duelist.research.experiments", "page.css"),
@@ -35,7 +35,7 @@ def _claims(claims: Iterable[Claim]) -> str:
 
 
 def section_html(outcome: Outcome, *, unfolded: bool = False) -> str:
-    """One experiment: its figures, and the tables behind them, folded unless `unfolded`."""
+    """Return one experiment: its figures, and the tables behind them, collapsed unless `unfolded`."""
     figures = "".join(
         f'<figure><img src="{outcome.name}/{name}.svg" alt="{escape(outcome.captions[name])}">'
         f"<figcaption>{escape(outcome.captions[name])}</figcaption></figure>"
@@ -62,7 +62,7 @@ def _table(folder: str, name: str, table: Table, unfolded: bool) -> str:
 
 
 def table_html(table: Table) -> str:
-    """The columns and rows of a table."""
+    """Return a table as HTML."""
     head = "".join(f"<th>{escape(c)}</th>" for c in table.columns)
     body = "".join("<tr>" + "".join(_cell(v) for v in row) + "</tr>" for row in table.rows)
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
@@ -77,7 +77,7 @@ def _cell(value: Any) -> str:
 
 
 def markdown_claims(outcomes: Sequence[Outcome]) -> str:
-    """The verdicts as a Markdown table."""
+    """Return the verdicts as a Markdown table."""
     rows = [
         f"| {_pipe(c.section)} | {_pipe(c.claim)} | {_pipe(c.setting)} | {_pipe(c.figure)} | **{c.verdict}** |"
         for o in outcomes
@@ -87,7 +87,7 @@ def markdown_claims(outcomes: Sequence[Outcome]) -> str:
 
 
 def markdown_sections(outcomes: Sequence[Outcome]) -> str:
-    """Each experiment in words and tables, as Markdown."""
+    """Return each experiment's text and tables as Markdown."""
     parts = []
     for outcome in outcomes:
         parts += [f"## {outcome.title}", "", outcome.summary, ""]

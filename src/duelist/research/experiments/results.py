@@ -1,6 +1,6 @@
-"""The results of an experiment, as far as it has come: numbers, comparisons, the best settings, data frames.
+"""The results of an experiment: numbers, comparisons, best settings, data frames.
 
-Read from a results folder at any moment, while an experiment is running as well.
+They can be read from the results folder at any time, also while the experiment is running.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 WHAT: Final = ("final", "curves")
-"""What data frames hold: a row for every run, at the horizon; or for every recorded round of it."""
+"""What data frames hold: one row per run at the horizon, or one per run and recorded round."""
 
 
 class Group(NamedTuple):
@@ -66,7 +66,7 @@ class Results:
 
     @property
     def planned(self) -> int:
-        """How many cells the experiment has."""
+        """The number of cells of the experiment."""
         return len({cell.key for cell in self.plan.cells})
 
     @cached_property
@@ -76,22 +76,22 @@ class Results:
 
     @property
     def finished(self) -> int:
-        """How many of them were there when they were first asked for."""
+        """The number of cells that were finished when this was first read."""
         return len(self._read)
 
     @property
     def complete(self) -> bool:
-        """Whether all cells are there."""
+        """Whether all cells are finished."""
         return self.finished == self.planned
 
     @cached_property
     def failures(self) -> list[dict[str, Any]]:
-        """The cells of this experiment that failed when they were last tried: settings, error, story."""
+        """The cells that failed when they were last tried: settings, error, traceback."""
         mine = {cell.key for cell in self.plan.cells}
         return [failed for failed in self._store.failures() if failed["key"] in mine]
 
     def seconds(self) -> dict[str, float]:
-        """How long each finished cell took, by key."""
+        """Seconds that each finished cell took, by key."""
         return {key: float(self._store.record(key)["made"]["seconds"]) for key in self._read}
 
     @cached_property
@@ -111,10 +111,10 @@ class Results:
         joined = (np.concatenate([part[k] for part in parts]) for k in range(1, len(Curves._fields)))
         return Group(ids, Curves(parts[0].rounds, *joined))
 
-    # -- what they say -------------------------------------------------------------------
+    # -- comparisons ------------------------------------------------------------------------
 
     def final(self, environment: str, kind: str = "average") -> dict[str, Finals]:
-        """Regret of every finished run at the horizon, by policy."""
+        """Return the regret of every finished run at the horizon, by policy."""
         check_kind(kind)
         self._check_environment(environment)
         return {
@@ -124,7 +124,9 @@ class Results:
         }
 
     def compare(self, environment: str, reference: str | None = None, kind: str = "average") -> list[Standing]:
-        """Every policy in an environment, the best first, with its paired difference from `reference` (default: the first)."""
+        """Return every policy in an environment, best first, with its paired difference from `reference` (default:
+        the first).
+        """
         if reference is not None and reference not in self.plan.policies:
             raise InvalidInput(
                 f"reference is {reference!r}.", f"Choose one of {', '.join(self.policies)}.", field="reference"
@@ -132,10 +134,10 @@ class Results:
         return standings(self.final(environment, kind), reference or self.policies[0])
 
     def best(self, kind: str = "average", *, across: bool = False) -> list[Best]:
-        """The best setting of each policy in each environment; with `across` one for all of them.
+        """Return the best setting of each policy in each environment, or, with `across`, one over all environments.
 
-        Across environments the score of a run is its regret divided by the mean regret of all policies there, averaged over
-        environments, so that each counts the same whatever its size.
+        Across environments, a run's score is its regret divided by the mean regret of all policies there, averaged
+        over environments, so that each environment has the same weight.
         """
         if across:
             scores = self._scores(kind)
@@ -153,7 +155,7 @@ class Results:
         return found
 
     def _settings(self) -> Iterator[tuple[str, list[str]]]:
-        """Labels of the settings of each policy."""
+        """Return the labels of the settings of each policy."""
         names: dict[str, list[str]] = {}
         for label, told in self.plan.policies.items():
             names.setdefault(told["policy"], []).append(label)
@@ -169,7 +171,7 @@ class Results:
         )
 
     def _scores(self, kind: str) -> dict[str, Finals]:
-        """Regret of every run relative to the mean of all in its environment, averaged over environments."""
+        """Return the regret of every run relative to its environment's mean, averaged over environments."""
         finals = [self.final(environment, kind) for environment in self.environments]
         scales = [np.mean([f.values.mean() for f in world.values()]) if world else 1.0 for world in finals]
         scores: dict[str, Finals] = {}
@@ -194,15 +196,15 @@ class Results:
     # -- data frames ---------------------------------------------------------------------
 
     def to_pandas(self, what: str = "final") -> pd.DataFrame:
-        """A tidy pandas data frame: a row for every run ("final") or every recorded round of it ("curves")."""
+        """Return a tidy pandas data frame: one row per run ("final"), or per run and recorded round ("curves")."""
         return to_pandas(self.columns(what))
 
     def to_polars(self, what: str = "final") -> pl.DataFrame:
-        """The same as a polars data frame."""
+        """Return the same as a polars data frame."""
         return to_polars(self.columns(what))
 
     def columns(self, what: str = "final") -> dict[str, Any]:
-        """The same as plain columns, by name."""
+        """Return the same as plain columns, by name."""
         check_choice("what", what, WHAT)
         tables = [self._rows(pair, group, what) for pair, group in self.groups.items()]
         if not tables:
@@ -243,7 +245,9 @@ class Results:
 
 
 def _varying(told: list[Mapping[str, Any]]) -> dict[str, type]:
-    """Settings that are plain values and not the same in all: as numbers where they all are, with NaN where there is none."""
+    """Return the settings that vary and are plain values, as numbers where all of them are, with NaN where one is
+    missing.
+    """
     names = dict.fromkeys(name for settings in told for name in settings)
     columns = {name: [settings.get(name) for settings in told] for name in names}
     return {

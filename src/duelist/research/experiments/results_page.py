@@ -1,4 +1,4 @@
-"""One page of an experiment's results, as far as it has come: tables, paired comparisons, plots."""
+"""The report of a declared experiment as one page: tables, paired comparisons, plots."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WORDS: Final = Prose.of("duelist.research.experiments", "results.md")
 _MOST_BARS: Final = 40
 _MOST_CURVES: Final = 12
 _OTHER_COLOURS: Final = ("#111111", "#17a2b8", "#d63384", "#8c564b", "#9a9a00", "#20c997", "#fd7e14", "#6610f2")
-"""For policies that have none in `COLOURS`."""
+"""Colours for policies that have none in `COLOURS`."""
 
 
 def write_page(results: Results, kind: str = "average", reference: str | None = None) -> Path:
-    """Write `report.html` into the results folder, its pictures and tables beside it, and say where it is."""
+    """Write `report.html` with its figures and tables into the results folder, and return its path."""
     sections = [
         _section(results, number, environment, kind, reference)
         for number, environment in enumerate(results.environments)
@@ -85,7 +85,7 @@ def _best_row(best: Best) -> tuple[Any, ...]:
 
 
 def _failures(results: Results) -> str:
-    """Cells that failed, with their settings."""
+    """Return the cells that failed, with their settings."""
     if not results.failures:
         return ""
     rows = tuple(
@@ -164,7 +164,7 @@ def _draw_settings(rows: list[Standing], kind: str, colours: dict[str, str]) -> 
 
 
 def _colours(results: Results) -> dict[str, str]:
-    """A colour for each label: one a policy, on all pictures of the page."""
+    """Return a colour per label, the same on all figures of the page."""
     others = iter(_OTHER_COLOURS * len(results.plan.policies))
     known: dict[str, str] = {}
     for told in results.plan.policies.values():

@@ -1,6 +1,6 @@
-"""Run experiments and write down what they found.
+"""Run experiments that are programs, and write what they found.
 
-For each experiment a folder with its figures (PNG and SVG), its tables (CSV) and a JSON of settings, seeds,
+Each experiment gets a folder with its figures (PNG and SVG), its tables (CSV), and a JSON file of settings, seeds,
 versions and wall time.
 """
 
@@ -33,9 +33,9 @@ PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
 def run_experiments(
     experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None, engine: Engine | None = None
 ) -> list[Outcome]:
-    """Run experiments by name and write each into its own folder inside `folder`; their cells are kept in a cache there.
+    """Run experiments by name and write each into its own folder inside `folder`, which also caches their cells.
 
-    `engine` is where cells are played, begun already; this process by default.
+    `engine` plays the cells and must be started already; the default is this process.
     """
     outcomes = []
     for name, run in experiments.items():
@@ -59,12 +59,12 @@ def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """Figures, tables and settings of one experiment."""
+    """Write the figures, tables and settings of one experiment."""
     for name, figure in outcome.figures.items():
         _save_figure(folder / f"{name}.png", figure)
         from matplotlib import rc_context
 
-        # Without a date in it, and with names that are not random, an SVG of the same numbers is the same file.
+        # No date and no random ids: equal numbers give an identical SVG file.
         with rc_context({"svg.hashsalt": outcome.name}):
             _save_figure(folder / f"{name}.svg", figure, metadata={"Date": None})
     for name, table in outcome.tables.items():
@@ -79,7 +79,7 @@ def _save_figure(path: Path, figure: Figure, **options: Any) -> None:
 
 
 def csv_text(table: Table) -> str:
-    """A table as CSV."""
+    """Return a table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -88,6 +88,6 @@ def csv_text(table: Table) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text, all or nothing."""
+    """Write a text file atomically."""
     with atomic_write(path) as file:
         file.write(text.encode())

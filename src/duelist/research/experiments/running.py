@@ -1,4 +1,4 @@
-"""The one way to run an experiment: what is not there yet is played by an engine, and written down as it comes back."""
+"""Run an experiment: play the missing cells on an engine, and store each as it finishes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CELLS: Final = "cells"
 
 
 class Tally(NamedTuple):
-    """How many cells were there already, were played, and failed."""
+    """How many cells were stored already, were played, and failed."""
 
     there: int
     played: int
@@ -41,17 +41,17 @@ def run_experiment(
     recompute: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Play what is not in `folder` yet, and give back all results.
+    """Play the cells that `folder` does not hold yet, and return all results.
 
     Parameters
     ----------
     experiment, folder
-        What to play, and where to keep it; interrupted, the same call goes on where it stopped. Cells that are in the folder and
-        no longer in the experiment stay there, and are in no result.
+        What to play, and where to keep it. If interrupted, the same call resumes. Cells in the folder that are no
+        longer part of the experiment stay there and are ignored.
     engine
-        Where to play; this process by default.
+        Where to play; the default is this process.
     recompute
-        True plays everything again by the present code where the folder's results were made by other code; those stay.
+        True plays everything again if the folder's results were made by other code; the old ones stay.
     progress
         Called as progress("cells", finished, planned).
     """
@@ -67,7 +67,7 @@ def run_experiment(
 def play_missing(
     cells: Sequence[Cell], store: Store, engine: Engine, progress: Progress | None = None, label: str = CELLS
 ) -> Tally:
-    """Play the cells that the store does not hold, each once, and keep them as they are finished."""
+    """Play the cells that the store does not hold, each once, and store them as they finish."""
     wanted = {cell.key: cell for cell in cells}
     missing = [cell for cell in wanted.values() if not store.has(cell)]
     there = len(wanted) - len(missing)
@@ -91,7 +91,7 @@ def _silent(_label: str, _done: int, _total: int) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Nobody else runs into the folder meanwhile; the operating system lets go for whoever is killed."""
+    """Lock the folder against other runs; the operating system releases the lock of a killed process."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".running", os.O_RDWR | os.O_CREAT, 0o666)
     try:

@@ -1,14 +1,14 @@
-"""Where cells are kept: a folder of Parquet files, each with its settings beside it.
+"""The store of cells: a folder of Parquet files, each with its settings next to it.
 
     results/
-      format.json              what kind of folder this is, and its version
-      cells/3f/3f09...parquet  a row for every run and recorded round: run, round, average, weak, strong, ...
+      format.json              the type and version of the folder
+      cells/3f/3f09...parquet  one row per run and recorded round: run, round, average, weak, strong, ...
       cells/3f/3f09...json     the cell's settings, where it was played, and for how long
-      duels/3f/3f09...parquet  every duel, where the experiment asked for them
-      failed/3f09...json       settings and story of a cell that failed
+      duels/3f/3f09...parquet  every duel, if the experiment asked for them
+      failed/3f09...json       settings and traceback of a cell that failed
 
-A file is there whole or not at all; the Parquet file comes last, so a cell that has one is complete. Whoever is
-interrupted, killed, or runs out of disk leaves finished cells as they are.
+Files are written atomically, the Parquet file last, so that a cell that has one is complete. A process that is
+interrupted, killed, or runs out of disk space leaves finished cells intact.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ class Store:
         self._parquet: Any = None
 
     def has(self, cell: Cell) -> bool:
-        """Whether the cell is there, whole and undamaged."""
+        """Return whether the cell is stored and undamaged."""
         table = self.table(cell.key)
         return table is not None and len(table) > 0 and len(table) % cell.runs == 0
 
     def path(self, key: str) -> Path:
-        """The cell's Parquet file; its settings are beside it."""
+        """Return the path of the cell's Parquet file; its settings are next to it."""
         return self.folder / "cells" / key[:2] / f"{key}.parquet"
 
     def duels_path(self, key: str) -> Path:
-        """The file of every duel, where they are kept."""
+        """Return the path of the file of duels, if they are kept."""
         return self.folder / "duels" / key[:2] / f"{key}.parquet"
 
     def table(self, key: str) -> pa.Table | None:
-        """A cell's rows; None if there are none, or they are damaged and must be made again."""
+        """Return a cell's rows, or None if they are missing or damaged."""
         try:
             return self._pq.read_table(self.path(key), page_checksum_verification=True)
-        except (OSError, ValueError):  # what pyarrow raises for damaged files are these
+        except (OSError, ValueError):  # pyarrow raises these for damaged files
             return None
 
     def read(self, key: str) -> Curves | None:
-        """A cell's curves; None if there are none, or they are damaged and must be made again."""
+        """Return a cell's curves, or None if they are missing or damaged."""
         table = self.table(key)
         return None if table is None else _curves(table)
 
     def record(self, key: str) -> dict[str, Any]:
-        """Settings of a cell that is there, where it was played, and for how long."""
+        """Return the settings of a stored cell, where it was played, and for how long."""
         return dict(json.loads(self.path(key).with_suffix(".json").read_text(encoding="utf-8")))
 
     def write(self, cell: Cell, played: Played) -> None:
-        """Keep a result, all or nothing."""
+        """Store a result atomically."""
         key = cell.key
         made = {"seconds": played.seconds, "where": played.where, "duelist": version("duelist")}
         record = {"key": key, "settings": cell.describe(), "made": made}
@@ -93,12 +93,12 @@ class Store:
         self._failed(key).unlink(missing_ok=True)
 
     def write_failure(self, cell: Cell, failure: Failure) -> None:
-        """Write down why a cell has no result; it is tried again the next time."""
+        """Record why a cell has no result; it is tried again the next time."""
         self._begin()
         write_json(self._failed(cell.key), {"key": cell.key, "settings": cell.describe(), **failure._asdict()})
 
     def failures(self) -> Iterator[dict[str, Any]]:
-        """The cells that failed when they were last tried."""
+        """Return the cells that failed when they were last tried."""
         for path in sorted((self.folder / "failed").glob("*.json")):
             yield json.loads(path.read_text(encoding="utf-8"))
 
@@ -131,7 +131,7 @@ class Store:
 
 
 def check_format(folder: Path) -> None:
-    """Refuse a results folder that this release cannot read or add to; one that is not there yet is fine."""
+    """Raise if this release cannot read the results folder; a missing folder is fine."""
     mark = folder / "format.json"
     if not mark.exists():
         return
@@ -149,7 +149,7 @@ def check_format(folder: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write plain data, all or nothing."""
+    """Write plain data as JSON, atomically."""
     with atomic_write(path) as file:
         file.write(json.dumps(data, indent=1).encode())
 
@@ -161,7 +161,7 @@ def _arrow_parquet() -> Any:
 
 
 def _curve_table(curves: Curves, first_run: int) -> pa.Table:
-    """A row for every run and recorded round. How often each layer learned stands in a run's last row."""
+    """Return one row per run and recorded round; a run's last row holds how often each layer learned."""
     import pyarrow as pa
 
     runs, points = curves.average.shape

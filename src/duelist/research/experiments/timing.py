@@ -1,8 +1,8 @@
-"""How long an experiment will take: from cells that are finished, and for the others from short trials.
+"""Forecast how long an experiment will take: from finished cells, and from short trials.
 
-A trial plays two runs of a policy in an environment for a sixteenth and an eighth of the horizon, and takes it that a run's time goes on
-growing as it did between the two, and that a round never costs less than those before it. Trials end after some
-seconds; what was not tried is taken to cost what was tried did on average.
+A trial plays two runs of a policy in an environment for a sixteenth and an eighth of the horizon. It assumes that the
+time keeps growing as it did between the two, and that rounds do not get cheaper. Trials stop after some seconds; what
+was not tried is assumed to cost the average of what was.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ TRIAL_SECONDS: Final = 10.0
 _TRIAL_RUNS: Final = 2
 _SHORTEST: Final = 16
 _BYTES_A_ROW: Final = 40
-"""Five sums of eight bytes: compression takes off what the other columns add."""
+"""Five sums of eight bytes; compression makes up for the other columns."""
 
 _UNITS: Final = (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 259_200))
-"""Each until so many seconds."""
+"""Seconds of trials per policy and environment."""
 
 Pair = tuple[str, str]
 
 
 class Line(NamedTuple):
-    """A policy in an environment: how many cells there are, how many are finished, and seconds that one core needs for the rest."""
+    """A policy in an environment: its cells, how many are finished, and the seconds of one core for the rest."""
 
     policy: str
     environment: str
@@ -43,28 +43,28 @@ class Line(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What is to be played, and how long one core would take."""
+    """What is left to play, and the seconds of one core for it."""
 
     lines: tuple[Line, ...]
     megabytes: float
 
     @property
     def cells(self) -> int:
-        """Of the experiment."""
+        """The number of cells of the experiment."""
         return sum(line.cells for line in self.lines)
 
     @property
     def finished(self) -> int:
-        """Cells that are there already."""
+        """The number of cells that are finished."""
         return sum(line.finished for line in self.lines)
 
     @property
     def seconds(self) -> float:
-        """Of one core, for all that is to be played."""
+        """Seconds of one core for all that is left."""
         return sum(line.seconds for line in self.lines)
 
     def told(self, engine: Engine) -> str:
-        """How long it will take on a begun engine, and how much room."""
+        """Return a sentence: how long it will take on a started engine, and how much disk space."""
         cores = usable_cores() if isinstance(engine, ThisProcess) else engine.workers
         work = f"{spoken_time(self.seconds)} of work for one core"
         room = f"about {self.megabytes:.0f} MB" if self.megabytes >= 1 else "under 1 MB"
@@ -76,7 +76,7 @@ class Forecast(NamedTuple):
 def forecast(
     experiment: Experiment, folder: Path, recompute: bool = False, trial_seconds: float = TRIAL_SECONDS
 ) -> Forecast:
-    """What is left of an experiment in its results folder; plays short trials, keeps nothing."""
+    """Return what is left of an experiment in its results folder; plays short trials and stores nothing."""
     store = Store(folder)
     plan = Plan.of(experiment)
     plan.check_code(folder, recompute)
@@ -101,11 +101,11 @@ def forecast(
 
 
 def _seconds_a_run(wanted: Mapping[Pair, Cell], known: Mapping[Pair, list[float]], budget: float) -> dict[Pair, float]:
-    """Seconds of one core for a run, of each policy in each environment."""
+    """Return the seconds of one core per run, for each policy in each environment."""
     found = {pair: sum(known[pair]) / len(known[pair]) for pair in wanted if pair in known}
     untried = [pair for pair in wanted if pair not in found]
     started = time.perf_counter()
-    # One in so many, so that what is tried is spread over all policies and environments.
+    # Every n-th, so that trials are spread over all policies and environments.
     step = max(1, round(math.sqrt(len(untried))))
     order = [pair for first in range(step) for pair in untried[first::step]]
     tried: dict[Pair, float] = {}
@@ -119,7 +119,7 @@ def _seconds_a_run(wanted: Mapping[Pair, Cell], known: Mapping[Pair, list[float]
 
 
 def _trial(cell: Cell) -> float:
-    """Seconds of a run of the whole horizon, from two short ones; 0 if it fails at once, as it would in the experiment."""
+    """Return the seconds per run of the full horizon, from two short ones; 0 if the trial fails, as the cell would."""
     short = min(cell.horizon, max(_SHORTEST, cell.horizon // 16))
     long = min(cell.horizon, 2 * short)
     runs = min(_TRIAL_RUNS, cell.runs)
@@ -132,13 +132,13 @@ def _trial(cell: Cell) -> float:
         times.append(played.seconds / runs)
     if long == cell.horizon:
         return times[1]
-    # Between 1 and 2: rounds do not become cheaper, and it is the first trial that loads what the policy needs.
+    # Between 1 and 2: rounds do not get cheaper, and the first trial includes import time.
     growth = min(2.0, max(1.0, math.log2(times[1] / times[0])))
     return times[1] * float(cell.horizon / long) ** growth
 
 
 def spoken_time(seconds: float) -> str:
-    """A time as people say it.
+    """Return a duration in words.
 
     >>> spoken_time(0.3), spoken_time(90), spoken_time(4000), spoken_time(200_000)
     ('under a second', 'about 90 s', 'about 67 min', 'about 56 h')

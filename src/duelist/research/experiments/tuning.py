@@ -1,10 +1,10 @@
-"""Equal-budget tuning: the same trials of the same two knobs for every policy.
+"""Equal-budget tuning: the same trials of the same two hyperparameters for every policy.
 
-The knobs are the ones the paper's authors had, the scale of the radius and the ridge. Each policy gets the
-same grid around its own defaults: scales 2^-4 .. 2^2, ridges 10^-1 .. 100, all on tuning seeds with
-few runs; the best four are then played with four times as many runs, and the best of these is taken. Figures come from
-other seeds. A grid, since there are two knobs, trials are noisy and heavy-tailed, and every policy must get exactly the
-same; see docs/decisions/0009-tuning.md.
+The two are those that the paper's authors tuned: the scale of the radius and the ridge. Each policy gets the same
+grid around its own defaults: scales 2^-4 .. 2^2, ridges 10^-1 .. 100, all on tuning seeds with few runs. The best
+four are then played with four times as many runs, and the best of these wins. Figures use other seeds. A grid suits
+two hyperparameters, noisy and heavy-tailed trials, and the need to give every policy exactly the same; see
+docs/decisions/0009-tuning.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FINALISTS: Final = 4
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting and what it scored: mean average regret over so many runs."""
+    """One setting and its score: the mean average regret over a number of runs."""
 
     scale: float
     ridge: float
@@ -43,7 +43,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The outcome of tuning one policy for one problem."""
+    """The result of tuning one policy for one problem."""
 
     policy: str
     environment: dict[str, Any]
@@ -54,19 +54,19 @@ class Tuned:
     trials: tuple[Trial, ...]
 
     def make(self, horizon: int | None = None, **settings: Any) -> NativePolicy:
-        """The policy with the tuned settings."""
+        """Return the policy with the tuned settings."""
         tuned = {"scale": self.scale, "ridge": self.ridge, **settings}
         return builtin_policy(self.policy, horizon=horizon or self.horizon, **tuned)
 
     def save(self, path: Path) -> Path:
-        """Write as JSON."""
+        """Write the result as JSON."""
         with atomic_write(path) as file:
             file.write(json.dumps(asdict(self), indent=2).encode())
         return path
 
     @classmethod
     def load(cls, path: Path) -> Tuned:
-        """What `save` wrote."""
+        """Read a result that `save` wrote."""
         try:
             data = json.loads(path.read_text())
             trials = tuple(Trial(**t) for t in data.pop("trials"))
@@ -87,13 +87,15 @@ def tune(
     label: str | None = None,
     **settings: Any,
 ) -> Tuned:
-    """The best scale and ridge of a policy over one or several problems (mean regret, divided by the scale of theta*)."""
+    """Return the best scale and ridge of a policy over one or several problems (mean regret, divided by the scale of
+    theta*).
+    """
     make: Callable[..., NativePolicy] = builtin_policy
     runs_each = first_runs or FIRST_RUNS
     base = default_ridge(name) * feature_variance
 
     def play(pairs: list[tuple[float, float]], runs: int, stage: str) -> list[Trial]:
-        cells = [  # only where they end is looked at
+        cells = [  # only the final regret is used
             Cell(make(name, horizon=horizon, scale=s, ridge=r, **settings), e, horizon, runs, seed, points=2)
             for s, r in pairs
             for e in environments
@@ -118,10 +120,10 @@ def tune(
 
 
 def size_of(environment: Environment) -> float:
-    """The scale of theta*, by which regret is divided before problems are averaged."""
+    """Return the scale of theta*, by which regret is divided before problems are averaged."""
     return float(getattr(environment, "scale", 1.0)) or 1.0
 
 
 def default_ridge(name: str) -> float:
-    """The policy's own default ridge for features of unit variance."""
+    """Return the policy's default ridge for features of unit variance."""
     return builtin_policy(name).practical_ridge

@@ -1,7 +1,6 @@
-"""Where cells are played: in this process, in processes on this machine, or on a Dask cluster.
+"""Engines play cells: in this process, in local processes, or on a Dask cluster.
 
-An engine takes cells and gives each back once, played or failed, as they are finished. It keeps nothing: what comes
-back is written down by whoever asked.
+An engine takes cells and returns each once, played or failed, as it finishes. The caller stores the results.
 """
 
 from collections.abc import Callable
@@ -19,4 +18,4 @@ ENGINES: Final[dict[str, Callable[[int | None], Engine]]] = {
     "processes": LocalProcesses,
     "dask": lambda workers: Cluster(workers=workers),
 }
-"""Engines on this machine by name, each made with so many workers; None: one for each core."""
+"""Engines on this machine by name, each created with a number of workers; None: one per core."""

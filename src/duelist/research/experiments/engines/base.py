@@ -1,4 +1,4 @@
-"""The one interface of engines."""
+"""The interface of engines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ Finished = tuple[Cell, Played | Failure]
 
 
 def check_sendable(cells: Sequence[Cell]) -> None:
-    """Refuse policies that another process could not find by name, before anything is sent."""
+    """Raise for policies that another process cannot import by name, before anything is sent."""
     for cls in {type(cell.policy) for cell in cells}:
         policy_name(cls)
 
 
 class Engine(ABC):
-    """Plays cells somewhere; used as a context, which begins and ends what it needs, once however deep contexts are nested."""
+    """Plays cells somewhere. A context manager that starts and stops what it needs, once, even if contexts are
+    nested.
+    """
 
     _depth = 0
 
@@ -37,22 +39,22 @@ class Engine(ABC):
         if not self._depth:
             self.end()
 
-    def begin(self) -> None:  # noqa: B027  (an engine that needs nothing begins nothing)
-        """Get what it needs; here: nothing."""
+    def begin(self) -> None:  # noqa: B027  (optional: an engine may have nothing to start)
+        """Start what the engine needs; by default, nothing."""
 
     def end(self) -> None:  # noqa: B027
-        """Let it go; here: nothing."""
+        """Stop it; by default, nothing."""
 
     @abstractmethod
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
-        """Every cell once, with its result or why it has none, in the order in which they are finished."""
+        """Play every cell once and yield its result or failure, in the order in which they finish."""
 
     @property
     @abstractmethod
     def workers(self) -> int:
-        """How many cells are played at a time, now."""
+        """The number of cells that are played at a time."""
 
     @property
     def about(self) -> str:
-        """Where it plays, for people."""
+        """A description of where it plays."""
         return type(self).__name__

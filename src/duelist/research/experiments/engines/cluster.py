@@ -1,7 +1,7 @@
-"""Cells on a Dask cluster: many machines, workers that come and go.
+"""Play cells on a Dask cluster: many machines, workers that come and go.
 
-Dask decides which worker plays which cell, and gives the cells of a lost worker to others. What comes back travels through
-this process, which writes it down: workers need no shared folder, only the package.
+Dask assigns cells to workers, and reassigns the cells of a lost worker. Results travel through this process, which
+stores them: workers need the package, but no shared folder.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from duelist.research.experiments.engines.base import Engine, Finished, check_se
 from duelist.simulation.simulate import usable_cores
 
 _OUT: Final = 1000
-"""So many cells are with the scheduler at most: results that wait to be fetched fill the memory of workers."""
+"""Cells that the scheduler holds at most; unfetched results fill the workers' memory."""
 _LOOK_SECONDS: Final = 0.02
 _FIRST_SECONDS: Final = 10.0
-"""So long we wait for a scheduler that has not answered yet: an address may be mistyped."""
+"""Seconds to wait for a scheduler that has not answered yet, in case its address is mistyped."""
 
 
 class Cluster(Engine):
@@ -36,13 +36,13 @@ class Cluster(Engine):
     Parameters
     ----------
     scheduler
-        The address of a scheduler, as in "tcp://10.0.0.5:8786"; the file it has written (`dask scheduler --scheduler-file`);
-        a cluster object of Dask's (dask-jobqueue, dask-kubernetes, ...). None: a cluster on this machine is started, and ended
-        with the engine.
+        The address of a scheduler, as in "tcp://10.0.0.5:8786"; the file it has written (`dask scheduler
+        --scheduler-file`); or a Dask cluster object (dask-jobqueue, dask-kubernetes, ...). None starts a cluster on
+        this machine, and stops it with the engine.
     workers
-        How many processes a cluster on this machine gets; None: one for each core.
+        The number of processes of a cluster on this machine; None: one per core.
     patience
-        So many seconds we wait for a scheduler that goes away to come back; cells that are not finished are then played again.
+        Seconds to wait for a lost scheduler to come back; unfinished cells are then played again.
     """
 
     def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = 60.0) -> None:
@@ -53,7 +53,7 @@ class Cluster(Engine):
         self._client: Any = None
 
     def begin(self) -> None:
-        """Find the scheduler, or start one here."""
+        """Connect to the scheduler, or start one."""
         distributed = _distributed()
         if self._scheduler is None:
             self._own = self._started(distributed)
@@ -75,14 +75,14 @@ class Cluster(Engine):
             ) from error
 
     def end(self) -> None:
-        """Leave the scheduler, and end it if it was started here."""
+        """Disconnect from the scheduler, and stop it if it was started here."""
         self._disconnect()
         if self._own is not None:
             self._own.close()
             self._own = None
 
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
-        """Every cell, in the order in which they are finished; again those that were out when the scheduler went away."""
+        """Play every cell, in the order in which they finish; replay those in progress when the scheduler was lost."""
         check_sendable(cells)
         left = dict(enumerate(cells))
         while left:
@@ -93,24 +93,24 @@ class Cluster(Engine):
 
     @property
     def workers(self) -> int:
-        """Threads of all workers, now; before a cluster is started here, as many as it will have."""
+        """The number of threads of all workers now; before a local cluster starts, the number it will have."""
         if self._client is None:
             return self._asked or usable_cores()
         return sum(self._client.nthreads().values())
 
     @property
     def about(self) -> str:
-        """The scheduler, its workers and where to watch them."""
+        """The scheduler, its workers and its dashboard."""
         if self._client is None:
             return f"a Dask cluster of {self.workers} workers on this machine"
         workers = len(self._client.nthreads())
         so_far = f"{workers} worker{'' if workers == 1 else 's'} so far, more may join"
         return f"Dask at {self._client.scheduler.address}, {so_far}; dashboard: {self._client.dashboard_link}"
 
-    # -- a scheduler that may go away ----------------------------------------------------
+    # -- a scheduler that may be lost ---------------------------------------------------------
 
     def _until_lost(self, waiting: dict[int, Cell]) -> Iterator[tuple[int, Played | Failure]]:
-        """Results, until all are there or the scheduler is lost."""
+        """Yield results until all are there or the scheduler is lost."""
         distributed = _distributed()
         numbers = deque(waiting)
         out: dict[Any, int] = {}
@@ -119,7 +119,7 @@ class Cluster(Engine):
             for number in list(itertools.islice(numbers, _OUT - len(out))):
                 try:
                     future = self._client.submit(pickle.loads, _sent(waiting[number]), pure=False)
-                except (OSError, RuntimeError):  # no connection, or a client that has given up
+                except (OSError, RuntimeError):  # no connection, or a closed client
                     return
                 numbers.popleft()
                 out[future] = number
@@ -136,7 +136,7 @@ class Cluster(Engine):
             yield number, self._judged(future.status, result)
 
     def _judged(self, status: str, result: Any) -> Played | Failure:
-        """A cell's result; what is wrong with the worker, and not with the cell, is raised."""
+        """Return a cell's result; raise what is wrong with the worker rather than with the cell."""
         if status == "finished":
             return result
         _, error, _ = result
@@ -197,8 +197,9 @@ class Cluster(Engine):
 class _Sent:
     """A cell that is played where it is unpickled.
 
-    Dask unpickles what a task is made of before it runs it, in the scheduler and in the worker, and a worker ends if that fails. What
-    is sent is therefore bytes and a function of Python's own: a worker without duelist says so and lives, and the scheduler needs none.
+    Dask unpickles a task before it runs it, in the scheduler and in the worker, and a worker ends if that fails. So a
+    task is sent as bytes and a function of the standard library: a worker without duelist reports that and survives,
+    and the scheduler does not need the package.
     """
 
     def __init__(self, cell: Cell) -> None:
@@ -209,7 +210,7 @@ class _Sent:
 
 
 def _sent(cell: Cell) -> bytes:
-    from cloudpickle import dumps  # Dask's own: it also takes classes that were typed into a notebook
+    from cloudpickle import dumps  # Dask's own pickler also takes classes that were defined in a notebook
 
     return bytes(dumps(_Sent(cell)))
 
@@ -217,7 +218,7 @@ def _sent(cell: Cell) -> bytes:
 def _client(distributed: Any, target: Any, seconds: float) -> Any:
     options: dict[str, Any] = {"timeout": seconds, "set_as_default": False}
     if isinstance(target, str) and target.endswith(".json"):
-        if not Path(target).exists():  # Dask would wait for it, for ever
+        if not Path(target).exists():  # otherwise Dask would wait for it indefinitely
             raise FileNotFoundError(f"there is no file {target}")
         return distributed.Client(scheduler_file=target, **options)
     return distributed.Client(target, **options)

@@ -1,4 +1,4 @@
-"""Cells in processes on this machine, one core each: what policies in plain Python need."""
+"""Play cells in local processes, one core each: for policies in plain Python."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from duelist.research.experiments.engines.base import Engine, Finished, check_se
 from duelist.simulation.simulate import usable_cores
 
 _ATTEMPTS: Final = 2
-"""So often a cell is played alone after a process died with it, before it is held to be the reason."""
+"""How often a cell is retried alone after its process died, before it is reported as the cause."""
 
 
 class LocalProcesses(Engine):
-    """Plays in so many processes; None: one for each core.
+    """Plays in a number of processes; None: one per core.
 
-    If a process dies, the cells that were out are played again one by one. One that takes its process down
-    whenever it is played alone is reported as failed.
+    If a process dies, the cells in progress are played again one by one. A cell whose process dies whenever it is
+    played alone is reported as failed.
     """
 
     def __init__(self, processes: int | None = None) -> None:
         self._processes = usable_cores() if processes is None else check_integer("processes", processes)
 
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
-        """Every cell, in the order in which they are finished."""
+        """Play every cell, in the order in which they finish."""
         check_sendable(cells)
         waiting = deque(cells)
         while waiting:
@@ -42,7 +42,7 @@ class LocalProcesses(Engine):
                 yield cell, self._alone(cell)
 
     def _together(self, waiting: deque[Cell], suspects: list[Cell]) -> Iterator[Finished]:
-        """Cells from `waiting` until there are none, or a process dies: then those that were out are `suspects`."""
+        """Play cells from `waiting` until none are left or a process dies; those in progress are then `suspects`."""
         out: dict[Future[Played | Failure], Cell] = {}
         with _pool(self._processes) as pool:
             while waiting or out:
@@ -51,7 +51,7 @@ class LocalProcesses(Engine):
                         out[pool.submit(play_packed, waiting[0].pack())] = waiting[0]
                         waiting.popleft()
                 except BrokenProcessPool:
-                    pass  # what is out will say so
+                    pass  # the cells in progress will report it
                 done, _ = wait(out, return_when=FIRST_COMPLETED)
                 if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
                     yield from ((cell, future.result()) for future, cell in _unbroken(out))
@@ -76,7 +76,7 @@ class LocalProcesses(Engine):
 
     @property
     def workers(self) -> int:
-        """As many as there are processes."""
+        """The number of processes."""
         return self._processes
 
     @property
@@ -96,7 +96,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def _begin() -> None:
-    """An interruption ends a worker without a word, and a worker ends when whoever started it has been killed."""
+    """Ignore interrupts quietly, and end the worker when its parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""Cells one after the other, each with all cores: no other process, nothing to set up."""
+"""Play cells one after the other in this process, each with all cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ThisProcess(Engine):
         self._threads = threads
 
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
-        """Every cell, in the order given."""
+        """Play every cell, in the order given."""
         for cell in cells:
             yield cell, play_or_fail(cell, self._threads)
 
