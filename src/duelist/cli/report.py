@@ -19,8 +19,8 @@ def report(
 ) -> None:
     """Report an experiment, finished or not: tables, paired comparisons, plots, and one page with all of them."""
     from duelist.research.experiments import Results
-    from duelist.research.experiments.comparison import told
-    from duelist.research.experiments.results_page import write_page
+    from duelist.research.experiments.comparison import format_summaries
+    from duelist.research.experiments.results_report import write_page
 
     with kind_errors():
         results = Results(folder)
@@ -31,5 +31,5 @@ def report(
             rows = results.compare(environment, reference, kind)
             if rows:
                 say(f"\n{environment}: {kind} regret after {results.plan.horizon} rounds, 95% intervals")
-                say(told(rows, reference or results.policies[0]))
+                say(format_summaries(rows, reference or results.policies[0]))
         say_written([write_page(results, kind, reference)])

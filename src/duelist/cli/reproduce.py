@@ -13,7 +13,7 @@ from duelist.cli.defaults import ENGINE, EXPERIMENTS
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
 
 if TYPE_CHECKING:
-    from duelist.research.experiments.outcome import Outcome
+    from duelist.research.experiments.findings import Findings
 
 
 def reproduce(
@@ -27,7 +27,7 @@ def reproduce(
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
     """Run experiments, the paper's and others: figures, tables, and a verdict on every claim."""
-    from duelist.research.experiments.runner import write_text
+    from duelist.research.experiments.programs import write_text
     from duelist.research.paper.report import markdown_report
     from duelist.research.paper.reproduce import reproduce as run
 
@@ -40,7 +40,7 @@ def reproduce(
         say_written((docs, folder / "report.html"))
 
 
-def _verdicts(outcomes: list[Outcome]) -> Table:
+def _verdicts(outcomes: list[Findings]) -> Table:
     table = Table("claim", "setting", "what we found", "verdict", title="What holds", title_justify="left")
     for claim in (c for o in outcomes for c in o.claims):
         table.add_row(claim.claim, claim.setting, claim.figure, claim.verdict)

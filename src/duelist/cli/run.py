@@ -16,7 +16,7 @@ from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, be
 
 if TYPE_CHECKING:
     from duelist.research.experiments import Engine, Results
-    from duelist.research.experiments.timing import Forecast
+    from duelist.research.experiments.forecast import Forecast
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
 ) -> None:
     """Run a declared experiment; interrupted, the same command goes on where it stopped."""
     from duelist.research.experiments import Experiment, run_experiment
-    from duelist.research.experiments.timing import forecast
+    from duelist.research.experiments.forecast import forecast
 
     with kind_errors():
         if not experiment.exists():
@@ -67,7 +67,7 @@ def _show_plan(expected: Forecast, engine: Engine, remote: bool) -> None:
         return
     # Only a scheduler that is there already has to be asked how many workers it has.
     with engine if remote else nullcontext():
-        say(expected.told(engine))
+        say(expected.sentence(engine))
 
 
 def _show_end(results: Results) -> None:

@@ -1,4 +1,4 @@
-"""The demonstration: the paper's main comparison and the policy to reach for first, drawn and written down."""
+"""The demo: the paper's main comparison with one more policy, as a figure and a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIM: Final = 5
 
 
 def demo_policies(horizon: int) -> list[Policy]:
-    """The four policies of the paper's figure 1a and LocalPairUCB, with the library's default settings."""
+    """Return the four policies of the paper's figure 1a and LocalPairUCB, with the library's default settings."""
     return [
         VACDB(horizon=horizon),
         MaxInP(horizon=horizon),

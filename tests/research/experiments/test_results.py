@@ -9,7 +9,7 @@ from scipy import stats
 import duelist as dl
 from duelist.core.errors import InvalidResults
 from duelist.research.experiments import Experiment, Results, ThisProcess, run_experiment, sweep
-from duelist.research.experiments.running import play_missing
+from duelist.research.experiments.execution import play_missing
 from duelist.simulation.environments import Hypercube
 from tests.helpers import custom_parts as own_parts
 
@@ -231,11 +231,11 @@ def test_a_cell_that_fails_is_reported_with_its_settings_and_stops_nothing(tmp_p
 
 
 def test_cells_that_failed_are_tried_again(tmp_path):
-    from duelist.research.experiments.plan import Plan
+    from duelist.research.experiments.plan import ExperimentPlan
     from duelist.research.experiments.store import Store
 
     store, engine = Store(tmp_path), Stops(10_000)
-    cells = [entry.cell for entry in Plan.of(experiment(policies=[own_parts.Broken()])).entries()]
+    cells = [entry.cell for entry in ExperimentPlan.of(experiment(policies=[own_parts.Broken()])).entries()]
     assert play_missing(cells, store, engine) == (0, 0, 8)
     assert play_missing(cells, store, engine) == (0, 0, 8)
     assert len(engine.seen) == 16

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import duelist as dl
+from duelist.research.experiments.findings import BEYOND, DOES_NOT_HOLD, HOLDS, Findings
 from duelist.research.experiments.lab import Lab, Result
-from duelist.research.experiments.outcome import BEYOND, DOES_NOT_HOLD, HOLDS, Outcome
 from duelist.research.paper import beyond, frontier
 from duelist.research.paper.ideal import least_regret
 from duelist.research.paper.stopping import Race, race
@@ -49,7 +49,7 @@ class KnownLab(Lab):
 
 @pytest.fixture
 def outcome():
-    return Outcome("made up", "made up", "made up")
+    return Findings("made up", "made up", "made up")
 
 
 # -- the interval ------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_the_frontier_divides_by_the_best_of_each_problem():
 
 
 def test_the_frontier_tells_the_worst_run_of_every_policy():
-    problem = frontier.Problem(Hypercube(2), 30, RUNS, {})
+    problem = frontier.FrontierProblem(Hypercube(2), 30, RUNS, {})
     columns, rows = frontier._absolute({"p": {"A": result(10.0, worst=3.0)}}, {"p": problem})
     found = dict(zip(columns, rows[0], strict=True))
     assert (found["problem"], found["rounds"], found["runs"], found["policy"]) == ("p", 30, RUNS, "A")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.research.experiments import Lab, tuning
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.paper import CATALOG, PAPER, figure_1a, figure_1b, problems, theory
 from duelist.research.paper.report import html_report, markdown_report
 from duelist.research.paper.reproduce import reproduce
@@ -121,8 +121,8 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def awkward() -> Outcome:
-    outcome = Outcome("x", "A < B & C", "summary with <b>tags</b>")
+def awkward() -> Findings:
+    outcome = Findings("x", "A < B & C", "summary with <b>tags</b>")
     outcome.claims.append(Claim("1 | 2", "a < b", "s", "1 | 2", DOES_NOT_HOLD))
     outcome.add_table("t", "a | b", ("c|d",), [("x|y",), (1.5,)])
     return outcome

@@ -1,7 +1,7 @@
-"""Real preference data: loaders, never the data. One data set, one file.
+"""Loaders of real preference data, one data set per file.
 
-The files lie in one folder outside the repository; docs/data.md says where they come from. A loader takes that
-folder as an argument, or finds it with `data_folder`.
+The data are not part of the package: docs/data.md says where they come from. A loader takes the folder that holds
+them as an argument, or finds it with `data_folder`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Comparisons of texts are read as studies have them; who loads events or photos does not wait for studies."""
+    """Load names lazily, so that events and photos do not wait for studies."""
     if name == "load_llmfao":
         from duelist.research.datasets.llmfao import load_llmfao
 

@@ -15,7 +15,7 @@ from duelist.research.datasets.folder import data_folder
 from duelist.research.datasets.tables import check_known, positions, whole_numbers
 
 GOLD_VOTES: Final = 100
-"""A pair of events with at least so many votes is a gold question asked of every worker."""
+"""A pair with at least this many votes is a gold question that every worker was asked."""
 
 
 @dataclass(frozen=True)
@@ -27,27 +27,27 @@ class EventTime:
     votes: Ints
     """Every vote kept, (n, 2): position of the winner, position of the loser."""
     weights: Floats
-    """What each vote counts, (n,): 1, or less for a vote on a gold pair."""
+    """The weight of each vote, (n,): 1, or less for a vote on a gold pair."""
     dropped: Mapping[str, int]
-    """What was left out or weighed down, and how many of it."""
+    """Counts of excluded and down-weighted votes, by reason."""
 
     @property
     def counts(self) -> Floats:
-        """Entry (i, j): how often i won over j, (n_events, n_events)."""
+        """Entry (i, j): how often i won against j, (n_events, n_events)."""
         return self.counts_of(np.arange(len(self.votes)))
 
     def counts_of(self, chosen: NDArray[np.integer | np.bool_]) -> Floats:
-        """The same for some of the votes."""
+        """Return the same for some of the votes."""
         table = np.zeros((len(self.events), len(self.events)))
         np.add.at(table, tuple(self.votes[chosen].T), self.weights[chosen])
         return table
 
 
 def load_eventtime(folder: str | Path | None = None) -> EventTime:
-    """Votes on the 100 events with valid = 1 and in_k100 = 1.
+    """Load the votes on the 100 events with valid = 1 and in_k100 = 1.
 
-    Gold pairs (at least `GOLD_VOTES` votes) would dominate a fit: their votes are weighed down alike, so that such
-    a pair counts as much as the most voted other pair.
+    Gold pairs (at least `GOLD_VOTES` votes) would dominate a fit: their votes are down-weighted, so that such a pair
+    counts as much as the most voted other pair.
     """
     base = data_folder(folder) / "eventtime"
     items = list(whole_numbers(base / "items.csv", ("event_id", "valid", "in_k100")))
@@ -71,7 +71,7 @@ def load_eventtime(folder: str | Path | None = None) -> EventTime:
 
 
 def _capped(votes: Ints, n: int) -> Floats:
-    """A weight for each vote: those of a gold pair add up to the votes of the most voted other pair."""
+    """Return a weight per vote: those of a gold pair sum to the votes of the most voted other pair."""
     low, high = votes.min(axis=1, initial=n), votes.max(axis=1, initial=0)
     pair = low * n + high
     total = np.bincount(pair, minlength=n * n)

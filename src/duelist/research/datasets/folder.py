@@ -1,4 +1,4 @@
-"""Where the data lie."""
+"""The folder that holds the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USUAL_FOLDER: Final = Path("..") / "shared" / "data"
 
 
 def data_folder(path: str | Path | None = None) -> Path:
-    """The folder with the data: the argument, or $DUELIST_DATA, or ../shared/data if it is there."""
+    """Return the folder with the data: the argument, $DUELIST_DATA, or ../shared/data if it exists."""
     given = path if path is not None else os.environ.get(VARIABLE)
     folder = Path(given) if given is not None else USUAL_FOLDER
     if folder.is_dir():

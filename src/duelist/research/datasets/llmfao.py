@@ -1,4 +1,4 @@
-"""llmfao: crowd workers' votes on the answers of 59 language models to 13 prompts (Ustalov), as comparisons."""
+"""llmfao: crowd workers' votes on answers of 59 language models to 13 prompts (Ustalov)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEANINGS: Final = {"left": Outcome.FIRST, "right": Outcome.SECOND, "tie": Outco
 
 
 def load_llmfao(folder: str | Path | None = None) -> Iterator[Comparison]:
-    """Every vote in the order of the file: arms are models by name, the context is the prompt's number.
+    """Load every vote in the order of the file: arms are models, contexts are prompt numbers.
 
     Some answers are empty texts. `extra` has the number of the pair (`id`).
     """

@@ -1,4 +1,4 @@
-"""Photos: every pair of 100 judged by people, with features computed from the photos."""
+"""Photos: votes on every pair of 100 photos, with features computed from the photos."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CRITERIA: Final = ("color", "sharpness", "landscape")
 
 @dataclass(frozen=True)
 class Photos:
-    """Photos, their features, and people's votes on every pair of them (Asudeh et al. 2015)."""
+    """Photos, their features, and votes on every pair (Asudeh et al. 2015)."""
 
     photos: Ints
     """Ids of the photos, in the order of everything else."""
@@ -33,25 +33,25 @@ class Photos:
 
     @property
     def standardised(self) -> Floats:
-        """Features with mean 0 and variance 1 over the photos; a constant feature becomes 0."""
+        """Return features with mean 0 and variance 1 over the photos; a constant feature becomes 0."""
         spread = self.features.std(axis=0)
         return np.asarray((self.features - self.features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
     @property
     def wins(self) -> Floats:
-        """Wins of i over j by each criterion; an indifferent vote counts half to each side."""
+        """Return wins of i over j by each criterion; an indifferent vote counts half to each side."""
         return np.asarray(self.decided + 0.5 * self.ties)
 
     @property
     def shares(self) -> Floats:
-        """Share of the pair's votes that i has against j, by each criterion; 1/2 on the diagonal."""
+        """Return the share of the pair's votes that i has against j, by each criterion; 1/2 on the diagonal."""
         wins = self.wins
         total = wins + wins.transpose(0, 2, 1)
         return np.asarray(np.where(total > 0.0, wins / np.where(total > 0.0, total, 1.0), 0.5))
 
 
 def load_photos(folder: str | Path | None = None) -> Photos:
-    """Features and votes of the 100 photos."""
+    """Load the features and votes of the 100 photos."""
     base = data_folder(folder) / "crowdpareto_photos"
     ids, names, features = _features(base / "features.csv")
     position = positions(base / "features.csv", "photo", ids)
@@ -75,7 +75,7 @@ def load_photos(folder: str | Path | None = None) -> Photos:
 
 
 def _features(path: Path) -> tuple[list[int], tuple[str, ...], Floats]:
-    """Ids, names and values of a table of features; every column but `photo` is a feature."""
+    """Return ids, names and values of a table of features; every column but `photo` is a feature."""
     ids: list[int] = []
     values: list[list[float]] = []
     names: tuple[str, ...] = ()

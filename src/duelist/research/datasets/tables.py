@@ -1,4 +1,4 @@
-"""CSV files read row by row; what is wrong with one is said with its name and line."""
+"""Read CSV files row by row, with errors that name the file and the line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from duelist.core.errors import InvalidInput
 
 
 def records(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Rows of a CSV file with their line numbers; the columns named must be there."""
+    """Yield rows of a CSV file with their line numbers; the named columns must exist."""
     if not path.is_file():
-        raise InvalidInput(f"{path} is not there.", "Docs/data.md says where it comes from.")
+        raise InvalidInput(f"{path} is not there.", "docs/data.md says where it comes from.")
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         missing = [c for c in columns if c not in (reader.fieldnames or ())]
@@ -24,7 +24,7 @@ def records(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str,
 
 
 def whole_numbers(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Whole numbers of some columns of a CSV file."""
+    """Yield whole numbers from some columns of a CSV file."""
     for line, row in records(path, columns):
         try:
             yield tuple(int(row[c]) for c in columns)
@@ -34,7 +34,7 @@ def whole_numbers(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, ...
 
 
 def texts(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Where each row is, and the texts of some columns of it."""
+    """Yield the location of each row, and the texts of some of its columns."""
     for line, row in records(path, columns):
         where = f"{path}, line {line}"
         missing = [c for c in columns if row[c] is None]
@@ -44,7 +44,7 @@ def texts(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, tuple[str, 
 
 
 def positions(path: Path, column: str, ids: Sequence[int]) -> dict[int, int]:
-    """Where each id stands in the list; each may stand there once."""
+    """Return the position of each id in the list; ids must be unique."""
     repeated = [event for k, event in enumerate(ids) if event in ids[:k]]
     if repeated:
         raise InvalidInput(f"{path} has {column} {repeated[0]} twice.", "Give each one row.")
@@ -52,7 +52,7 @@ def positions(path: Path, column: str, ids: Sequence[int]) -> dict[int, int]:
 
 
 def check_known(path: Path, known: set[int], pairs: Sequence[tuple[int, ...]]) -> None:
-    """Refuse votes on things that the table beside them does not have, and on one thing alone."""
+    """Raise for votes on unknown items, and for votes on an item and itself."""
     for k, (a, b) in enumerate(pairs):
         if a not in known or b not in known:
             raise InvalidInput(

@@ -6,12 +6,12 @@ An experiment that chooses what to play next from earlier results is a function 
 """
 
 from duelist.research.experiments.cells import Cell
-from duelist.research.experiments.declared import Experiment, sweep
+from duelist.research.experiments.definition import Experiment, sweep
 from duelist.research.experiments.engines import Cluster, Engine, LocalProcesses, ThisProcess
+from duelist.research.experiments.execution import run_experiment
+from duelist.research.experiments.findings import Claim, Findings
 from duelist.research.experiments.lab import Lab, Result
-from duelist.research.experiments.outcome import Claim, Outcome
 from duelist.research.experiments.results import Results
-from duelist.research.experiments.running import run_experiment
 from duelist.research.experiments.tuning import Tuned, tune
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
     "Cluster",
     "Engine",
     "Experiment",
+    "Findings",
     "Lab",
     "LocalProcesses",
-    "Outcome",
     "Result",
     "Results",
     "ThisProcess",

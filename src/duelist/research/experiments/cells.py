@@ -72,14 +72,14 @@ class Cell:
         text = json.dumps([self.describe(), stamps], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def pack(self) -> Packed:
+    def pack(self) -> PackedCell:
         """Return the cell as data for another process, which must be able to import its policy by name."""
         params = {k: v for k, v in self.policy.params.items() if k != "random_state"}
         rest = (self.environment, self.horizon, self.runs, self.seed, self.first_run, self.points, self.keep)
-        return Packed(policy_name(type(self.policy)), params, rest, stamp())
+        return PackedCell(policy_name(type(self.policy)), params, rest, stamp())
 
 
-class Packed(NamedTuple):
+class PackedCell(NamedTuple):
     """A cell as data for another process, with the stamp of the code that must play it."""
 
     policy: str
@@ -147,7 +147,7 @@ def play_or_fail(cell: Cell, threads: int | None = None) -> Played | Failure:
         return failure(error)
 
 
-def play_packed(packed: Packed) -> Played | Failure:
+def play_packed(packed: PackedCell) -> Played | Failure:
     """Play a cell in a worker, with one thread, since there is one worker per core."""
     mine = stamp()
     where = f"{platform.node()}:{os.getpid()}"

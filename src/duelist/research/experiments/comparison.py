@@ -27,7 +27,7 @@ class Finals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class PolicySummary:
     """One policy in one environment, with 95 % intervals; differences are to the reference, over `paired` runs."""
 
     policy: str
@@ -64,7 +64,7 @@ class Best:
     level_with: tuple[str, ...]
 
 
-def told(rows: Sequence[Standing], reference: str) -> str:
+def format_summaries(rows: Sequence[PolicySummary], reference: str) -> str:
     """Format summaries as a plain table."""
     head = ["policy", "runs", "mean", "interval", "median", "worst", f"minus {reference}", "paired interval"]
     lines = [head, *(_cells(row) for row in rows)]
@@ -77,7 +77,7 @@ def told(rows: Sequence[Standing], reference: str) -> str:
     )
 
 
-def _cells(row: Standing) -> list[str]:
+def _cells(row: PolicySummary) -> list[str]:
     paired = ["", ""]
     if row.paired:
         paired = [f"{row.difference:+.1f}", f"[{row.difference_low:+.1f}, {row.difference_high:+.1f}]"]
@@ -85,19 +85,19 @@ def _cells(row: Standing) -> list[str]:
     return [row.policy, str(row.runs), *numbers, *paired]
 
 
-def standings(finals: Mapping[str, Finals], reference: str) -> list[Standing]:
+def summarize(finals: Mapping[str, Finals], reference: str) -> list[PolicySummary]:
     """Return a summary per policy, the lowest mean regret first."""
     base = finals.get(reference)
     rows = [_standing(policy, mine, base, policy == reference) for policy, mine in finals.items()]
     return sorted(rows, key=lambda row: row.mean)
 
 
-def _standing(policy: str, mine: Finals, base: Finals | None, is_reference: bool) -> Standing:
+def _standing(policy: str, mine: Finals, base: Finals | None, is_reference: bool) -> PolicySummary:
     values = mine.values
     difference = np.empty(0) if base is None or is_reference else paired_difference(mine, base)
     d_low, d_high = interval(difference, CONFIDENCE) if difference.size else (np.nan, np.nan)
     low, high = interval(values, CONFIDENCE)
-    return Standing(
+    return PolicySummary(
         policy,
         len(values),
         float(values.mean()),
@@ -123,7 +123,7 @@ def paired_difference(mine: Finals, theirs: Finals) -> Floats:
     return np.asarray(mine.values[left] - theirs.values[right])
 
 
-def best_of(finals: Mapping[str, Finals]) -> tuple[str, tuple[str, ...]]:
+def best_setting(finals: Mapping[str, Finals]) -> tuple[str, tuple[str, ...]]:
     """Return the label with the lowest mean, and those whose paired difference from it includes zero at 95 %."""
     best = min(finals, key=lambda label: finals[label].values.mean())
     level = []

@@ -18,7 +18,7 @@ from duelist.core.arrays import Floats
 from duelist.core.errors import EngineLost, InvalidInput
 from duelist.research.experiments.cells import Cell
 from duelist.research.experiments.engines import Engine, ThisProcess
-from duelist.research.experiments.running import Progress, play_missing
+from duelist.research.experiments.execution import Progress, play_missing
 from duelist.research.experiments.store import Store
 from duelist.simulation.run_log import Curves
 

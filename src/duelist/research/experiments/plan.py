@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from duelist.core.errors import InvalidResults
 from duelist.research.experiments.cells import Cell, policy_settings, stamp
-from duelist.research.experiments.declared import Experiment
+from duelist.research.experiments.definition import Experiment
 from duelist.research.experiments.store import check_format, write_json
 
 FILE: Final = "plan.json"
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """The cells of an experiment."""
 
     name: str
@@ -56,7 +56,7 @@ class Plan:
     _playable: tuple[Cell, ...] = ()
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Plan:
+    def of(cls, experiment: Experiment) -> ExperimentPlan:
         """Return the plan of a declared experiment."""
         listed = experiment.cells()
         return cls(
@@ -81,15 +81,15 @@ class Plan:
         return map(Entry, self.cells, self._playable)
 
     @classmethod
-    def read(cls, folder: Path) -> Plan:
+    def read(cls, folder: Path) -> ExperimentPlan:
         """Read the plan of a results folder."""
         check_format(folder)
         path = folder / FILE
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            policies, environments = (list(told[part]) for part in ("policies", "environments"))
-            cells = [Planned(key, policies[p], environments[e], *rest) for key, p, e, *rest in told.pop("cells")]
-            return cls(**{**told, "seeds": tuple(told["seeds"]), "cells": tuple(cells)})
+            data = json.loads(path.read_text(encoding="utf-8"))
+            policies, environments = (list(data[part]) for part in ("policies", "environments"))
+            cells = [Planned(key, policies[p], environments[e], *rest) for key, p, e, *rest in data.pop("cells")]
+            return cls(**{**data, "seeds": tuple(data["seeds"]), "cells": tuple(cells)})
         except FileNotFoundError:
             raise InvalidResults(
                 f"{folder} holds no results of an experiment: it has no {FILE}.", "Make some with `duelist run`."
@@ -104,15 +104,15 @@ class Plan:
         policies, environments = (
             {label: k for k, label in enumerate(part)} for part in (self.policies, self.environments)
         )
-        told = {name: value for name, value in vars(self).items() if name not in ("cells", "_playable")}
+        data = {name: value for name, value in vars(self).items() if name not in ("cells", "_playable")}
         cells = [[c.key, policies[c.policy], environments[c.environment], *c[3:]] for c in self.cells]
-        write_json(folder / FILE, {**told, "cells": cells})
+        write_json(folder / FILE, {**data, "cells": cells})
 
     def check_code(self, folder: Path, recompute: bool) -> None:
         """Raise if the folder's results were made by other code, unless they are to be recomputed."""
         if recompute or not (folder / FILE).exists():
             return
-        before = Plan.read(folder)
+        before = ExperimentPlan.read(folder)
         if before.code != self.code:
             raise InvalidResults(
                 f"The results in {folder} were made by other code: duelist {before.duelist} ({before.code}), "

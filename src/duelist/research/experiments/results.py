@@ -15,8 +15,8 @@ import numpy as np
 from duelist.core.arrays import Floats, Ints, check_choice
 from duelist.core.dataframes import to_pandas, to_polars
 from duelist.core.errors import InvalidInput
-from duelist.research.experiments.comparison import Best, Finals, Standing, best_of, standings
-from duelist.research.experiments.plan import Plan, Planned
+from duelist.research.experiments.comparison import Best, Finals, PolicySummary, best_setting, summarize
+from duelist.research.experiments.plan import ExperimentPlan, Planned
 from duelist.research.experiments.store import Store
 from duelist.simulation.regret import check_kind
 from duelist.simulation.run_log import SUMS, Curves
@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 class Results:
-    """What is in a results folder.
+    """The contents of a results folder.
 
     >>> Results("absent")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
@@ -48,7 +48,7 @@ class Results:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.plan = Plan.read(self.folder)
+        self.plan = ExperimentPlan.read(self.folder)
         self._store = Store(self.folder)
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Results:
             if world == environment
         }
 
-    def compare(self, environment: str, reference: str | None = None, kind: str = "average") -> list[Standing]:
+    def compare(self, environment: str, reference: str | None = None, kind: str = "average") -> list[PolicySummary]:
         """Return every policy in an environment, best first, with its paired difference from `reference` (default:
         the first).
         """
@@ -131,7 +131,7 @@ class Results:
             raise InvalidInput(
                 f"reference is {reference!r}.", f"Choose one of {', '.join(self.policies)}.", field="reference"
             )
-        return standings(self.final(environment, kind), reference or self.policies[0])
+        return summarize(self.final(environment, kind), reference or self.policies[0])
 
     def best(self, kind: str = "average", *, across: bool = False) -> list[Best]:
         """Return the best setting of each policy in each environment, or, with `across`, one over all environments.
@@ -157,13 +157,13 @@ class Results:
     def _settings(self) -> Iterator[tuple[str, list[str]]]:
         """Return the labels of the settings of each policy."""
         names: dict[str, list[str]] = {}
-        for label, told in self.plan.policies.items():
-            names.setdefault(told["policy"], []).append(label)
+        for label, data in self.plan.policies.items():
+            names.setdefault(data["policy"], []).append(label)
         yield from names.items()
 
     def _best(self, environment: str, policy: str, finals: Mapping[str, Finals], labels: list[str]) -> Best:
         mine = {label: finals[label] for label in labels if label in finals}
-        best, level = best_of(mine)
+        best, level = best_setting(mine)
         values = mine[best].values
         settings = self.plan.policies[best]["settings"]
         return Best(
@@ -213,19 +213,19 @@ class Results:
 
     def _rows(self, pair: tuple[str, str], group: Group, what: str) -> dict[str, Any]:
         policy, environment = pair
-        told = self.plan.policies[policy]
+        data = self.plan.policies[policy]
         at = slice(-1, None) if what == "final" else slice(None)
         rounds = group.curves.rounds[at]
         size, each = len(group.ids) * len(rounds), len(rounds)
         same = {
             "environment": environment,
-            "policy": told["policy"],
+            "policy": data["policy"],
             "setting": policy,
         }
         world = self.plan.environments[environment]
         return {
             **{name: np.full(size, value, object) for name, value in same.items()},
-            **{f"policy_{n}": _repeated(told["settings"].get(n), size, k) for n, k in self._varying_settings.items()},
+            **{f"policy_{n}": _repeated(data["settings"].get(n), size, k) for n, k in self._varying_settings.items()},
             **{f"environment_{n}": _repeated(world.get(n), size, k) for n, k in self._varying_worlds.items()},
             "seed": np.repeat(group.ids[:, 0], each),
             "run": np.repeat(group.ids[:, 1], each),
@@ -235,7 +235,7 @@ class Results:
 
     @cached_property
     def _varying_settings(self) -> dict[str, type]:
-        return _varying([told["settings"] for told in self.plan.policies.values()])
+        return _varying([data["settings"] for data in self.plan.policies.values()])
 
     @cached_property
     def _varying_worlds(self) -> dict[str, type]:
@@ -244,12 +244,12 @@ class Results:
         return varying
 
 
-def _varying(told: list[Mapping[str, Any]]) -> dict[str, type]:
+def _varying(data: list[Mapping[str, Any]]) -> dict[str, type]:
     """Return the settings that vary and are plain values, as numbers where all of them are, with NaN where one is
     missing.
     """
-    names = dict.fromkeys(name for settings in told for name in settings)
-    columns = {name: [settings.get(name) for settings in told] for name in names}
+    names = dict.fromkeys(name for settings in data for name in settings)
+    columns = {name: [settings.get(name) for settings in data] for name in names}
     return {
         name: np.float64 if all(_is_number(v) for v in values) else object
         for name, values in columns.items()

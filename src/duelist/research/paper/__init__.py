@@ -1,10 +1,10 @@
-"""The paper's figures and theory, and the frontier beyond it: declared experiments, their words in `templates/`."""
+"""The paper's figures and theory, and the frontier beyond it; their texts are in `templates/`."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from duelist.research.experiments.runner import Experiment
+from duelist.research.experiments.programs import Experiment
 from duelist.research.paper import figure_1a, figure_1b, figure_2, frontier, theory
 
 __all__ = ["CATALOG", "PAPER"]

@@ -1,4 +1,4 @@
-"""What the new policies are said to do, claim by claim: how far it holds."""
+"""Claims about the new policies: how far each one holds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from duelist.core.arrays import Floats
 from duelist.model.confidence_radius import log_loss
 from duelist.model.links import get_link
 from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
-from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.text_templates import TextTemplates
 from duelist.research.paper.figure_1b import SCALES
 from duelist.research.paper.ideal import least_regret
 from duelist.research.paper.problems import DIM, HORIZON, RUNS
@@ -22,16 +22,16 @@ from duelist.research.paper.stopping import DIM as STOP_DIM
 from duelist.research.paper.stopping import MOST_VOTES, N_ARMS, Race, race
 from duelist.simulation.environments import FlippedVotes, Hypercube
 
-PROSE: Final = Prose.of("duelist.research.paper", "frontier.md")
+PROSE: Final = TextTemplates.of("duelist.research.paper", "frontier.md")
 SEED: Final = 4_000_037
-"""Used by no tuning."""
+"""Seeds that no tuning uses."""
 WANTED: Final = {0.5: 0.75, 1.0: 0.75, 2.0: 1.0, 4.0: 1.0}
 """The share of the best tuned policy's regret that one default setting should stay under, at each scale of theta*."""
 TAIL: Final = 5.0
 CAUTIOUS: Final = 1.5
-"""The scale of LocalPairUCB for who would rather pay more on average than be unlucky."""
+"""The scale of LocalPairUCB that trades a higher mean regret for a lighter tail."""
 BOLD: Final = 0.7
-"""Its scale for who minds nothing but the mean."""
+"""Its scale if only the mean matters."""
 IDEAL_RUNS: Final = 512
 FLIPPED: Final = 0.1
 DELTA: Final = 0.05
@@ -46,9 +46,9 @@ Panels = Mapping[str, Mapping[str, Result]]
 
 
 def claims(
-    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., NativePolicy]], outcome: Outcome
+    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., NativePolicy]], outcome: Findings
 ) -> list[Claim]:
-    """All of them; tables that go with them are added to `outcome`."""
+    """Return all claims; their tables are added to the findings."""
     return [
         *(against_best(results, scale) for scale in SCALES),
         *against_plain(lab, results),
@@ -62,7 +62,7 @@ def claims(
 
 
 def ratio_interval(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
-    """mean(mine) / mean(theirs) over paired runs, with a 95 % interval from resampling runs."""
+    """Return mean(mine) / mean(theirs) over paired runs, with a 95 % interval from resampling runs."""
     rng = np.random.default_rng(0)
     picks = rng.integers(len(mine), size=(RESAMPLES, len(mine)))
     ratios = mine[picks].mean(axis=1) / theirs[picks].mean(axis=1)
@@ -75,7 +75,7 @@ def _told(ratio: float, low: float, high: float) -> str:
 
 
 def best_tuned(results: Panels) -> str:
-    """The paper's policy that is best over all four scales, each tuned once."""
+    """Return the paper's policy that is best over all four scales, each tuned once."""
     over_scales = {
         name: np.mean([results[f"scale {s:g}"][name].final.mean() / s for s in SCALES])
         for name in next(iter(results.values()))
@@ -85,7 +85,7 @@ def best_tuned(results: Panels) -> str:
 
 
 def against_best(results: Panels, scale: float) -> Claim:
-    """One default against the best of the paper's policies, each tuned once over all four scales."""
+    """Compare one default with the best of the paper's policies, each tuned once over all four scales."""
     best = best_tuned(results)
     panel = results[f"scale {scale:g}"]
     ratio, low, high = ratio_interval(panel["LocalPairUCB"].final, panel[best].final)
@@ -104,7 +104,9 @@ def against_best(results: Panels, scale: float) -> Claim:
 
 
 def against_plain(lab: Lab, results: Panels) -> list[Claim]:
-    """The same against the setting that a coarse search finds: ridge 1, radius sqrt(d log T); by default, and boldly."""
+    """Compare with the setting that a coarse search finds: ridge 1, radius sqrt(d log T); by default, and with the
+    bold scale.
+    """
     plain = _finals(
         lab, "plain MaxPairUCB", MaxPairUCB(horizon=HORIZON, ridge=1.0, radius=float(np.sqrt(DIM * np.log(HORIZON))))
     )
@@ -123,7 +125,7 @@ def against_plain(lab: Lab, results: Panels) -> list[Claim]:
 
 
 def _finals(lab: Lab, label: str, policy: NativePolicy) -> dict[float, Floats]:
-    """Regret of a policy's runs at the four scales of theta*."""
+    """Return the regret of a policy's runs at the four scales of theta*."""
     cells = [Cell(policy, Hypercube(dim=DIM, scale=s), HORIZON, RUNS, SEED) for s in SCALES]
     return {s: r.final for s, r in zip(SCALES, lab.run(f"frontier: {label}", cells), strict=True)}
 
@@ -141,8 +143,8 @@ def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Flo
     )
 
 
-def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], best: str, outcome: Outcome) -> Claim:
-    """How much is left: regret against what no policy can go below (`paper.ideal`)."""
+def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], best: str, outcome: Findings) -> Claim:
+    """Compare regret with a lower bound for every policy (`paper.ideal`)."""
     policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
     rows, shares = [], {}
     for scale in SCALES:
@@ -168,7 +170,7 @@ def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], b
 
 
 def tail(results: Panels) -> Claim:
-    """The worst run against the median one, by default."""
+    """Compare the worst run with the median run, by default."""
     worst = {s: _worst_over_median(results[f"scale {s:g}"]["LocalPairUCB"].final) for s in SCALES}
     return PROSE.claim(
         "no heavy tail",
@@ -181,7 +183,7 @@ def tail(results: Panels) -> Claim:
 
 
 def cautious(lab: Lab, results: Panels) -> Claim:
-    """The price of a light tail."""
+    """Report the price of a light tail."""
     finals = _finals(lab, "cautious", LocalPairUCB(horizon=HORIZON, scale=CAUTIOUS))
     worst = {s: _worst_over_median(final) for s, final in finals.items()}
     price = {s: finals[s].mean() / results[f"scale {s:g}"]["LocalPairUCB"].final.mean() for s in SCALES}
@@ -201,7 +203,7 @@ def _worst_over_median(final: Floats) -> float:
 
 
 def coverage(lab: Lab) -> Claim:
-    """Whether |theta_hat - theta*|_H stays under the published radius through a whole run."""
+    """Report whether |theta_hat - theta*|_H stays under the published radius through a whole run."""
     ratios = []
     for number in range(COVERAGE_RUNS):
         lab.report("frontier: coverage", number, COVERAGE_RUNS)
@@ -238,7 +240,7 @@ def _largest_error(number: int) -> float:
 
 
 def robust(lab: Lab) -> Claim:
-    """RCDB against the same policy without its weights, the first tenth of all votes turned round."""
+    """Compare RCDB with the same policy without its weights, with the first tenth of all votes flipped."""
     flipped = int(FLIPPED * HORIZON)
     world = FlippedVotes(Hypercube(dim=DIM), first=flipped)
     with_weights = RCDB(horizon=HORIZON)
@@ -257,8 +259,8 @@ def robust(lab: Lab) -> Claim:
     )
 
 
-def stopping(lab: Lab, outcome: Outcome) -> Claim:
-    """Votes until the best arm is announced, and how often it is wrong."""
+def stopping(lab: Lab, outcome: Findings) -> Claim:
+    """Report the votes until a decision, and how often it is wrong."""
     report = partial(lab.report, "frontier: stopping")
     rivals = {
         "BestArmPair": BestArmPair(),
@@ -269,7 +271,7 @@ def stopping(lab: Lab, outcome: Outcome) -> Claim:
     mine, theirs = found["BestArmPair"], found["UniformPair"]
     columns = ("policy", "runs", "wrong", "undecided", "mean votes", "median votes", "90 % of runs under")
     rows = [(name, STOP_RUNS, r.wrong, r.undecided, *_spread(r.votes)) for name, r in found.items()]
-    outcome.add_table("stopping", f"votes until the best arm is announced, error rate {DELTA:g}", columns, rows)
+    outcome.add_table("stopping", f"votes until the best arm is decided, error rate {DELTA:g}", columns, rows)
     ratio, low, high = ratio_interval(mine.votes, theirs.votes)
     good = mine.wrong <= DELTA * STOP_RUNS and ratio <= 0.5
     return PROSE.claim(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
-from duelist.research.experiments.compare import COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.figures import COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
-from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, Tuned, tune
 from duelist.research.paper.problems import (
     ALL_POLICIES,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME: Final = "figure-1a"
-PROSE: Final = Prose.of("duelist.research.paper", "figure-1a.md")
+PROSE: Final = TextTemplates.of("duelist.research.paper", "figure-1a.md")
 PUBLISHED_SCALES: Final = tuple(1e-5 * 2.0**k for k in range(-2, 5))
 LAYERED_SCALES: Final = tuple(2.0**k for k in range(-4, 3))
 
 
-def run(lab: Lab) -> Outcome:
-    """Three families of problems, two panels each."""
-    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+def run(lab: Lab) -> Findings:
+    """Play three families of problems, two panels each."""
+    outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     panels: dict[tuple[str, str], dict[str, Result]] = {}
     for family, problem in families().items():
         environment, horizon = problem.environment, problem.horizon
@@ -57,7 +57,9 @@ def run(lab: Lab) -> Outcome:
 
 
 def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
-    """The paper's settings; for VACDB the exploration rule and scale, for the other layered ones the scale, are tried."""
+    """Return the paper's settings; VACDB's exploration rule and scale, and the scale of the other layered policies,
+    are tried.
+    """
     found: dict[str, dict[str, Any]] = {name: {} for name in ALL_POLICIES}
     for name in LAYERED:
         scales = PUBLISHED_SCALES if name == "VACDB" else LAYERED_SCALES
@@ -73,7 +75,7 @@ def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, Nati
 
 
 def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
-    """Every policy tuned with the same budget."""
+    """Return every policy, tuned with the same budget."""
     budget = {"horizon": problem.tuning_horizon, "first_runs": problem.tuning_runs}
     tuned: dict[str, Tuned] = {
         name: tune(lab, name, [problem.environment], label=f"{name}, {family}", **budget) for name in ALL_POLICIES

@@ -10,10 +10,10 @@ import numpy as np
 
 from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
-from duelist.research.experiments.compare import COLOURS, log_axis
+from duelist.research.experiments.figures import COLOURS, log_axis
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, Claim, Outcome
-from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper.figure_1a import published_policies
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME: Final = "figure-1b"
-PROSE: Final = Prose.of("duelist.research.paper", "figure-1b.md")
+PROSE: Final = TextTemplates.of("duelist.research.paper", "figure-1b.md")
 SCALES: Final = (0.5, 1.0, 2.0, 4.0)
 PUBLISHED_RUNS: Final = 32
 TUNING_RUNS: Final = 12
@@ -32,8 +32,8 @@ TUNING_RUNS: Final = 12
 Grid = dict[tuple[str, float], Result]
 
 
-def run(lab: Lab) -> Outcome:
-    """theta* scaled by 1/2, 1, 2, 4; no policy is told the scale."""
+def run(lab: Lab) -> Findings:
+    """Scale theta* by 1/2, 1, 2, 4; no policy is told the scale."""
     worlds = {scale: Hypercube(dim=DIM, scale=scale) for scale in SCALES}
     published = published_policies(lab, "random θ*", Family(worlds[1.0], HORIZON, HORIZON, PUBLISHED_RUNS))
     tuned: dict[str, NativePolicy] = {
@@ -42,7 +42,7 @@ def run(lab: Lab) -> Outcome:
         ).make()
         for name in ALL_POLICIES
     }
-    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+    outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     panels: dict[str, Grid] = {}
     for panel, policies in (("as published", published), ("fairly tuned", tuned)):
         wanted = [(name, scale) for name in policies for scale in SCALES]

@@ -13,10 +13,10 @@ from duelist.model.links import get_link
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.datasets import CRITERIA, EventTime, load_eventtime, load_photos
-from duelist.research.experiments.compare import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.figures import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome
-from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import fitted
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME: Final = "figure-2"
-PROSE: Final = Prose.of("duelist.research.paper", "figure-2.md")
+PROSE: Final = TextTemplates.of("duelist.research.paper", "figure-2.md")
 Results = Mapping[str, Result]
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -45,7 +45,7 @@ PHOTO_TUNING_RUNS: Final = 8
 RIVALS: Final = ("VACDB", "MaxInP")
 PAPER_CROSSING: Final = 2500
 ABOUT: Final = 1.25
-"""A crossing up to this many times the paper's round counts as "about" that round."""
+"""A crossing at up to this multiple of the paper's round counts as "about" that round."""
 
 OTHER_FEATURE_SEED: Final = 2025
 KAPPA_SCALES: Final = tuple(1e-3 * 4.0**k for k in range(-2, 2))
@@ -53,10 +53,12 @@ KAPPA_SCALES: Final = tuple(1e-3 * 4.0**k for k in range(-2, 2))
 LAYERED_SCALES: Final = (0.25, 0.5, 1.0, 2.0)
 
 
-def run(lab: Lab) -> Outcome:
-    """Events as published and fairly tuned; photos simulated and replayed; what the votes leave open."""
+def run(lab: Lab) -> Findings:
+    """Play events as published and fairly tuned, photos simulated and replayed, and other worlds that fit the votes
+    as well.
+    """
     events, photos = load_eventtime(), load_photos()
-    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+    outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     utilities = fitted.fit_utilities(events.counts)
     outcome.add_table(
         "dimension",
@@ -117,20 +119,20 @@ def run(lab: Lab) -> Outcome:
 
 
 def smallest_slope(arms: Floats) -> float:
-    """kappa of the logistic link for arms of mean 0 and |theta*| <= 1, as the policies derive it."""
+    """Return kappa of the logistic link for arms of mean 0 and |theta*| <= 1, as the policies derive it."""
     reach = np.linalg.norm(arms - arms.mean(axis=0), axis=1).max()
     return float(get_link("logistic").slope(np.array([2.0 * reach]))[0])
 
 
 def publish(name: str, settings: Mapping[str, Any], world: FixedArms, horizon: int | None = None) -> NativePolicy:
-    """A policy as published; the scale of VACDB is in multiples of kappa."""
+    """Return a policy as published; the scale of VACDB is in multiples of kappa."""
     unit = smallest_slope(world.arms) if name == "VACDB" else 1.0
     scaled = {key: value * unit if key == "scale" else value for key, value in settings.items()}
     return as_published(name, horizon or HORIZON, **scaled)
 
 
 def published_settings(lab: Lab, world: FixedArms) -> Settings:
-    """What the paper's recipe leaves to be found: a scale for layered policies, an exploration rule for VACDB."""
+    """Return what the paper's recipe leaves open: a scale for layered policies, an exploration rule for VACDB."""
     found: dict[str, dict[str, Any]] = {name: {} for name in ALL_POLICIES}
     for name in LAYERED:
         rules = [{"explore": e, "scale": s} for e in EXPLORE for s in KAPPA_SCALES]
@@ -145,7 +147,7 @@ def published_settings(lab: Lab, world: FixedArms) -> Settings:
 def tuned_settings(
     lab: Lab, label: str, world: Environment, horizon: int, first_runs: int
 ) -> Callable[[int], dict[str, NativePolicy]]:
-    """Every policy tuned with the same budget; what comes back makes them for a horizon."""
+    """Return makers of every policy for a horizon, tuned with the same budget."""
     tuned = {
         name: tune(lab, name, [world], horizon, first_runs=first_runs, label=f"{name}, {label}")
         for name in ALL_POLICIES
@@ -156,7 +158,7 @@ def tuned_settings(
 def other_worlds(
     lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, NativePolicy]
 ) -> dict[tuple[str, str], dict[str, Result]]:
-    """The two rivals in worlds that fit the votes as well as ours, with the settings found in ours."""
+    """Play the two rivals in worlds that fit the votes as well as ours, with the settings tuned in ours."""
     worlds = {
         f"dimension {DIM}, other random start": fitted.event_world(utilities, seed=OTHER_FEATURE_SEED),
         "dimension 2": fitted.event_world(utilities, dim=2),
@@ -175,11 +177,11 @@ def other_worlds(
     return results
 
 
-# -- what was found ----------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------
 
 
 def crossing(results: Results) -> int | None:
-    """The first recorded round from which VACDB's mean regret stays below MaxInP's to the horizon; None if it ends above."""
+    """Return the first recorded round from which VACDB's mean regret stays below MaxInP's; None if it ends above."""
     rounds = results["VACDB"].rounds
     above = np.flatnonzero(results["VACDB"].mean >= results["MaxInP"].mean)
     if above.size == 0:
@@ -188,7 +190,7 @@ def crossing(results: Results) -> int | None:
 
 
 def lower_in(results: Results) -> int:
-    """In how many runs VACDB ends with less regret than MaxInP."""
+    """Count the runs in which VACDB ends with less regret than MaxInP."""
     return int((results["VACDB"].final < results["MaxInP"].final).sum())
 
 
@@ -212,7 +214,9 @@ def _told(results: Results) -> str:
 
 
 def crossing_claim(panel: str, results: Results) -> Claim:
-    """Holds if the interval at the horizon is off zero, the crossing is not later than the paper's, and most runs agree."""
+    """Return the claim, which holds if the interval at the horizon excludes zero, the crossing is not later than the
+    paper's, and most runs agree.
+    """
     at, told = crossing(results), _told(results)
     verdict = DOES_NOT_HOLD
     if beats(results, *RIVALS) > 0 and at is not None:

@@ -1,4 +1,4 @@
-"""Models fitted to real votes, and the worlds that they make: the events of figure 2, and the photos."""
+"""Models fitted to real votes, and the worlds made from them: the events of figure 2, and the photos."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PHOTO_CRITERION: Final = 0
 
 
 def pairs_of(counts: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
-    """Pairs i < j with votes: i, j, how many votes they have, and how many of them i won."""
+    """Return pairs i < j with votes: i, j, the number of votes, and how many i won."""
     i, j = np.triu_indices(len(counts), 1)
     votes = counts[i, j] + counts[j, i]
     voted = votes > 0.0
@@ -32,12 +32,12 @@ def pairs_of(counts: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floa
 
 
 def fit_utilities(counts: Floats, ridge: float = EVENT_RIDGE) -> Floats:
-    """Bradley-Terry utilities u: maximise sum_ij C_ij log sigma(u_i - u_j) - ridge/2 |u|^2. They add up to 0."""
+    """Return Bradley-Terry utilities u that maximise sum_ij C_ij log sigma(u_i - u_j) - ridge/2 |u|^2; they sum to 0."""
     return fit_theta(np.eye(len(counts)), counts, ridge)
 
 
 def fit_theta(arms: Floats, counts: Floats, ridge: float | Floats) -> Floats:
-    """theta that maximises sum_ij C_ij log sigma((x_i - x_j) . theta) - ridge/2 |theta|^2 for given features."""
+    """Return theta that maximises sum_ij C_ij log sigma((x_i - x_j) . theta) - ridge/2 |theta|^2 for given features."""
     i, j, votes, wins = pairs_of(counts)
     return fit_mle(arms[i] - arms[j], wins / votes, votes, ridge).theta
 
@@ -45,7 +45,7 @@ def fit_theta(arms: Floats, counts: Floats, ridge: float | Floats) -> Floats:
 def fit_jointly(
     counts: Floats, dim: int, rng: np.random.Generator, ridge: float = EVENT_RIDGE
 ) -> tuple[Floats, Floats]:
-    """The paper's maximum likelihood over features and theta together, from a random start.
+    """Return the paper's maximum likelihood over features and theta together, from a random start.
 
     Maximises sum_ij C_ij log sigma((x_i - x_j) . theta) - ridge/2 sum_i (x_i . theta)^2 with L-BFGS.
     """
@@ -63,7 +63,7 @@ def fit_jointly(
         slope = np.bincount(i, residual, n) - np.bincount(j, residual, n) + ridge * u
         return float(value / size), np.concatenate([arms.T @ slope, np.outer(slope, theta).ravel()]) / size
 
-    # A long theta and short features: L-BFGS then needs tens of steps, with equal lengths hundreds.
+    # With a long theta and short features, L-BFGS needs tens of steps; with equal lengths, hundreds.
     direction = rng.standard_normal(dim)
     start = np.concatenate([3.0 * direction / np.linalg.norm(direction), rng.standard_normal(n * dim) / 3.0])
     options = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-14, "gtol": 1e-10}
@@ -72,13 +72,13 @@ def fit_jointly(
 
 
 def log_likelihood(utilities: Floats, events: EventTime, chosen: NDArray[np.bool_]) -> float:
-    """Sum of log sigma(u_winner - u_loser) over some votes, by weight."""
+    """Return the weighted sum of log sigma(u_winner - u_loser) over votes."""
     winner, loser = events.votes[chosen].T
     return float(-(events.weights[chosen] * np.logaddexp(0.0, utilities[loser] - utilities[winner])).sum())
 
 
 def dimension_rows(events: EventTime, utilities: Floats) -> list[tuple[Any, ...]]:
-    """A row a dimension: what held-out votes say of it, and how far its utilities are from the convex fit."""
+    """Return one row per dimension: the held-out likelihood, and the distance of its utilities from the convex fit."""
     rng = np.random.default_rng(FOLD_SEED)
     fold = rng.permutation(len(events.votes)) % FOLDS
     rows: list[tuple[Any, ...]] = []
@@ -98,11 +98,11 @@ def dimension_rows(events: EventTime, utilities: Floats) -> list[tuple[Any, ...]
 
 
 def factorise(utilities: Floats, dim: int, seed: int) -> tuple[Floats, Floats]:
-    """Features of mean 0 and variance 1, and theta, with x_i . theta = u_i for utilities u of mean 0.
+    """Return features of mean 0 and variance 1, and theta, with x_i . theta = u_i for utilities u of mean 0.
 
-    Features and a direction are drawn at random; the features are moved along the direction until they give the
-    utilities, which is the nearest maximum of the likelihood, and then standardised. theta first has the length of the
-    standard deviation of u, so that the features vary along it as they do across it.
+    Features and a direction are drawn at random. The features are moved along the direction until they give the
+    utilities, which is the nearest maximum of the likelihood, and then standardised. theta starts with the length of
+    the standard deviation of u, so that the features vary along it as much as across it.
     """
     rng = np.random.default_rng(seed)
     theta = rng.standard_normal(dim)
@@ -115,7 +115,7 @@ def factorise(utilities: Floats, dim: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def photo_row(photos: Photos, criterion: int) -> tuple[Any, ...]:
-    """How well a linear model predicts the votes on pairs that it has not seen."""
+    """Report how well a linear model predicts the votes on held-out pairs."""
     arms, wins = photos.standardised, photos.wins[criterion]
     i, j, votes, won = pairs_of(wins)
     fold = np.random.default_rng(FOLD_SEED).permutation(len(i)) % FOLDS
@@ -139,12 +139,12 @@ def photo_row(photos: Photos, criterion: int) -> tuple[Any, ...]:
 
 
 def event_world(utilities: Floats, dim: int = DIM, seed: int = FEATURE_SEED) -> FixedArms:
-    """The 100 events as fixed arms."""
+    """Return the 100 events as fixed arms."""
     return FixedArms(*factorise(utilities - utilities.mean(), dim, seed))
 
 
 def photo_worlds(photos: Photos) -> tuple[FixedArms, PreferenceMatrix]:
-    """The photos, judged by the fitted linear model, and by votes drawn from the pair's real ones."""
+    """Return the photos with votes from the fitted linear model, and with votes drawn from each pair's real ones."""
     arms = photos.standardised
     theta = fit_theta(arms, photos.wins[PHOTO_CRITERION], PHOTO_RIDGE)
     return FixedArms(arms, theta), PreferenceMatrix(photos.shares[PHOTO_CRITERION], winner="borda", arms=arms)

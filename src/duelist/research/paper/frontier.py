@@ -1,4 +1,4 @@
-"""The frontier: every policy on a grid of problems, with one setting each. Which one should a user take?"""
+"""The frontier: every policy on a grid of problems, with one setting each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
 from duelist.policies import VACDB, builtin_policy
 from duelist.research.datasets import load_eventtime, load_photos
+from duelist.research.experiments.findings import Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import Outcome
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import beyond
 from duelist.research.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels
@@ -43,16 +43,16 @@ TUNING_RUNS: Final = 8
 NEW: Final = ("LocalPairUCB", "ThompsonPair", "RCDB", "BestArmPair")
 FROM_ABOVE: Final = "VACDB from layer 0"
 CITED: Final = ("MaxMinLCB", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "APO")
-"""Policies of others since; most are not made for small regret, and no claim is about them, so fewer runs will do."""
+"""Policies by others since; most are not designed for low regret and no claim is about them, so fewer runs suffice."""
 FOR_OTHER_JOBS: Final = ("RankingPair", "RewardDesign")
-"""Ours for ranking and for learning, of which the same holds."""
+"""Our policies for ranking and for learning, for which the same holds."""
 FEW_RUNS: Final = 24
 PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair", *CITED, *FOR_OTHER_JOBS)
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is played, for how long and how often; `settings` go to every policy."""
+class FrontierProblem:
+    """What is played, for how long and how often; `settings` are given to every policy."""
 
     environment: Environment
     horizon: int
@@ -60,35 +60,37 @@ class Problem:
     settings: Mapping[str, Any]
 
 
-def problems() -> dict[str, Problem]:
-    """The grid."""
-    grid = {f"scale {s:g}": Problem(Hypercube(dim=DIM, scale=s), HORIZON, RUNS, {}) for s in SCALES}
+def problems() -> dict[str, FrontierProblem]:
+    """Return the grid of problems."""
+    grid = {f"scale {s:g}": FrontierProblem(Hypercube(dim=DIM, scale=s), HORIZON, RUNS, {}) for s in SCALES}
     rng = np.random.default_rng(SEED)
     for dim in (20, 50):
         arms = rng.standard_normal((32, dim)) / np.sqrt(dim) * np.sqrt(DIM)
-        grid[f"dim {dim}"] = Problem(FixedArms(arms, scale=2.0), LONG, OTHER_RUNS, {})
+        grid[f"dim {dim}"] = FrontierProblem(FixedArms(arms, scale=2.0), LONG, OTHER_RUNS, {})
     for dim in (5, 20):
         changing = RandomArms(dim=dim, n_arms=32)
-        grid[f"changing arms, dim {dim}"] = Problem(changing, SHORT, OTHER_RUNS, {"estimator": "online"})
+        grid[f"changing arms, dim {dim}"] = FrontierProblem(changing, SHORT, OTHER_RUNS, {"estimator": "online"})
     for link in ("probit", "exponential"):
-        grid[f"{link} link"] = Problem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {"link": link})
-        grid[f"{link} votes, logistic policy"] = Problem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {})
-    grid["events"] = Problem(event_world(fit_utilities(load_eventtime().counts)), LONG, OTHER_RUNS, {})
+        grid[f"{link} link"] = FrontierProblem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {"link": link})
+        grid[f"{link} votes, logistic policy"] = FrontierProblem(Hypercube(dim=DIM, link=link), LONG, OTHER_RUNS, {})
+    grid["events"] = FrontierProblem(event_world(fit_utilities(load_eventtime().counts)), LONG, OTHER_RUNS, {})
     simulated, replayed = photo_worlds(load_photos())
-    grid["photos, fitted model"] = Problem(simulated, SHORT, OTHER_RUNS, {})
-    grid["photos, real votes"] = Problem(replayed, SHORT, OTHER_RUNS, {})
+    grid["photos, fitted model"] = FrontierProblem(simulated, SHORT, OTHER_RUNS, {})
+    grid["photos, real votes"] = FrontierProblem(replayed, SHORT, OTHER_RUNS, {})
     cube = Hypercube(dim=DIM)
-    grid["first 10 % of votes flipped"] = Problem(FlippedVotes(cube, first=int(FLIPPED * LONG)), LONG, OTHER_RUNS, {})
-    grid |= {kind: Problem(RawFeatures(kind), LONG, OTHER_RUNS, {}) for kind in KINDS}
-    grid["votes 50 rounds late"] = Problem(DelayedVotes(cube, delay=50), LONG, OTHER_RUNS, {})
-    grid["late arms"] = Problem(LateArms(RawFeatures("mixed units"), every=100), LONG, OTHER_RUNS, {})
-    grid["10 % of votes flipped"] = Problem(FlippedVotes(cube, share=FLIPPED), LONG, OTHER_RUNS, {})
+    grid["first 10 % of votes flipped"] = FrontierProblem(
+        FlippedVotes(cube, first=int(FLIPPED * LONG)), LONG, OTHER_RUNS, {}
+    )
+    grid |= {kind: FrontierProblem(RawFeatures(kind), LONG, OTHER_RUNS, {}) for kind in KINDS}
+    grid["votes 50 rounds late"] = FrontierProblem(DelayedVotes(cube, delay=50), LONG, OTHER_RUNS, {})
+    grid["late arms"] = FrontierProblem(LateArms(RawFeatures("mixed units"), every=100), LONG, OTHER_RUNS, {})
+    grid["10 % of votes flipped"] = FrontierProblem(FlippedVotes(cube, share=FLIPPED), LONG, OTHER_RUNS, {})
     return grid
 
 
-def run(lab: Lab) -> Outcome:
-    """All policies with their defaults, the paper's tuned once; the claims of the new ones."""
-    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+def run(lab: Lab) -> Findings:
+    """Play all policies with their defaults and the paper's tuned once, and check the claims about the new ones."""
+    outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     worlds = [Hypercube(dim=DIM, scale=s) for s in SCALES]
     tuned = {
         name: tune(lab, name, list(worlds), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, frontier").make
@@ -119,7 +121,7 @@ def run(lab: Lab) -> Outcome:
     return outcome
 
 
-def _runs(name: str, problem: Problem) -> int:
+def _runs(name: str, problem: FrontierProblem) -> int:
     return min(problem.runs, FEW_RUNS) if name in (*CITED, *FOR_OTHER_JOBS) else problem.runs
 
 
@@ -143,7 +145,7 @@ def _relative(results: Panels) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     return columns, rows
 
 
-def _absolute(results: Panels, grid: Mapping[str, Problem]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def _absolute(results: Panels, grid: Mapping[str, FrontierProblem]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     rows = []
     for title, panel in results.items():
         for name, result in panel.items():

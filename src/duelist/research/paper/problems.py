@@ -1,4 +1,4 @@
-"""The problems and settings that several experiments share."""
+"""Problems and settings that several experiments share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PAPER_RIDGE: Final = 0.001
 
 
 def submission_theta() -> NDArray[np.float64]:
-    """theta* of the code submitted with the paper: one fixed random vector of unit length."""
+    """Return theta* of the code submitted with the paper: one fixed random vector of unit length."""
     theta = np.random.default_rng(23333).random(DIM)
     return np.asarray(theta / np.linalg.norm(theta))
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of problems, and how long and how often to play it: in the figure, and in each first trial of tuning."""
+    """A family of problems, with the size of the figure's runs and of tuning's first trials."""
 
     environment: Environment
     horizon: int
@@ -41,10 +41,10 @@ class Family:
 
 
 def families() -> dict[str, Family]:
-    """The three families of problems of figure 1a.
+    """Return the three families of problems of figure 1a.
 
-    With changing arms every difference is new, and a round costs more the later it is; that family is played
-    for fewer rounds, and tuned on fewer still.
+    With changing arms every difference is new, and a round costs more the later it is; that family is played for
+    fewer rounds, and tuned on fewer still.
     """
     changing = RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere")
     return {
@@ -55,11 +55,11 @@ def families() -> dict[str, Family]:
 
 
 def as_published(name: str, horizon: int, **settings: Any) -> NativePolicy:
-    """A policy with the settings of the paper's experiments; layered ones take the scale found for them.
+    """Return a policy with the settings of the paper's experiments; layered ones take the scale found for them.
 
-    The comparators have the radius 2 sqrt(d log T) and the ridge 0.001. VACDB has its published radius and
-    ridge, with the radius scaled ("We tune the confidence radius of each algorithm"). The paper does not play
-    Sta'D and SupCoLSTIM; they get the paper's ridge and a scaled radius.
+    The comparators have the radius 2 sqrt(d log T) and the ridge 0.001. VACDB has its published radius and ridge,
+    with the radius scaled ("We tune the confidence radius of each algorithm"). The paper does not play Sta'D and
+    SupCoLSTIM; they get the paper's ridge and a scaled radius.
     """
     if name == "VACDB":
         return builtin_policy(name, horizon=horizon, radius="theory", **settings)

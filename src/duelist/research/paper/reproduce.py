@@ -1,4 +1,4 @@
-"""Run experiments of the catalog by name, and write one report over all of them."""
+"""Run experiments by name, and write one report over all of them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 from duelist.core.errors import InvalidInput
 from duelist.research.experiments.engines import Engine
+from duelist.research.experiments.findings import Findings
 from duelist.research.experiments.lab import Progress
-from duelist.research.experiments.outcome import Outcome
-from duelist.research.experiments.runner import run_experiments, write_text
+from duelist.research.experiments.programs import run_experiments, write_text
 from duelist.research.paper import CATALOG, PAPER
 from duelist.research.paper.report import html_report
 
 
 def reproduce(
     names: Sequence[str], folder: Path, progress: Progress | None = None, engine: Engine | None = None
-) -> list[Outcome]:
+) -> list[Findings]:
     """Run the named experiments ("all" for those of the paper) and write everything into `folder`.
 
-    `engine` is where their cells are played, begun already; this process by default.
+    `engine` plays their cells and must be started already; the default is this process.
     """
     asked = [*PAPER, *(n for n in names if n != "all")] if "all" in names else names
     unknown = [name for name in asked if name not in CATALOG]
@@ -29,6 +29,6 @@ def reproduce(
             f"Choose one of {', '.join(CATALOG)}, or all for the paper's.",
             field="experiment",
         )
-    outcomes = run_experiments({name: CATALOG[name] for name in asked}, folder, progress, engine)
-    write_text(folder / "report.html", html_report(outcomes))
-    return outcomes
+    all_findings = run_experiments({name: CATALOG[name] for name in asked}, folder, progress, engine)
+    write_text(folder / "report.html", html_report(all_findings))
+    return all_findings

@@ -1,4 +1,4 @@
-"""How many votes until the best arm can be announced, and how often the announcement is wrong."""
+"""Votes until the best arm is decided, and how often the decision is wrong."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MOST_VOTES: Final = 10_000
 FIRST_LOOK: Final = 16
 LOOK_EVERY: Final = 16
 LOOK_GROWTH: Final = 0.05
-"""Looks are 16 votes apart, later 5 % of the votes so far: they cost more than the votes."""
+"""Checks are 16 votes apart, later 5 % of the votes so far, because they cost more than the votes."""
 
 
 @dataclass(frozen=True)
 class Race:
-    """Votes that each run took (`MOST_VOTES` where it did not end), wrong announcements, runs without one."""
+    """Votes per run (`MOST_VOTES` if undecided), wrong decisions, and undecided runs."""
 
     votes: Floats
     wrong: int
@@ -38,7 +38,7 @@ class Race:
 def race(
     policies: Mapping[str, NativePolicy], runs: int, delta: float, seed: int, report: Callable[[int, int], None]
 ) -> dict[str, Race]:
-    """Every policy until it announces, on the same worlds: random arms, random theta*."""
+    """Play every policy until it decides, on the same worlds: random arms, random theta*."""
     votes = {name: np.empty(runs) for name in policies}
     wrong, undecided = dict.fromkeys(policies, 0), dict.fromkeys(policies, 0)
     for run in range(runs):
@@ -54,7 +54,7 @@ def race(
 
 
 def _one(policy: NativePolicy, rng: np.random.Generator, delta: float) -> tuple[int, bool | None]:
-    """Votes of one run, and whether the announced arm was the best; None: it never announced."""
+    """Return the votes of one run, and whether the recommended arm was the best; None if undecided."""
     arms = rng.standard_normal((N_ARMS, DIM))
     theta = rng.standard_normal(DIM)
     utilities = arms @ (SIZE * theta / np.linalg.norm(theta))
@@ -74,9 +74,9 @@ def _one(policy: NativePolicy, rng: np.random.Generator, delta: float) -> tuple[
 
 
 def _known(arms: Floats, wins: Floats, ridge: Floats) -> LinearPosterior:
-    """theta and its curvature from all votes so far, the same for every policy: none is asked what it has learned."""
+    """Return theta and its curvature from all votes so far, computed the same way for every policy."""
     i, j, votes, _ = pairs_of(wins)
-    if not votes.size:  # nothing but arms against themselves
+    if not votes.size:  # only self-duels so far
         return LinearPosterior(np.zeros(DIM), np.diag(ridge), ridge)
     theta, z = fit_theta(arms, wins, ridge), arms[i] - arms[j]
     slopes = votes * get_link("logistic").slope(z @ theta)

@@ -1,4 +1,4 @@
-"""Theory: does what the theorems say show in numbers?"""
+"""Theory: do the theorems' statements show in numbers?"""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
 from duelist.policies import VACDB
-from duelist.research.experiments.compare import COLOURS, log_axis
+from duelist.research.experiments.figures import COLOURS, log_axis
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Outcome
-from duelist.research.experiments.prose import Prose
+from duelist.research.experiments.text_templates import TextTemplates
 from duelist.research.paper.problems import DIM, FIGURE_SEED, HORIZON
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms
 from duelist.simulation.simulate import policy_seed
 
 NAME: Final = "theory"
-PROSE: Final = Prose.of("duelist.research.paper", "theory.md")
+PROSE: Final = TextTemplates.of("duelist.research.paper", "theory.md")
 RUNS: Final = 64
 COVERAGE_RUNS: Final = 100
 COVERAGE_ROUNDS: Final = 512
@@ -32,9 +32,9 @@ SCALES: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 RESAMPLES: Final = 1000
 
 
-def run(lab: Lab) -> Outcome:
-    """Coverage, rates in T, d and the variance, the noiseless case, explorations a layer."""
-    outcome = Outcome(NAME, PROSE("title"), PROSE("summary"))
+def run(lab: Lab) -> Findings:
+    """Measure coverage, rates in T, d and the variance, the noiseless case, and explorations per layer."""
+    outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     figure = new_figure(13, 7.5)
     axes = figure.subplots(2, 3)
     _coverage(lab, outcome, axes[0, 0])
@@ -51,7 +51,7 @@ def run(lab: Lab) -> Outcome:
 
 
 def log_slope(x: Sequence[float], samples: Sequence[Floats]) -> tuple[float, float, float]:
-    """Least-squares slope of log mean(sample) on log x, with a 95 % interval from resampling runs."""
+    """Return the least-squares slope of log mean(sample) on log x, with a 95 % interval from resampling runs."""
     rng = np.random.default_rng(0)
     logs = np.log(np.asarray(x, dtype=np.float64))
 
@@ -67,8 +67,8 @@ def _told(slope: tuple[float, float, float]) -> str:
     return f"{slope[0]:.2f} [{slope[1]:.2f}, {slope[2]:.2f}]"
 
 
-def _coverage(lab: Lab, outcome: Outcome, ax: Any) -> None:
-    """|theta_l - theta*|_{Sigma_l} against beta_l with the published radius, in all layers with data."""
+def _coverage(lab: Lab, outcome: Findings, ax: Any) -> None:
+    """Compare |theta_l - theta*|_{Sigma_l} with beta_l for the published radius, in all layers with data."""
     ratios = np.array([_largest_ratio(run) for run in range(COVERAGE_RUNS)])
     lab.report("theory: coverage", 1, 1)
     covered = float((ratios <= 1.0).mean())
@@ -94,7 +94,7 @@ def _coverage(lab: Lab, outcome: Outcome, ax: Any) -> None:
 
 
 def _largest_ratio(run: int) -> float:
-    """The largest error over radius of one run, looked at when a layer's round count doubles."""
+    """Return the largest ratio of error to radius in one run, checked when a layer's round count doubles."""
     rng = np.random.default_rng([FIGURE_SEED, run])
     world = Hypercube(dim=DIM).draw_world(rng)
     arms, theta = np.asarray(world.arms), world.theta
@@ -124,7 +124,7 @@ def _play(lab: Lab, label: str, cells: Sequence[tuple[Environment, int]]) -> lis
     return lab.run(f"theory: {label}", wanted)
 
 
-def _in_horizon(lab: Lab, outcome: Outcome, ax: Any) -> None:
+def _in_horizon(lab: Lab, outcome: Findings, ax: Any) -> None:
     families: dict[str, tuple[Environment, tuple[int, ...]]] = {
         "fixed arms": (Hypercube(dim=DIM), HORIZONS),
         "changing arms": (RandomArms(dim=DIM), CHANGING_HORIZONS),
@@ -157,7 +157,7 @@ def _in_horizon(lab: Lab, outcome: Outcome, ax: Any) -> None:
     )
 
 
-def _in_dimension(lab: Lab, outcome: Outcome, ax: Any) -> None:
+def _in_dimension(lab: Lab, outcome: Findings, ax: Any) -> None:
     results = _play(lab, "dimension", [(Hypercube(dim=d), HORIZON) for d in DIMS])
     slope = log_slope(DIMS, [r.final for r in results])
     means = [float(r.final.mean()) for r in results]
@@ -181,7 +181,7 @@ def _in_dimension(lab: Lab, outcome: Outcome, ax: Any) -> None:
     )
 
 
-def _in_variance(lab: Lab, outcome: Outcome, ax: Any) -> None:
+def _in_variance(lab: Lab, outcome: Findings, ax: Any) -> None:
     results = _play(lab, "variance", [(Hypercube(dim=DIM, scale=s), HORIZON) for s in SCALES])
     variance = [float(r.learned_variance.mean()) for r in results]
     regret = [r.final / s for r, s in zip(results, SCALES, strict=True)]
@@ -214,7 +214,7 @@ def _in_variance(lab: Lab, outcome: Outcome, ax: Any) -> None:
     )
 
 
-def _noiseless(lab: Lab, outcome: Outcome, ax: Any) -> None:
+def _noiseless(lab: Lab, outcome: Findings, ax: Any) -> None:
     results = _play(lab, "no noise", [(Noiseless(Hypercube(dim=d)), HORIZON) for d in DIMS])
     ends = [float(r.mean[-1]) for r in results]
     middles = [float(r.mean[len(r.mean) // 2]) for r in results]
@@ -242,7 +242,7 @@ def _noiseless(lab: Lab, outcome: Outcome, ax: Any) -> None:
     )
 
 
-def _explorations(lab: Lab, outcome: Outcome, ax: Any) -> None:
+def _explorations(lab: Lab, outcome: Findings, ax: Any) -> None:
     (result,) = _play(lab, "layers", [(Hypercube(dim=DIM), HORIZON)])
     counts = result.layer_counts[:, 1:].max(axis=0)
     layers = [k + 1 for k in range(len(counts)) if counts[k] > 0]
@@ -274,5 +274,5 @@ def _explorations(lab: Lab, outcome: Outcome, ax: Any) -> None:
 
 
 def exploration_bound(layer: int, count: int) -> float:
-    """4^l 2d log(1 + 4^(l+1) A^2 |Psi| / d) with A^2 = d, the squared length of a corner."""
+    """Return 4^l 2d log(1 + 4^(l+1) A^2 |Psi| / d) with A^2 = d, the squared length of a corner."""
     return float(4.0**layer * 2 * DIM * np.log1p(4.0 ** (layer + 1) * DIM * count / DIM))

@@ -17,7 +17,7 @@ BEYOND: Final = "beyond the paper"
 
 
 @dataclass(frozen=True)
-class Table:
+class FindingsTable:
     """Rows of plain values under named columns."""
 
     title: str
@@ -39,7 +39,7 @@ class Claim:
 
 
 @dataclass
-class Outcome:
+class Findings:
     """Everything one experiment found."""
 
     name: str
@@ -48,7 +48,7 @@ class Outcome:
     """A paragraph for a reader who knows only the abstract."""
     figures: dict[str, Figure] = field(default_factory=dict)
     captions: dict[str, str] = field(default_factory=dict)
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, FindingsTable] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -59,4 +59,4 @@ class Outcome:
 
     def add_table(self, name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Add the table behind a figure."""
-        self.tables[name] = Table(title, tuple(columns), tuple(tuple(row) for row in rows))
+        self.tables[name] = FindingsTable(title, tuple(columns), tuple(tuple(row) for row in rows))

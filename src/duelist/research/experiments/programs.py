@@ -19,33 +19,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.files import atomic_write
 from duelist.research.experiments.engines import Engine
+from duelist.research.experiments.findings import Findings, FindingsTable
 from duelist.research.experiments.lab import Lab, Progress
-from duelist.research.experiments.outcome import Outcome, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Experiment = Callable[[Lab], Outcome]
+Experiment = Callable[[Lab], Findings]
 
 PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
 
 
 def run_experiments(
     experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None, engine: Engine | None = None
-) -> list[Outcome]:
+) -> list[Findings]:
     """Run experiments by name and write each into its own folder inside `folder`, which also caches their cells.
 
     `engine` plays the cells and must be started already; the default is this process.
     """
-    outcomes = []
+    all_findings = []
     for name, run in experiments.items():
         lab = Lab(folder / "cache", progress, engine)
         started = time.perf_counter()
         outcome = run(lab)
         outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)
         write_outcome(folder / name, outcome)
-        outcomes.append(outcome)
-    return outcomes
+        all_findings.append(outcome)
+    return all_findings
 
 
 def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
     }
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
+def write_outcome(folder: Path, outcome: Findings) -> None:
     """Write the figures, tables and settings of one experiment."""
     for name, figure in outcome.figures.items():
         _save_figure(folder / f"{name}.png", figure)
@@ -78,7 +78,7 @@ def _save_figure(path: Path, figure: Figure, **options: Any) -> None:
         figure.savefig(file, format=path.suffix[1:], dpi=150, **options)
 
 
-def csv_text(table: Table) -> str:
+def csv_text(table: FindingsTable) -> str:
     """Return a table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

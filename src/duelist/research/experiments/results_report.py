@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.core.figures import new_figure
-from duelist.research.experiments.compare import COLOURS
-from duelist.research.experiments.comparison import Best, Standing
-from duelist.research.experiments.outcome import Outcome, Table
-from duelist.research.experiments.prose import Prose, read_template
-from duelist.research.experiments.report import section_html, table_html
+from duelist.research.experiments.comparison import Best, PolicySummary
+from duelist.research.experiments.figures import COLOURS
+from duelist.research.experiments.findings import Findings, FindingsTable
+from duelist.research.experiments.html_report import section_html, table_html
+from duelist.research.experiments.programs import write_outcome, write_text
 from duelist.research.experiments.results import Results
-from duelist.research.experiments.runner import write_outcome, write_text
+from duelist.research.experiments.text_templates import TextTemplates, read_template
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = "report.html"
 _FOLDER: Final = "report"
-_WORDS: Final = Prose.of("duelist.research.experiments", "results.md")
+_WORDS: Final = TextTemplates.of("duelist.research.experiments", "results.md")
 _MOST_BARS: Final = 40
 _MOST_CURVES: Final = 12
 _OTHER_COLOURS: Final = ("#111111", "#17a2b8", "#d63384", "#8c564b", "#9a9a00", "#20c997", "#fd7e14", "#6610f2")
@@ -45,7 +45,7 @@ def write_page(results: Results, kind: str = "average", reference: str | None = 
     return page
 
 
-def _html(results: Results, sections: list[Outcome], kind: str) -> str:
+def _html(results: Results, sections: list[Findings], kind: str) -> str:
     plan = results.plan
     state = _WORDS(
         "state",
@@ -59,7 +59,7 @@ def _html(results: Results, sections: list[Outcome], kind: str) -> str:
         seeds="one seed" if len(plan.seeds) == 1 else f"each of {len(plan.seeds)} seeds",
     )
     links = "".join(f'<a href="#{s.name}">{escape(s.title)}</a>' for s in sections)
-    best = Table("best settings", _BEST, tuple(_best_row(found) for found in results.best(kind)))
+    best = FindingsTable("best settings", _BEST, tuple(_best_row(found) for found in results.best(kind)))
     made = (
         f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {results.folder}; duelist {plan.duelist}, code {plan.code}."
     )
@@ -94,7 +94,7 @@ def _failures(results: Results) -> str:
         for s in [failed["settings"]]
     )
     title = f"{len(rows)} cells failed"
-    table = Table(title, ("policy", "settings", "environment", "seed", "first run", "error"), rows)
+    table = FindingsTable(title, ("policy", "settings", "environment", "seed", "first run", "error"), rows)
     return f'<h2 id="failed">{title}</h2>{table_html(table)}'
 
 
@@ -107,10 +107,10 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def _section(results: Results, number: int, environment: str, kind: str, reference: str | None) -> Outcome:
+def _section(results: Results, number: int, environment: str, kind: str, reference: str | None) -> Findings:
     base = reference or results.policies[0]
     words = {"kind": kind, "horizon": results.plan.horizon, "reference": base}
-    outcome = Outcome(f"{_FOLDER}/{number}", environment, _WORDS("section", **words))
+    outcome = Findings(f"{_FOLDER}/{number}", environment, _WORDS("section", **words))
     rows = results.compare(environment, reference, kind)
     outcome.add_figure("curves", _draw_curves(results, environment, kind), _WORDS("caption of curves", kind=kind))
     if len(rows) > len({results.plan.policies[row.policy]["policy"] for row in rows}):
@@ -118,11 +118,11 @@ def _section(results: Results, number: int, environment: str, kind: str, referen
         caption = _WORDS("caption of settings", kind=kind, left_out=left_out)
         outcome.add_figure("settings", _draw_settings(rows[:_MOST_BARS], kind, _colours(results)), caption)
     title = f"{environment}: every policy and setting, differences from {base}"
-    outcome.add_table("standings", title, _COLUMNS, [_row(row) for row in rows])
+    outcome.add_table("summarize", title, _COLUMNS, [_row(row) for row in rows])
     return outcome
 
 
-def _row(row: Standing) -> tuple[Any, ...]:
+def _row(row: PolicySummary) -> tuple[Any, ...]:
     numbers = (row.mean, row.low, row.high, row.sd, row.median, row.worst)
     paired = (row.difference, row.difference_low, row.difference_high)
     rounded = tuple("" if np.isnan(x) else round(x, 2) for x in paired)
@@ -147,7 +147,7 @@ def _draw_curves(results: Results, environment: str, kind: str) -> Figure:
     return figure
 
 
-def _draw_settings(rows: list[Standing], kind: str, colours: dict[str, str]) -> Figure:
+def _draw_settings(rows: list[PolicySummary], kind: str, colours: dict[str, str]) -> Figure:
     figure = new_figure(8, 1.2 + 0.26 * len(rows))
     ax = figure.subplots()
     for y, row in enumerate(rows):
@@ -167,7 +167,7 @@ def _colours(results: Results) -> dict[str, str]:
     """Return a colour per label, the same on all figures of the page."""
     others = iter(_OTHER_COLOURS * len(results.plan.policies))
     known: dict[str, str] = {}
-    for told in results.plan.policies.values():
-        if told["policy"] not in known:
-            known[told["policy"]] = COLOURS.get(told["policy"]) or next(others)
-    return {label: known[told["policy"]] for label, told in results.plan.policies.items()}
+    for settings in results.plan.policies.values():
+        if settings["policy"] not in known:
+            known[settings["policy"]] = COLOURS.get(settings["policy"]) or next(others)
+    return {label: known[settings["policy"]] for label, settings in results.plan.policies.items()}

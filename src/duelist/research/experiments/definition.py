@@ -1,4 +1,4 @@
-"""An experiment, declared: policies x environments x seeds, all settings of a sweep, so many runs of so many rounds.
+"""Define an experiment: policies x environments x seeds, and every setting of a sweep.
 
 In Python, or as a TOML file:
 
@@ -8,7 +8,7 @@ In Python, or as a TOML file:
     seeds = [0]
     policies = ["MaxInP", "VACDB:explore=widest"]      # as on the command line
 
-    [[policies]]                                        # or one by one; every combination of what is swept
+    [[policies]]                                        # or one by one, with a sweep
     policy = "VACDB"
     sweep.scale = [0.25, 0.5, 1.0]
     sweep.ridge = [0.1, 1.0]
@@ -128,11 +128,11 @@ class Experiment:
         """Return the experiment that a TOML file declares."""
         path = Path(path)
         try:
-            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{path} is not TOML: {error}.", "Correct the file.") from error
         try:
-            return _from_tables(told, path.stem)
+            return _from_tables(given, path.stem)
         except InvalidInput as error:
             raise error.replace(message=f"{path}: {error.message}") from error
 
@@ -164,22 +164,22 @@ class Experiment:
         ]
 
     def _policies(self) -> Iterator[tuple[str | None, Policy]]:
-        for label, told in _told("policies", self.policies, (Policy, str, Sweep)):
-            if isinstance(told, Sweep):
-                for settings in told:
-                    policy = make_policy(told.name, horizon=self.horizon, **settings)
-                    yield policy_label(policy, self.horizon, told.swept), policy
+        for label, given in _with_labels("policies", self.policies, (Policy, str, Sweep)):
+            if isinstance(given, Sweep):
+                for settings in given:
+                    policy = make_policy(given.name, horizon=self.horizon, **settings)
+                    yield policy_label(policy, self.horizon, given.swept), policy
             else:
-                yield label, make_policy(told, horizon=self.horizon)
+                yield label, make_policy(given, horizon=self.horizon)
 
     def _environments(self) -> Iterator[tuple[str | None, Environment]]:
-        for label, told in _told("environments", self.environments, (Environment, str, Sweep)):
-            if isinstance(told, Sweep):
-                for settings in told:
-                    world = make_environment(told.name, settings)
-                    yield environment_label(world, told.swept), world
+        for label, given in _with_labels("environments", self.environments, (Environment, str, Sweep)):
+            if isinstance(given, Sweep):
+                for settings in given:
+                    world = make_environment(given.name, settings)
+                    yield environment_label(world, given.swept), world
             else:
-                yield label, told if isinstance(told, Environment) else make_environment(told)
+                yield label, given if isinstance(given, Environment) else make_environment(given)
 
 
 # -- labels ------------------------------------------------------------------------------
@@ -213,11 +213,11 @@ def environment_label(environment: Environment, swept: Collection[str] = ()) -> 
 
 def _label(cls: type, given: Mapping[str, Any], swept: Collection[str]) -> str:
     defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
-    told = [f"{k}={_short(v)}" for k, v in given.items() if k in swept or not _as_always(v, defaults.get(k))]
-    return f"{cls.__name__}({', '.join(told)})" if told else cls.__name__
+    shown = [f"{k}={_short(v)}" for k, v in given.items() if k in swept or not _is_default(v, defaults.get(k))]
+    return f"{cls.__name__}({', '.join(shown)})" if shown else cls.__name__
 
 
-def _as_always(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     same = getattr(value, "name", value)
     return value is default or (np.shape(same) == np.shape(default) and bool(np.all(same == default)))
 
@@ -234,14 +234,14 @@ def _labelled(what: str, given: Iterable[tuple[str | None, Any]], label: Any, *m
     for own, one in given:
         name = own or label(one, *more)
         if name in found:
-            raise InvalidInput(f"The {what} {name} is given twice.", "Leave one out, or give each a label of its own.")
+            raise InvalidInput(f"The {what} {name} is given twice.", "Remove one, or give each its own label.")
         found[name] = one
     if not found:
         raise InvalidInput(f"No {what} is given.", "Give at least one.")
     return found
 
 
-def _told(what: str, given: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str | None, Any]]:
+def _with_labels(what: str, given: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str | None, Any]]:
     if isinstance(given, kinds):
         given = [given]
     if isinstance(given, Mapping):
@@ -264,20 +264,20 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
 _KEYS: Final = ("name", "horizon", "runs", "seeds", "runs_per_cell", "points", "keep", "policies", "environments")
 
 
-def _from_tables(told: Mapping[str, Any], name: str) -> Experiment:
-    unknown = [key for key in told if key not in _KEYS]
+def _from_tables(given: Mapping[str, Any], name: str) -> Experiment:
+    unknown = [key for key in given if key not in _KEYS]
     if unknown:
         raise InvalidInput(f"There is no setting {unknown[0]!r}.", f"An experiment has {', '.join(_KEYS)}.")
-    missing = [key for key in ("horizon", "policies", "environments") if key not in told]
+    missing = [key for key in ("horizon", "policies", "environments") if key not in given]
     if missing:
         raise InvalidInput(
             f"{missing[0]} is missing.", "An experiment has horizon, policies and environments at least."
         )
     parts = {
-        "policies": _listed("policy", told["policies"]),
-        "environments": _listed("environment", told["environments"]),
+        "policies": _listed("policy", given["policies"]),
+        "environments": _listed("environment", given["environments"]),
     }
-    return Experiment(**{"name": name, **told, **parts})
+    return Experiment(**{"name": name, **given, **parts})
 
 
 def _listed(what: str, given: Any) -> Any:

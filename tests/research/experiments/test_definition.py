@@ -5,7 +5,7 @@ import pytest
 
 import duelist as dl
 from duelist.research.experiments import Experiment, sweep
-from duelist.research.experiments.declared import environment_label
+from duelist.research.experiments.definition import environment_label
 from duelist.simulation.environments import FlippedVotes, Hypercube, Noiseless, PreferenceMatrix, RandomArms
 from tests.helpers import custom_parts as own_parts
 

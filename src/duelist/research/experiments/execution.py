@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from duelist.core.errors import InvalidResults
 from duelist.research.experiments.cells import Cell, Failure
-from duelist.research.experiments.declared import Experiment
+from duelist.research.experiments.definition import Experiment
 from duelist.research.experiments.engines import Engine, ThisProcess
-from duelist.research.experiments.plan import Plan
+from duelist.research.experiments.plan import ExperimentPlan
 from duelist.research.experiments.results import Results
 from duelist.research.experiments.store import Store
 
@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 CELLS: Final = "cells"
 
 
-class Tally(NamedTuple):
+class CellCounts(NamedTuple):
     """How many cells were stored already, were played, and failed."""
 
     there: int
@@ -56,7 +56,7 @@ def run_experiment(
         Called as progress("cells", finished, planned).
     """
     store = Store(Path(folder))
-    plan = Plan.of(experiment)
+    plan = ExperimentPlan.of(experiment)
     plan.check_code(store.folder, recompute)
     with _alone_in(store.folder), engine or ThisProcess() as running:
         plan.write(store.folder)
@@ -66,7 +66,7 @@ def run_experiment(
 
 def play_missing(
     cells: Sequence[Cell], store: Store, engine: Engine, progress: Progress | None = None, label: str = CELLS
-) -> Tally:
+) -> CellCounts:
     """Play the cells that the store does not hold, each once, and store them as they finish."""
     wanted = {cell.key: cell for cell in cells}
     missing = [cell for cell in wanted.values() if not store.has(cell)]
@@ -82,7 +82,7 @@ def play_missing(
             store.write(cell, result)
         done += 1
         report(label, done, len(wanted))
-    return Tally(there, len(missing) - failed, failed)
+    return CellCounts(there, len(missing) - failed, failed)
 
 
 def _silent(_label: str, _done: int, _total: int) -> None:

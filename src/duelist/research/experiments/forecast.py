@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from duelist.research.experiments.cells import Cell, Failure, play_or_fail
-from duelist.research.experiments.declared import Experiment
+from duelist.research.experiments.definition import Experiment
 from duelist.research.experiments.engines import Engine, ThisProcess
-from duelist.research.experiments.plan import FILE, Plan
+from duelist.research.experiments.plan import FILE, ExperimentPlan
 from duelist.research.experiments.store import Store
 from duelist.simulation.simulate import usable_cores
 
@@ -32,7 +32,7 @@ _UNITS: Final = (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 259_200))
 Pair = tuple[str, str]
 
 
-class Line(NamedTuple):
+class PolicyForecast(NamedTuple):
     """A policy in an environment: its cells, how many are finished, and the seconds of one core for the rest."""
 
     policy: str
@@ -43,9 +43,9 @@ class Line(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What is left to play, and the seconds of one core for it."""
+    """The cells left to play, and the seconds of one core for them."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PolicyForecast, ...]
     megabytes: float
 
     @property
@@ -63,7 +63,7 @@ class Forecast(NamedTuple):
         """Seconds of one core for all that is left."""
         return sum(line.seconds for line in self.lines)
 
-    def told(self, engine: Engine) -> str:
+    def sentence(self, engine: Engine) -> str:
         """Return a sentence: how long it will take on a started engine, and how much disk space."""
         cores = usable_cores() if isinstance(engine, ThisProcess) else engine.workers
         work = f"{spoken_time(self.seconds)} of work for one core"
@@ -76,33 +76,37 @@ class Forecast(NamedTuple):
 def forecast(
     experiment: Experiment, folder: Path, recompute: bool = False, trial_seconds: float = TRIAL_SECONDS
 ) -> Forecast:
-    """Return what is left of an experiment in its results folder; plays short trials and stores nothing."""
+    """Return the cells that an experiment still has to play; plays short trials and stores nothing."""
     store = Store(folder)
-    plan = Plan.of(experiment)
+    plan = ExperimentPlan.of(experiment)
     plan.check_code(folder, recompute)
     planned: dict[Pair, list[Cell]] = {}
-    known: dict[Pair, list[float]] = {}
+    measured: dict[Pair, list[float]] = {}
     rows = 0
     for entry in plan.entries():
         pair = (entry.planned.policy, entry.planned.environment)
         planned.setdefault(pair, [])
         if (folder / FILE).exists() and store.has(entry.cell):
-            known.setdefault(pair, []).append(store.record(entry.planned.key)["made"]["seconds"] / entry.cell.runs)
+            measured.setdefault(pair, []).append(store.record(entry.planned.key)["made"]["seconds"] / entry.cell.runs)
         else:
             planned[pair].append(entry.cell)
             rows += entry.cell.runs * min(entry.cell.points, entry.cell.horizon)
-    a_run = _seconds_a_run({pair: cells[0] for pair, cells in planned.items() if cells}, known, trial_seconds)
+    a_run = _seconds_a_run({pair: cells[0] for pair, cells in planned.items() if cells}, measured, trial_seconds)
     lines = [
-        Line(*pair, len(cells) + len(done), len(done), sum(cell.runs for cell in cells) * a_run.get(pair, 0.0))
+        PolicyForecast(
+            *pair, len(cells) + len(done), len(done), sum(cell.runs for cell in cells) * a_run.get(pair, 0.0)
+        )
         for pair, cells in planned.items()
-        for done in [known.get(pair, [])]
+        for done in [measured.get(pair, [])]
     ]
     return Forecast(tuple(lines), rows * _BYTES_A_ROW / 1e6)
 
 
-def _seconds_a_run(wanted: Mapping[Pair, Cell], known: Mapping[Pair, list[float]], budget: float) -> dict[Pair, float]:
+def _seconds_a_run(
+    wanted: Mapping[Pair, Cell], measured: Mapping[Pair, list[float]], budget: float
+) -> dict[Pair, float]:
     """Return the seconds of one core per run, for each policy in each environment."""
-    found = {pair: sum(known[pair]) / len(known[pair]) for pair in wanted if pair in known}
+    found = {pair: sum(measured[pair]) / len(measured[pair]) for pair in wanted if pair in measured}
     untried = [pair for pair in wanted if pair not in found]
     started = time.perf_counter()
     # Every n-th, so that trials are spread over all policies and environments.

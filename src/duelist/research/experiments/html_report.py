@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
-from duelist.research.experiments.outcome import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Outcome, Table
-from duelist.research.experiments.prose import read_template
+from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings, FindingsTable
+from duelist.research.experiments.text_templates import read_template
 
 _MARK: Final = {HOLDS: "yes", HOLDS_ONLY_IF: "partly", DOES_NOT_HOLD: "no"}
 
 
-def html_report(outcomes: Sequence[Outcome], opening: str) -> str:
+def html_report(all_findings: Sequence[Findings], opening: str) -> str:
     """Return the page; `opening` is the HTML that comes first."""
-    links = "".join(f'<a href="#{o.name}">{escape(o.title)}</a>' for o in outcomes)
+    links = "".join(f'<a href="#{o.name}">{escape(o.title)}</a>' for o in all_findings)
     return read_template("duelist.research.experiments", "page.html").format(
         style=read_template("duelist.research.experiments", "page.css"),
         opening=opening,
         links=links,
-        claims=_claims(c for o in outcomes for c in o.claims),
-        sections="\n".join(section_html(o) for o in outcomes),
+        claims=_claims(c for o in all_findings for c in o.claims),
+        sections="\n".join(section_html(o) for o in all_findings),
     )
 
 
@@ -34,7 +34,7 @@ def _claims(claims: Iterable[Claim]) -> str:
     return f'<div class="scroll"><table>{head}{rows}</table></div>'
 
 
-def section_html(outcome: Outcome, *, unfolded: bool = False) -> str:
+def section_html(outcome: Findings, *, unfolded: bool = False) -> str:
     """Return one experiment: its figures, and the tables behind them, collapsed unless `unfolded`."""
     figures = "".join(
         f'<figure><img src="{outcome.name}/{name}.svg" alt="{escape(outcome.captions[name])}">'
@@ -55,13 +55,13 @@ def _plain(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _table(folder: str, name: str, table: Table, unfolded: bool) -> str:
+def _table(folder: str, name: str, table: FindingsTable, unfolded: bool) -> str:
     link = f'<a class="small" href="{folder}/{name}.csv">csv</a>'
     opened = " open" if unfolded else ""
     return f"<details{opened}><summary>{escape(table.title)}</summary>{link}{table_html(table)}</details>"
 
 
-def table_html(table: Table) -> str:
+def table_html(table: FindingsTable) -> str:
     """Return a table as HTML."""
     head = "".join(f"<th>{escape(c)}</th>" for c in table.columns)
     body = "".join("<tr>" + "".join(_cell(v) for v in row) + "</tr>" for row in table.rows)
@@ -76,20 +76,20 @@ def _cell(value: Any) -> str:
     return f"<td>{escape(str(value))}</td>"
 
 
-def markdown_claims(outcomes: Sequence[Outcome]) -> str:
+def markdown_claims(all_findings: Sequence[Findings]) -> str:
     """Return the verdicts as a Markdown table."""
     rows = [
         f"| {_pipe(c.section)} | {_pipe(c.claim)} | {_pipe(c.setting)} | {_pipe(c.figure)} | **{c.verdict}** |"
-        for o in outcomes
+        for o in all_findings
         for c in o.claims
     ]
     return "\n".join(["| section | claim | setting | our figure | verdict |", "|---|---|---|---|---|", *rows])
 
 
-def markdown_sections(outcomes: Sequence[Outcome]) -> str:
+def markdown_sections(all_findings: Sequence[Findings]) -> str:
     """Return each experiment's text and tables as Markdown."""
     parts = []
-    for outcome in outcomes:
+    for outcome in all_findings:
         parts += [f"## {outcome.title}", "", outcome.summary, ""]
         for table in outcome.tables.values():
             parts += [f"### {table.title}", "", *_markdown_table(table), ""]
@@ -97,7 +97,7 @@ def markdown_sections(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(parts[:-1])
 
 
-def _markdown_table(table: Table) -> list[str]:
+def _markdown_table(table: FindingsTable) -> list[str]:
     head = [f"| {' | '.join(table.columns)} |", f"|{'---|' * len(table.columns)}"]
     return head + [f"| {' | '.join(_pipe(str(v)) for v in row)} |" for row in table.rows]
 

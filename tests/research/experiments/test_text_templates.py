@@ -3,8 +3,8 @@
 import pytest
 
 import duelist as dl
-from duelist.research.experiments.outcome import HOLDS, Claim
-from duelist.research.experiments.prose import Prose, read_template
+from duelist.research.experiments.findings import HOLDS, Claim
+from duelist.research.experiments.text_templates import TextTemplates, read_template
 
 WORDS = """# title
 A title
@@ -23,29 +23,29 @@ found: claim: kept
 
 
 def test_lines_are_joined_and_places_filled():
-    prose = Prose(WORDS)
+    prose = TextTemplates(WORDS)
     assert prose.sections == ["title", "summary", "claim: it works"]
     assert prose("title") == "A title"
     assert prose("summary", share=0.25) == "One line, 25% of it, and another: with a colon."
 
 
 def test_a_claim_has_four_fields_over_as_many_lines_as_it_likes():
-    found = Prose(WORDS).claim("it works", HOLDS, runs=3)
+    found = TextTemplates(WORDS).claim("it works", HOLDS, runs=3)
     assert found == Claim("5", "It works, whatever comes", "3 runs", "claim: kept", HOLDS)
 
 
 def test_what_is_put_in_is_left_as_it_is():
-    assert Prose("# a\n{what}\n")("a", what="{b}  # c") == "{b}  # c"
+    assert TextTemplates("# a\n{what}\n")("a", what="{b}  # c") == "{b}  # c"
 
 
 def test_a_section_that_is_not_there_is_named():
     with pytest.raises(dl.InvalidInput, match="no section 'nothing'; there are: title, summary"):
-        Prose(WORDS)("nothing")
+        TextTemplates(WORDS)("nothing")
 
 
 def test_a_place_without_a_value_is_an_error():
     with pytest.raises(KeyError, match="share"):
-        Prose(WORDS)("summary")
+        TextTemplates(WORDS)("summary")
 
 
 def test_templates_are_read_from_the_package():

@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
-from duelist.research.experiments.outcome import Claim
+from duelist.research.experiments.findings import Claim
 
 _HEADING: Final = "# "
 _FIELDS: Final = ("section", "claim", "setting", "found")
@@ -31,10 +31,10 @@ def read_template(package: str, name: str) -> str:
     return files(package).joinpath("templates", name).read_text(encoding="utf-8")
 
 
-class Prose:
+class TextTemplates:
     r"""The sections of a template, by name.
 
-    >>> words = Prose("# greeting\nGood\nmorning, {name}.\n")
+    >>> words = TextTemplates("# greeting\nGood\nmorning, {name}.\n")
     >>> words("greeting", name="Ana")
     'Good morning, Ana.'
     """
@@ -46,7 +46,7 @@ class Prose:
             self._lines[name.strip()] = [line.strip() for line in lines if line.strip()]
 
     @classmethod
-    def of(cls, package: str, name: str) -> Prose:
+    def of(cls, package: str, name: str) -> TextTemplates:
         """Read a template from a package's folder `templates`."""
         return cls(read_template(package, name))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from duelist.research.experiments import Experiment, LocalProcesses, ThisProcess, run_experiment
-from duelist.research.experiments.timing import Forecast, Line, forecast, spoken_time
+from duelist.research.experiments.forecast import Forecast, PolicyForecast, forecast, spoken_time
 from duelist.simulation.environments import Hypercube
 from duelist.simulation.simulate import usable_cores
 from tests.helpers import custom_parts as own_parts
@@ -40,9 +40,9 @@ def test_a_policy_that_fails_costs_nothing(tmp_path):
 
 
 def test_the_time_is_that_of_the_engine():
-    expected = Forecast((Line("p", "e", 4, 0, 7200.0),), 12.4)
-    told = expected.told(LocalProcesses(4))
+    expected = Forecast((PolicyForecast("p", "e", 4, 0, 7200.0),), 12.4)
+    told = expected.sentence(LocalProcesses(4))
     assert told == (
         "about 30 min on 4 processes on this machine (about 2 h of work for one core), about 12 MB of results"
     )
-    assert spoken_time(7200.0 / usable_cores()) in expected.told(ThisProcess())
+    assert spoken_time(7200.0 / usable_cores()) in expected.sentence(ThisProcess())
