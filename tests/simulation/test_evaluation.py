@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.simulation.environments import FixedArms, Hypercube, PreferenceMatrix, RandomArms
-from duelist.simulation.evaluation import judge, kendall_tau, named, top_share, wilson
+from duelist.simulation.evaluation import evaluate, kendall_tau, recommended, top_share, wilson
 
 
 def test_orders_are_compared_as_kendall_does():
@@ -38,7 +38,7 @@ def test_arms_that_are_level_share_their_places():
             ]
             assert top_share(found, truth, places) == pytest.approx(np.mean(tops))
         first = np.flatnonzero(found == found.max())
-        regret, right = named(found, truth)
+        regret, right = recommended(found, truth)
         assert regret == pytest.approx(np.mean(truth.max() - truth[first]))
         assert right == pytest.approx(np.mean(truth[first] == truth.max()))
     third = np.array([0.1, 0.2, 0.3]).cumsum()[2]
@@ -52,7 +52,7 @@ def test_what_the_judge_foretells_does_not_take_his_model_for_another(link):
     """He fits a logistic model, whatever makes the votes: with many of them he is nearly right about all of these."""
     world = Hypercube(dim=3, link=link)
     runs = dl.simulate(dl.UniformPair(link=link), world, horizon=20_000, runs=3, distinct=True)
-    _, above = judge(runs, world, "learn").rows["UniformPair"]
+    _, above = evaluate(runs, world, "learn").rows["UniformPair"]
     assert 0.0 <= above.mean < 0.005
 
 
@@ -61,21 +61,21 @@ def test_the_order_of_a_table_is_that_of_all_its_chances():
     chances = [[0.5, 0.6, 0.55, 0.52], [0.4, 0.5, 0.9, 0.95], [0.45, 0.1, 0.5, 0.9], [0.48, 0.05, 0.1, 0.5]]
     world = PreferenceMatrix(chances)
     runs = dl.simulate(dl.UniformPair(), world, horizon=5000, runs=4, distinct=True)
-    tau, _ = judge(runs, world, "rank").rows["UniformPair"]
+    tau, _ = evaluate(runs, world, "rank").rows["UniformPair"]
     assert tau.mean == 1.0
 
 
 def test_rounds_in_which_an_arm_met_itself_are_no_votes():
     world = Hypercube(dim=3)
     runs = dl.simulate([dl.VACDB(horizon=500), dl.UniformPair()], world, horizon=500, runs=4)
-    found = judge(runs, world, "best")
+    found = evaluate(runs, world, "best")
     for label in runs.labels:
         first, second = runs.duels(label)
         assert found.votes[label] == np.mean((first != second).sum(axis=1))
     assert found.votes["VACDB"] < 500 == found.rounds
     assert "after 500 rounds" in str(found)
     assert f"{found.votes['VACDB']:.0f}" in str(found)
-    apart = judge(dl.simulate([dl.UniformPair()], world, horizon=50, runs=2, distinct=True), world, "best")
+    apart = evaluate(dl.simulate([dl.UniformPair()], world, horizon=50, runs=2, distinct=True), world, "best")
     assert "after 50 votes" in str(apart)
 
 
@@ -105,10 +105,10 @@ def test_best_and_rank_are_judged_by_a_fit_to_the_votes():
     middle = arms - arms.mean(axis=0)
     found = [fitted(middle, *run, middle.var(axis=0)) for run in zip(first, second, won, strict=True)]
     regret = np.array([utility.max() - utility[np.argmax(u)] for u in found])
-    simple, right = judge(runs, world, "best").rows["UniformPair"]
+    simple, right = evaluate(runs, world, "best").rows["UniformPair"]
     assert simple.mean == pytest.approx(regret.mean(), abs=1e-9)
     assert right.mean == np.mean(regret == 0.0)
-    tau, top = judge(runs, world, "rank", top=3).rows["UniformPair"]
+    tau, top = evaluate(runs, world, "rank", top=3).rows["UniformPair"]
     assert tau.mean == pytest.approx(np.mean([kendalltau(u, utility).statistic for u in found]))
     truly = set(np.argsort(-utility)[:3])
     assert top.name == "right top 3"
@@ -119,7 +119,7 @@ def test_best_and_rank_are_judged_by_a_fit_to_the_votes():
 
 def test_learning_is_judged_by_votes_on_other_pairs():
     coin = Hypercube(dim=2, scale=0.0)  # nobody foretells a coin
-    loss, above = judge(dl.simulate(dl.UniformPair(), coin, 50, runs=4, distinct=True), coin, "learn").rows[
+    loss, above = evaluate(dl.simulate(dl.UniformPair(), coin, 50, runs=4, distinct=True), coin, "learn").rows[
         "UniformPair"
     ]
     assert loss.mean - above.mean == pytest.approx(np.log(2.0))
@@ -127,7 +127,7 @@ def test_learning_is_judged_by_votes_on_other_pairs():
     table = [[0.5, 0.8, 0.9], [0.2, 0.5, 0.7], [0.1, 0.3, 0.5]]
     votes = PreferenceMatrix(table)
     runs = dl.simulate(dl.UniformPair(), votes, 4000, runs=3, distinct=True)
-    loss, above = judge(runs, votes, "learn").rows["UniformPair"]
+    loss, above = evaluate(runs, votes, "learn").rows["UniformPair"]
     chances = np.array([0.8, 0.9, 0.7])
     least = -(chances * np.log(chances) + (1 - chances) * np.log(1 - chances)).mean()
     assert loss.mean - above.mean == pytest.approx(least)
@@ -138,7 +138,9 @@ def test_learning_is_judged_by_votes_on_other_pairs():
 def test_new_arms_are_new():
     world = RandomArms(dim=3, n_arms=(3, 5), theta=[2.0, 0.0, 0.0])
     few, many = (
-        judge(dl.simulate(dl.UniformPair(), world, horizon, runs=6, distinct=True), world, "learn").rows["UniformPair"]
+        evaluate(dl.simulate(dl.UniformPair(), world, horizon, runs=6, distinct=True), world, "learn").rows[
+            "UniformPair"
+        ]
         for horizon in (20, 2000)
     )
     assert many[1].mean < few[1].mean
@@ -149,21 +151,21 @@ def test_what_cannot_be_judged_is_refused():
     world = RandomArms(dim=3, n_arms=4)
     runs = dl.simulate(dl.UniformPair(), world, 10, runs=2)
     with pytest.raises(dl.InvalidInput, match="the arms of RandomArms change in every round: there is no order"):
-        judge(runs, world, "rank")
+        evaluate(runs, world, "rank")
     with pytest.raises(dl.InvalidInput, match="goal is 'serve'"):
-        judge(runs, world, "serve")
+        evaluate(runs, world, "serve")
     with pytest.raises(dl.InvalidInput, match="these runs have environment"):
-        judge(runs, Hypercube(dim=2), "best")
+        evaluate(runs, Hypercube(dim=2), "best")
     with pytest.raises(dl.InvalidInput, match="confidence is 2"):
-        judge(runs, world, "learn", confidence=2)
+        evaluate(runs, world, "learn", confidence=2)
     with pytest.raises(dl.InvalidInput, match="confidence is 'a'"):
-        judge(runs, world, "learn", confidence="a")
+        evaluate(runs, world, "learn", confidence="a")
     for alone in (RandomArms(dim=2, n_arms=1), FixedArms([[1.0, 2.0]])):
         with pytest.raises(dl.InvalidInput, match="one arm: there is nothing to compare"):
-            judge(dl.simulate(dl.UniformPair(), alone, 10, runs=2), alone, "learn")
+            evaluate(dl.simulate(dl.UniformPair(), alone, 10, runs=2), alone, "learn")
     curves = dl.simulate(dl.UniformPair(), Hypercube(dim=2), 10, runs=2, keep="curves")
     with pytest.raises(dl.InvalidInput, match="keep='duels'"):
-        judge(curves, Hypercube(dim=2), "best")
+        evaluate(curves, Hypercube(dim=2), "best")
 
 
 # -- the shell ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scipy import stats
 
 import duelist as dl
 from duelist.simulation.environments import Hypercube, Noiseless, RandomArms
-from duelist.simulation.run_log import Log
+from duelist.simulation.run_log import DuelLog
 from duelist.simulation.runs import Runs, interval
 
 LABELS = ("VACDB", "CoLSTIM", "UniformPair")
@@ -229,7 +229,7 @@ def assert_equal_runs(a, b):
 def test_only_and_joined_take_runs_apart_and_together(runs):
     parts = runs.only(["UniformPair"]), runs.only(["VACDB", "CoLSTIM"])
     assert parts[0].labels == ["UniformPair"]
-    assert_equal_runs(parts[1].joined(parts[0]), runs)
+    assert_equal_runs(parts[1].merge(parts[0]), runs)
 
 
 def test_only_refuses_an_unknown_label(runs):
@@ -244,13 +244,13 @@ def test_runs_of_different_worlds_cannot_be_joined(runs, other):
     settings = {"environment": RandomArms(3, n_arms=(2, 5)), "horizon": 200, "runs": 12, "seed": 7, **other}
     stranger = dl.simulate(dl.MaxInP(), **settings)
     with pytest.raises(dl.InvalidInput, match=next(iter(other))):
-        runs.joined(stranger)
+        runs.merge(stranger)
 
 
 def test_a_noiseless_world_is_another_world(runs):
     stranger = dl.simulate(dl.MaxInP(), Noiseless(RandomArms(3, n_arms=(2, 5))), horizon=200, runs=12, seed=7)
     with pytest.raises(dl.InvalidInput, match="environment"):
-        runs.joined(stranger)
+        runs.merge(stranger)
 
 
 # -- files -------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ def test_a_directory_is_refused(tmp_path):
 
 
 def test_logs_are_compact(runs):
-    types = {name: getattr(runs.log("VACDB"), name).dtype.name for name in Log._fields}
+    types = {name: getattr(runs.log("VACDB"), name).dtype.name for name in DuelLog._fields}
     assert types == {
         "first": "int32",
         "second": "int32",

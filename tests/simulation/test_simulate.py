@@ -8,7 +8,7 @@ import duelist as dl
 from duelist.policies import POLICIES
 from duelist.simulation import simulate as simulation
 from duelist.simulation.environments import FixedArms, Hypercube, Noiseless, PreferenceMatrix, RandomArms
-from duelist.simulation.run_log import Log
+from duelist.simulation.run_log import DuelLog
 from tests.helpers.policy_state import pending
 
 WORLDS = {
@@ -25,7 +25,7 @@ def named(name, **settings):
     return POLICIES[name](**settings)
 
 
-def assert_same_log(a, b, runs=slice(None), rounds=slice(None), fields=Log._fields):
+def assert_same_log(a, b, runs=slice(None), rounds=slice(None), fields=DuelLog._fields):
     for name in fields:
         np.testing.assert_array_equal(getattr(a, name)[runs, rounds], getattr(b, name)[runs, rounds], err_msg=name)
 
@@ -67,7 +67,7 @@ def play_by_hand(template, environment, horizon, seed, run, chance):
         policy.tell(duel, outcome)
         gaps = utilities.max() - utilities[[duel.first, duel.second]]
         rows.append((duel.first, duel.second, out.layer + 1, outcome, *gaps))
-    return Log(*(np.array(column)[None] for column in zip(*rows, strict=True)))
+    return DuelLog(*(np.array(column)[None] for column in zip(*rows, strict=True)))
 
 
 def link_chance(first, second, utilities):
@@ -94,7 +94,7 @@ def test_simulated_runs_are_what_a_live_loop_plays(policy, world):
     runs = dl.simulate(template, WORLDS[world], horizon=260, runs=2, seed=3)
     for run in range(2):
         expected = play_by_hand(template, WORLDS[world], 260, 3, run, CHANCES[world])
-        log = Log(*(a[run : run + 1] for a in runs.log(policy)))
+        log = DuelLog(*(a[run : run + 1] for a in runs.log(policy)))
         assert_same_log(log, expected, fields=("first", "second", "outcome"))
         apart = log.first != log.second
         np.testing.assert_array_equal(log.layer[apart], expected.layer[apart])
@@ -279,7 +279,7 @@ def test_policies_without_layers_learn_in_the_first():
 
 
 def test_a_duel_that_teaches_nothing_has_layer_zero():
-    """Self-duels change no estimate: `Log.layer` promises 0 where nothing was learned."""
+    """Self-duels change no estimate: `DuelLog.layer` promises 0 where nothing was learned."""
     runs = dl.simulate(dl.MaxPairUCB(horizon=300, radius=1e-9), WORLDS["fixed"], horizon=60, runs=4)
     first, second = runs.duels("MaxPairUCB")
     itself = first == second
@@ -307,7 +307,7 @@ class Delegate(dl.Policy):
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_plain_policy_meets_the_same_world_and_luck(world):
     runs = dl.simulate([Delegate(), dl.CoLSTIM(horizon=300)], WORLDS[world], horizon=260, runs=3)
-    fields = [f for f in Log._fields if f != "layer"]
+    fields = [f for f in DuelLog._fields if f != "layer"]
     assert_same_log(runs.log("Delegate"), runs.log("CoLSTIM"), fields=fields)
 
 

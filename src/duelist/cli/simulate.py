@@ -30,10 +30,10 @@ def simulate(
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
     goal: Annotated[
         list[str] | None,
-        typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}; as often as you like."),
+        typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(help="For the goal rank: how many places matter, to the policy and to the judge.")
+        int | None, typer.Option(help="For the goal rank: how many places matter, to the policy and in the evaluation.")
     ] = None,
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     save: Annotated[
@@ -42,14 +42,14 @@ def simulate(
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Draw regret to this picture.")] = None,
 ) -> None:
-    """Play policies against the same worlds, and compare them: by regret, or by what a goal is judged by.
+    """Play policies against the same worlds, and compare their regret or how well they serve a goal.
 
-    With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is judged by the
+    With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is evaluated under the
     published rules, under which an arm may meet itself. With both, everything is played twice, and --out keeps the first.
     """
     from duelist.core.figures import check_matplotlib
     from duelist.simulation.environments.registry import parse_environment
-    from duelist.simulation.evaluation import check_goal, judge
+    from duelist.simulation.evaluation import check_goal, evaluate
     from duelist.simulation.regret import check_kind
     from duelist.simulation.run_log import check_duels_fit
 
@@ -69,7 +69,7 @@ def simulate(
         done = _played(chosen, world, horizon, runs, seed, save, bool(judged))
         say(world)
         for each in judged:
-            say(judge(done, world, each, top if each == "rank" else None))
+            say(evaluate(done, world, each, top if each == "rank" else None))
         served = done if not judged else None
         if judged and "serve" in goals:
             served = _played(chosen, world, horizon, runs, seed, None, False)
@@ -105,7 +105,7 @@ def _played(
             if done is not None and done.settings["policies"].get(spec) == describe_player(policy, distinct):
                 continue
             new = play({spec: policy}, world, horizon, runs, seed, distinct=distinct, progress=report)
-            done = new if done is None else done.joined(new)
+            done = new if done is None else done.merge(new)
             if save is not None:
                 done.save(save)
     if done is None:

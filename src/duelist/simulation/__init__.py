@@ -1,1 +1,1 @@
-"""Simulated worlds, runs of policies in them, and what the runs show."""
+"""Simulated worlds, runs of policies in them, and the evaluation of runs."""

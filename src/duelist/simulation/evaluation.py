@@ -1,14 +1,15 @@
-"""What simulated votes were good for, by the job they were asked for: who was named, which order was found, how well votes are foreseen.
+"""Evaluate simulated votes by goal: which arm they recommend, which order they give, how well they predict.
 
-One judge for every policy, who reads the votes and nothing else: he fits a logistic model to them, with the arms' features, or a term for
-each arm where features are no more than that.
+The evaluation is the same for every policy and reads only the votes: it fits a logistic model to them, with the arms'
+features, or with an arm effect per arm where features carry no more than identity.
 
-best    simple regret of the arm that he would name, and whether it is the best
-rank    Kendall's tau of his order with the true one, and the share of the first few that he has among his first few
-learn   log-loss of what he foretells of votes on other pairs: all pairs of the arms, or, where arms change, pairs of new ones
+best    simple regret of the recommended arm, and whether it is the best
+rank    Kendall's tau with the true order, and the share of the true top arms among the estimated top arms
+learn   log-loss on other pairs: all pairs of the arms, or, where arms change, pairs of new ones
 
-Of arms that he finds level he names any with the same chance, and the measure is what that gives on average; arms that are level in truth
-are as good as each other. The true order of a table of chances is that of the mean chance to beat another arm (Borda).
+Of arms with equal estimates each is recommended with the same probability, and the measure is the expectation; arms
+with equal true utility are equally good. The true order of a preference matrix is by mean probability of beating
+another arm (Borda).
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
 from duelist.simulation.environments import Environment, Rounds, Worlds
 from duelist.simulation.environments.winners import borda_scores
-from duelist.simulation.run_log import Log
+from duelist.simulation.run_log import DuelLog
 from duelist.simulation.runs import Runs, interval
 from duelist.simulation.simulate import worlds_of
 
 JUDGED: Final = ("best", "rank", "learn")
-"""Goals that are judged here; "serve" is judged by regret."""
+"""Goals that are evaluated here; "serve" is evaluated by regret."""
 TOP: Final = 10
 _NEW_ROUNDS: Final = 50
 _STRETCH: Final = 1000
 _DIMS_A_RIDGE: Final = 5.0
-"""Features with as much to explain as there are of them: the ridge grows with their number, as that of policies does."""
+"""Features explain the same total variance whatever their number: the ridge grows with it, as that of policies does."""
 _LEAST_CHANCE: Final = 1e-12
 _LEVEL: Final = 1e-12
-"""As a share of the range of utilities: what differs by less differs by rounding."""
+"""As a share of the range of utilities: smaller differences are rounding."""
 _FORETELLING: Final = get_link("logistic")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One thing that a job is judged by: its mean over runs, and an interval of that."""
+    """A measure of a goal: its mean over runs, and an interval."""
 
     name: str
     mean: float
@@ -59,15 +60,15 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What each policy's votes were good for."""
+class Evaluation:
+    """How well each policy's votes served a goal."""
 
     goal: str
     rows: dict[str, tuple[Measure, ...]]
     runs: int
     rounds: int
     votes: dict[str, float]
-    """Votes of a run, on average: rounds in which two different arms met."""
+    """Votes per run, on average: rounds in which two different arms met."""
     confidence: float
 
     def __str__(self) -> str:
@@ -85,24 +86,24 @@ class Judgement:
         return "\n".join([head, *(line.rstrip() for line in text)])
 
 
-def judge(
+def evaluate(
     runs: Runs, environment: Environment, goal: str, top: int | None = None, confidence: float = 0.95
-) -> Judgement:
-    """Judge simulated runs by a goal.
+) -> Evaluation:
+    """Evaluate simulated runs by a goal.
 
     Parameters
     ----------
     runs
-        What `simulate` returned; with `distinct=True`, so that every round is a vote on two arms. Where arms met themselves, the
-        judgement says how many votes there were.
+        The result of `simulate`, with `distinct=True`, so that every round is a vote on two arms. If there were
+        self-duels, the evaluation reports the number of votes.
     environment
-        The one they were played in.
+        The environment of the runs.
     goal
         "best", "rank" or "learn".
     top
-        For "rank": how many places are looked at; 10 by default, half of the arms where there are fewer than 20.
+        For "rank": how many top places to compare; 10 by default, or half of the arms if there are fewer than 20.
     confidence
-        Of the intervals: Student's over runs, Wilson's for what is right or wrong.
+        Of the intervals: Student's over runs, Wilson's for proportions.
     """
     check_choice("goal", goal, JUDGED)
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
@@ -115,15 +116,15 @@ def judge(
         for label, row in found.items()
     }
     votes = {label: float((log.first != log.second).sum() / runs.runs) for label, log in _logs(runs)}
-    return Judgement(goal, rows, runs.runs, runs.horizon, votes, confidence)
+    return Evaluation(goal, rows, runs.runs, runs.horizon, votes, confidence)
 
 
-def _logs(runs: Runs) -> Iterator[tuple[str, Log]]:
+def _logs(runs: Runs) -> Iterator[tuple[str, DuelLog]]:
     return ((label, runs.log(label)) for label in runs.labels)
 
 
 def check_goal(environment: Environment, goal: str) -> None:
-    """InvalidInput where there is nothing to be found: arms that change in every round have no order, and one arm has no pair."""
+    """Raise if the goal has no answer here: arms that change in every round have no order, and one arm has no pair."""
     rng = np.random.default_rng(0)
     if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
         raise InvalidInput(
@@ -149,7 +150,7 @@ def _found(runs: Runs, environment: Environment, label: str, goal: str, top: int
     if goal == "learn":
         return _learned(log, worlds, environment, runs)
     shown = worlds.next_rounds(1)
-    seen = [_Seen(*_of_run(shown, run)) for run in range(runs.runs)]
+    seen = [_FixedRun(*_of_run(shown, run)) for run in range(runs.runs)]
     estimates = [each.fitted(log, run, None) for run, each in enumerate(seen)]
     if goal == "best":
         return _named(seen, estimates)
@@ -163,14 +164,14 @@ def _of_run(shown: Rounds, run: int) -> tuple[Floats, Floats]:
     return arms[min(run, len(arms) - 1), 0], utilities[min(run, len(utilities) - 1), 0]
 
 
-class _Seen(NamedTuple):
+class _FixedRun(NamedTuple):
     """The fixed arms of a run and their true utilities."""
 
     arms: Floats
     utilities: Floats
 
-    def fitted(self, log: Log, run: int, ridge: str | None) -> Floats:
-        """Utilities as the votes of a run say."""
+    def fitted(self, log: DuelLog, run: int, ridge: str | None) -> Floats:
+        """Return utilities estimated from the votes of a run."""
         plain = np.array_equal(self.arms, np.eye(len(self.arms)))
         arms = self.arms if plain else self.arms - self.arms.mean(axis=0)
         wins = _wins(log, run, len(arms))
@@ -183,12 +184,12 @@ class _Seen(NamedTuple):
 
 
 def usual_ridge(arms: Floats) -> Floats:
-    """A ridge in the units of the features: variance 1 of what each explains, and less where there are many."""
+    """Return a ridge in the units of the features: each explains variance 1, and less if there are many."""
     variance = arms.var(axis=0)
     return max(1.0, arms.shape[1] / _DIMS_A_RIDGE) * np.where(variance > 0.0, variance, 1.0)
 
 
-def _wins(log: Log, run: int, n: int) -> Floats:
+def _wins(log: DuelLog, run: int, n: int) -> Floats:
     first, second, won = log.first[run], log.second[run], log.outcome[run].astype(np.float64)
     wins = np.zeros((n, n))
     apart = first != second
@@ -200,15 +201,15 @@ def _wins(log: Log, run: int, n: int) -> Floats:
 # -- best and rank -----------------------------------------------------------------------
 
 
-def _named(seen: list[_Seen], estimates: list[Floats]) -> dict[str, Floats]:
-    found = np.array([named(u, each.utilities) for each, u in zip(seen, estimates, strict=True)])
+def _named(seen: list[_FixedRun], estimates: list[Floats]) -> dict[str, Floats]:
+    found = np.array([recommended(u, each.utilities) for each, u in zip(seen, estimates, strict=True)])
     return {"simple regret": found[:, 0], "P(right)": found[:, 1]}
 
 
-def named(found: Floats, truth: Floats) -> tuple[float, float]:
-    """Regret of the arm that is found first, and the chance that it is the best; of arms that are found level, on average.
+def recommended(found: Floats, truth: Floats) -> tuple[float, float]:
+    """Return the regret of the top estimated arm, and the probability that it is the best, averaged over ties.
 
-    >>> named(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 0.0]))
+    >>> recommended(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 0.0]))
     (0.5, 0.5)
     """
     first = found >= found.max() - _rounding(found)
@@ -224,7 +225,8 @@ def _ordered(truths: list[Floats], estimates: list[Floats], top: int | None) -> 
 
 
 def kendall_tau(found: Floats, truth: Floats) -> float:
-    """Agreement of two orders over the pairs that differ in truth: 1 the same, -1 turned round; pairs that are found level count 0.
+    """Return the agreement of two orders over pairs that truly differ: 1 the same, -1 reversed; estimated ties count
+    0.
 
     >>> kendall_tau(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0]))
     0.3333333333333333
@@ -236,7 +238,7 @@ def kendall_tau(found: Floats, truth: Floats) -> float:
 
 
 def top_share(found: Floats, truth: Floats, places: int) -> float:
-    """The share of the first so many that are found that belong there; of those that are found level, on average.
+    """Return the share of the estimated top arms that are true top arms, averaged over ties.
 
     >>> top_share(np.array([0.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0]), 1)
     1.0
@@ -253,32 +255,32 @@ def _rounding(utilities: Floats) -> float:
 
 
 def _apart(gap: Floats, rounding: float) -> Floats:
-    """1, -1, or 0 where there is no more between two than rounding."""
+    """Return 1, -1, or 0 where two values differ only by rounding."""
     return np.asarray(np.where(np.abs(gap) > rounding, np.sign(gap), 0.0))
 
 
 # -- learn -------------------------------------------------------------------------------
 
 
-def _learned(log: Log, worlds: Worlds, environment: Environment, runs: Runs) -> dict[str, Floats]:
-    """Log-loss on pairs that are not the policy's choice, and how far it is above that of who knows the truth."""
+def _learned(log: DuelLog, worlds: Worlds, environment: Environment, runs: Runs) -> dict[str, Floats]:
+    """Return the log-loss on pairs that the policy did not choose, and its excess over the loss of the true model."""
     chance = _chances(environment)
-    losses = np.array([_loss(p, q) for p, q in _foretold(log, worlds, environment, runs, chance)])
+    losses = np.array([_loss(p, q) for p, q in _predictions(log, worlds, environment, runs, chance)])
     return {"held-out log-loss": losses[:, 0], "above the least": losses[:, 0] - losses[:, 1]}
 
 
-def _foretold(
-    log: Log,
+def _predictions(
+    log: DuelLog,
     worlds: Worlds,
     environment: Environment,
     runs: Runs,
     chance: Callable[[Floats, NDArray[np.int64]], Floats],
 ) -> Iterator[tuple[Floats, Floats]]:
-    """True and foretold chances of the test pairs of each run."""
+    """Return true and predicted probabilities of the test pairs of each run."""
     if worlds.fixed:
         shown = worlds.next_rounds(1)
         for run in range(runs.runs):
-            seen = _Seen(*_of_run(shown, run))
+            seen = _FixedRun(*_of_run(shown, run))
             u = seen.fitted(log, run, "auto")
             i, j = np.triu_indices(len(u), 1)
             yield chance(seen.utilities, np.stack([i, j])), _FORETELLING.mean(u[i] - u[j])
@@ -299,7 +301,7 @@ def _foretold(
 
 
 def _chances(environment: Environment) -> Callable[[Floats, NDArray[np.int64]], Floats]:
-    """The true chance that the first arm of a pair wins."""
+    """Return the true probability that the first arm of each pair wins."""
     truth = environment.truth()
 
     def chance(utilities: Floats, pairs: NDArray[np.int64]) -> Floats:
@@ -311,8 +313,8 @@ def _chances(environment: Environment) -> Callable[[Floats, NDArray[np.int64]], 
     return chance
 
 
-def _differences(log: Log, worlds: Worlds, runs: Runs) -> Floats:
-    """Features of the first arm minus those of the second, of every round of every run."""
+def _differences(log: DuelLog, worlds: Worlds, runs: Runs) -> Floats:
+    """Return the features of the first arm minus those of the second, for every round of every run."""
     found, done = [], 0
     while done < runs.horizon:
         length = min(_STRETCH, runs.horizon - done)
@@ -325,7 +327,7 @@ def _differences(log: Log, worlds: Worlds, runs: Runs) -> Floats:
 
 
 def _loss(truly: Floats, told: Floats) -> tuple[float, float]:
-    """Expected log-loss of what was foretold, and of the truth."""
+    """Return the expected log-loss of the predictions, and of the truth."""
     losses = []
     for q in (told, truly):
         q = np.clip(q, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
@@ -337,7 +339,7 @@ def _loss(truly: Floats, told: Floats) -> tuple[float, float]:
 
 
 _RANGES: Final = {"Kendall's tau": (-1.0, 1.0), "P(right)": (0.0, 1.0), "right top": (0.0, 1.0)}
-"""What cannot be exceeded; everything else is at least 0."""
+"""Upper limits of bounded measures; every measure is at least 0."""
 
 
 def _measured(name: str, values: Floats, confidence: float) -> Measure:
@@ -351,7 +353,7 @@ def _measured(name: str, values: Floats, confidence: float) -> Measure:
 
 
 def wilson(right: float, runs: int, confidence: float) -> tuple[float, float]:
-    """Wilson's interval of a share; that of 10 of 10 is not empty."""
+    """Return Wilson's interval of a proportion; that of 10 out of 10 is not empty."""
     z = float(ndtri(0.5 + confidence / 2.0))
     share = right / runs
     middle = (share + z * z / (2 * runs)) / (1.0 + z * z / runs)

@@ -17,7 +17,7 @@ KINDS: Final = ("average", "weak", "strong")
 
 
 def regret(first_gap: Floats, second_gap: Floats, kind: str = "average") -> Floats:
-    """Regret of each duel from the gaps of its arms.
+    """Return the regret of each duel from the gaps of its arms.
 
     >>> regret(np.array([0.0]), np.array([3.0]), "average")
     array([1.5])
@@ -31,7 +31,7 @@ def regret(first_gap: Floats, second_gap: Floats, kind: str = "average") -> Floa
 
 
 def check_kind(kind: str) -> str:
-    """`kind` if it is a kind of regret."""
+    """Return `kind` if it is a kind of regret."""
     if kind not in KINDS:
         raise InvalidInput(f"Kind of regret is {kind!r}.", f"Choose one of {', '.join(KINDS)}.")
     return kind

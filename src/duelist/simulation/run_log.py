@@ -1,7 +1,7 @@
-"""What is written down of runs: every duel, or regret at some rounds.
+"""The record of simulated runs: every duel, or regret at some rounds.
 
-A duel takes 26 bytes a round and run. Regret at 201 rounds takes the same room however long the runs are, so long simulations keep
-that. Both say the same: curves are the running sums of the duels' regret, added in the order of the rounds, to the bit.
+Duels take 26 bytes per round and run. Curves at 201 rounds take the same space for any horizon, so long simulations
+keep those. The two agree bit-for-bit: curves are running sums of the duels' regret, added in the order of the rounds.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from duelist.simulation.environments import Environment
 from duelist.simulation.regret import KINDS, regret
 
 KEEP: Final = ("duels", "curves")
-"""What can be kept of runs."""
+"""What a simulation can record."""
 CURVE_POINTS: Final = 201
-"""Rounds at which curves are kept, unless somebody says otherwise."""
+"""The default number of rounds at which curves are recorded."""
 LAYERS_KEPT: Final = 32
 BYTES_A_DUEL: Final = 26
 MOST_BYTES: Final = 1 << 30
-"""A policy's duels are kept unless they would take more than this, or somebody says otherwise."""
+"""By default, a policy's duels are recorded unless they would take more than this."""
 
 
-class Log(NamedTuple):
+class DuelLog(NamedTuple):
     """Every duel: (runs, rounds) arrays."""
 
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     layer: NDArray[np.int8]
-    """Layer that learned the outcome, from 1; 0 where nothing was learned (exploitation, a self-duel)."""
+    """The layer that learned the outcome, from 1; 0 where nothing was learned (exploitation, a self-duel)."""
     outcome: NDArray[np.uint8]
     first_gap: Floats
     second_gap: Floats
@@ -42,7 +42,7 @@ _DTYPES: Final[tuple[Any, ...]] = (np.int32, np.int32, np.int8, np.uint8, np.flo
 
 
 class Curves(NamedTuple):
-    """Sums over the rounds so far, at some rounds: (runs, points) arrays."""
+    """Cumulative sums at some rounds: (runs, points) arrays."""
 
     rounds: Ints
     """(points,) the rounds; the last is the horizon."""
@@ -52,29 +52,29 @@ class Curves(NamedTuple):
     variance: Floats
     """Sum of the outcomes' variances p (1 - p)."""
     learned_variance: Floats
-    """The same over the rounds whose outcome was learned (for layered policies: exploration)."""
+    """The same over rounds whose outcome was learned (for layered policies: exploration)."""
     layers: Ints
-    """(runs, 32) rounds in which each layer learned, up to the horizon; position 0: nothing was learned."""
+    """(runs, 32) rounds in which each layer learned, up to the horizon; column 0 counts rounds without learning."""
 
 
 SUMS: Final = (*KINDS, "variance", "learned_variance")
-"""The fields of `Curves` that have a value a round."""
+"""The fields of `Curves` with one value per recorded round."""
 
 
-def blank_log(runs: int, rounds: int) -> Log:
-    """A log with nothing written yet."""
-    return Log(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
+def blank_log(runs: int, rounds: int) -> DuelLog:
+    """Return an empty log."""
+    return DuelLog(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
 
 
 def what_to_keep(keep: str | None, runs: int, horizon: int) -> str:
-    """`keep` if it is one of `KEEP`; for None the duels, unless there are very many."""
+    """Return `keep` if valid; None means duels, unless there are too many."""
     if keep is None:
         return "duels" if runs * horizon * BYTES_A_DUEL <= MOST_BYTES else "curves"
     return check_choice("keep", keep, KEEP)
 
 
 def check_duels_fit(runs: int, horizon: int) -> None:
-    """InvalidInput where every duel is needed and they are too many to keep."""
+    """Raise if every duel is needed and there are too many to record."""
     if what_to_keep(None, runs, horizon) != "duels":
         raise InvalidInput(
             f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them.",
@@ -83,7 +83,7 @@ def check_duels_fit(runs: int, horizon: int) -> None:
 
 
 def curve_rounds(horizon: int, points: int) -> Ints:
-    """So many rounds from the first to the last, evenly apart; all of them where there are no more.
+    """Return evenly spaced rounds from the first to the last, or all rounds if there are fewer.
 
     >>> curve_rounds(9, 5)
     array([1, 3, 5, 7, 9])
@@ -93,7 +93,7 @@ def curve_rounds(horizon: int, points: int) -> Ints:
 
 
 class CurveRecorder:
-    """Takes in rounds a stretch at a time, and keeps their sums at some of them."""
+    """Records cumulative sums at some rounds from consecutive blocks of rounds."""
 
     def __init__(self, environment: Environment, runs: int, horizon: int, points: int) -> None:
         self._environment = environment
@@ -104,8 +104,8 @@ class CurveRecorder:
         self._layers = np.zeros((runs, LAYERS_KEPT), np.int64)
         self._done = 0
 
-    def take(self, log: Log) -> None:
-        """The next rounds of every run."""
+    def take(self, log: DuelLog) -> None:
+        """Add the next block of rounds of every run."""
         length = log.first.shape[1]
         at = np.flatnonzero((self._rounds > self._done) & (self._rounds <= self._done + length))
         variance = self._variances(log)
@@ -120,12 +120,12 @@ class CurveRecorder:
         self._done += length
 
     def curves(self) -> Curves:
-        """What was kept."""
+        """Return the recorded curves."""
         average, weak, strong, variance, learned = self._kept
         return Curves(self._rounds, average, weak, strong, variance, learned, self._layers)
 
-    def _variances(self, log: Log) -> Floats:
-        """p (1 - p) of every round; zero where comparisons have no noise."""
+    def _variances(self, log: DuelLog) -> Floats:
+        """Return p (1 - p) of every round; zero if comparisons are noiseless."""
         if self._truth.noiseless:
             return np.zeros(log.first_gap.shape)
         table, gaps = self._truth.table, log.second_gap - log.first_gap
@@ -133,8 +133,8 @@ class CurveRecorder:
         return np.asarray(p * (1.0 - p))
 
 
-def curves_of(log: Log, environment: Environment, points: int = CURVE_POINTS) -> Curves:
-    """The curves of a whole log."""
+def curves_of(log: DuelLog, environment: Environment, points: int = CURVE_POINTS) -> Curves:
+    """Return the curves of a complete log."""
     runs, horizon = log.first.shape
     recorder = CurveRecorder(environment, runs, horizon, points)
     recorder.take(log)

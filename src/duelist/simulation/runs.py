@@ -1,4 +1,4 @@
-"""The result of a simulation: what every policy did in every run, summed up, drawn, cut and joined."""
+"""The result of a simulation: regret, summary, plot, and operations to split and join runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS, atomic_write
 from duelist.simulation.regret import KINDS, check_kind, regret
-from duelist.simulation.run_log import Curves, Log
+from duelist.simulation.run_log import Curves, DuelLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +34,8 @@ BANDS: Final = ("sd", "interval", "quantile")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a summary; intervals hold with the summary's confidence."""
+class SummaryRow:
+    """A row of a summary, with intervals at the summary's confidence."""
 
     label: str
     mean: float
@@ -51,7 +51,7 @@ class Row:
 class Summary:
     """Final regret of each policy, and its paired difference from the reference."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SummaryRow, ...]
     kind: str
     reference: str
     confidence: float
@@ -70,7 +70,7 @@ class Summary:
         return "\n".join([head, *(line.rstrip() for line in text)])
 
 
-def _cells(row: Row, is_reference: bool) -> list[str]:
+def _cells(row: SummaryRow, is_reference: bool) -> list[str]:
     low, high = row.interval
     paired = ["", ""]
     if not is_reference:
@@ -89,23 +89,23 @@ def _cells(row: Row, is_reference: bool) -> list[str]:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    """Releases of what computes; looking them up takes milliseconds each."""
+    """Return versions of the libraries that compute; each lookup takes milliseconds, hence the cache."""
     return tuple((name, version(name)) for name in ("duelist", "numpy"))
 
 
-Kept = Log | Curves
-"""What is kept of a policy's runs."""
+Kept = DuelLog | Curves
+"""The record of a policy's runs."""
 
 
 class Runs:
-    """What a simulation returns; ask it for regret, duels, a summary or a plot.
+    """The result of `simulate`: regret, duels, a summary, a plot.
 
     Attributes
     ----------
     labels
         The policies' labels, in the order given.
     first_run
-        The number of the first run: 0, unless these are a part of a larger simulation.
+        The number of the first run: 0, unless these are part of a larger simulation.
     settings
         What was run: environment, seed, policies, versions.
     """
@@ -124,7 +124,7 @@ class Runs:
             raise InvalidInput("No policies in these runs.", "Name at least one.")
         self.first_run = first_run
         self.settings: dict[str, Any] = {
-            # As JSON would give it back, so that saved and new runs compare equal.
+            # A JSON round trip, so that saved and new runs compare equal.
             "environment": json.loads(json.dumps(environment)),
             "seed": seed,
             "policies": policies,
@@ -133,51 +133,51 @@ class Runs:
 
     @property
     def labels(self) -> list[str]:
-        """The policies, by label."""
+        """The policies' labels."""
         return list(self._kept)
 
     @property
     def keeps(self) -> str:
-        """What is kept: "duels", every one; or "curves", regret at some rounds."""
-        return "duels" if isinstance(self._any(), Log) else "curves"
+        """What is recorded: "duels", or "curves" (regret at some rounds)."""
+        return "duels" if isinstance(self._any(), DuelLog) else "curves"
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
+        """The number of runs."""
         kept = self._any()
-        return len(kept.first if isinstance(kept, Log) else kept.average)
+        return len(kept.first if isinstance(kept, DuelLog) else kept.average)
 
     @property
     def rounds(self) -> Ints:
-        """The rounds at which regret is known: all, or those at which curves are kept."""
+        """The rounds at which regret is known: all, or those of the curves."""
         kept = self._any()
-        return np.arange(1, kept.first.shape[1] + 1) if isinstance(kept, Log) else kept.rounds
+        return np.arange(1, kept.first.shape[1] + 1) if isinstance(kept, DuelLog) else kept.rounds
 
     @property
     def horizon(self) -> int:
-        """Number of rounds."""
+        """The number of rounds."""
         return int(self.rounds[-1])
 
     def __repr__(self) -> str:
         return f"Runs({', '.join(self.labels)}; {self.runs} runs of {self.horizon} rounds)"
 
     def kept(self, label: str) -> Kept:
-        """Everything that is kept of one policy."""
+        """Return the record of one policy."""
         if label not in self._kept:
             raise InvalidInput(f"No policy {label!r} in these runs.", f"There are {', '.join(self.labels)}.")
         return self._kept[label]
 
-    def log(self, label: str) -> Log:
-        """Every duel of one policy."""
+    def log(self, label: str) -> DuelLog:
+        """Return every duel of one policy."""
         kept = self.kept(label)
-        if not isinstance(kept, Log):
+        if not isinstance(kept, DuelLog):
             raise InvalidInput(
                 f"Of {label!r} only regret curves are kept.", "Simulate with keep='duels' to keep every duel."
             )
         return kept
 
     def regret(self, label: str, kind: str = "average", *, cumulative: bool = True) -> Floats:
-        """Regret (runs, rounds), "average", "weak" or "strong", at `rounds`; cumulative, or of each round."""
+        """Return regret (runs, rounds), "average", "weak" or "strong", at `rounds`; cumulative or per round."""
         check_kind(kind)
         kept = self.kept(label)
         if isinstance(kept, Curves) and cumulative:
@@ -187,24 +187,24 @@ class Runs:
         return np.cumsum(each, axis=1) if cumulative else each
 
     def final(self, label: str, kind: str = "average") -> Floats:
-        """Regret of each run at the horizon."""
+        """Return the regret of each run at the horizon."""
         return self.regret(label, kind)[:, -1]
 
     def duels(self, label: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """First and second arms (runs, horizon), as positions among the arms of the round."""
+        """Return first and second arms (runs, horizon), as positions among the arms of the round."""
         log = self.log(label)
         return log.first, log.second
 
     def outcomes(self, label: str) -> NDArray[np.uint8]:
-        """1 where the first arm won (runs, horizon)."""
+        """Return 1 where the first arm won (runs, horizon)."""
         return self.log(label).outcome
 
     def layers(self, label: str) -> NDArray[np.int8]:
-        """Layer that learned each outcome, from 1; 0 where nothing was learned (runs, horizon)."""
+        """Return the layer that learned each outcome, from 1; 0 where nothing was learned (runs, horizon)."""
         return self.log(label).layer
 
     def check_world(self, environment: dict[str, Any], seed: int, runs: int, horizon: int) -> None:
-        """Refuse unless these runs are of that environment, seed and size."""
+        """Raise unless these runs have that environment, seed and size."""
         mine = {**self.settings, "runs": self.runs, "horizon": self.horizon}
         asked = {"environment": json.loads(json.dumps(environment)), "seed": seed, "runs": runs, "horizon": horizon}
         for name, value in asked.items():
@@ -214,28 +214,28 @@ class Runs:
                     "Keep different simulations in different files.",
                 )
 
-    # -- cut and joined ------------------------------------------------------------------
+    # -- split and join -------------------------------------------------------------------
 
     def only(self, labels: Sequence[str]) -> Runs:
-        """The runs of some policies, in the order given."""
+        """Return the runs of some policies, in the order given."""
         policies = {label: self.settings["policies"][label] for label in labels if label in self._kept}
         return self._like({label: self.kept(label) for label in labels}, policies, self.first_run)
 
     def part(self, runs: range) -> Runs:
-        """Some of the runs, by their numbers: range(64, 128) is what `simulate(..., runs=range(64, 128))` plays."""
+        """Return some of the runs by number: range(64, 128) is what `simulate(..., runs=range(64, 128))` plays."""
         if runs.step != 1 or not self.first_run <= runs.start < runs.stop <= self.first_run + self.runs:
             raise InvalidInput(f"runs is {runs!r}.", f"These are runs {self._span()}.", field="runs")
         chosen = slice(runs.start - self.first_run, runs.stop - self.first_run)
         kept = {label: _each(mine, lambda array: array[chosen]) for label, mine in self._kept.items()}
         return self._like(kept, self.settings["policies"], runs.start)
 
-    def joined(self, other: Runs) -> Runs:
-        """These runs and others in the same worlds: of other policies, or further runs; `other` wins where both have the same."""
+    def merge(self, other: Runs) -> Runs:
+        """Return these runs joined with others in the same worlds; where both have the same, `other` wins."""
         return Runs.join([self, other])
 
     @classmethod
     def join(cls, parts: Iterable[Runs]) -> Runs:
-        """One simulation from its parts, cut by policies, by runs, or both; what comes later wins where parts are the same."""
+        """Join a simulation from its parts, split by policies, by runs, or both; later parts win where they overlap."""
         listed = list(parts)
         if not listed:
             raise InvalidInput("No parts given.", "Give at least one.")
@@ -253,7 +253,7 @@ class Runs:
         for label, span in spans.items():
             if span != spans[first]:
                 raise InvalidInput(
-                    f"There are runs {_told(spans[first])} of {first!r} and runs {_told(span)} of {label!r}.",
+                    f"There are runs {_format_span(spans[first])} of {first!r} and runs {_format_span(span)} of {label!r}.",
                     "Join all parts of both.",
                 )
         kept = {
@@ -283,13 +283,13 @@ class Runs:
                 )
 
     def _span(self) -> str:
-        return _told(range(self.first_run, self.first_run + self.runs))
+        return _format_span(range(self.first_run, self.first_run + self.runs))
 
     def summary(self, kind: str = "average", reference: str | None = None, confidence: float = 0.95) -> Summary:
-        """Final regret of each policy and its paired difference from `reference` (default: the first).
+        """Summarise the final regret of each policy and its paired difference from `reference` (default: the first).
 
-        Intervals are Student's, over runs; differences are taken run by run, since all policies
-        played the same worlds.
+        Intervals are Student's, over runs; differences are taken run by run, since all policies played the same
+        worlds.
         """
         if not 0.0 < confidence < 1.0:
             raise InvalidInput(f"confidence is {confidence!r}.", "Give a share between 0 and 1.", field="confidence")
@@ -299,7 +299,7 @@ class Runs:
         for label in self.labels:
             final = self.final(label, kind)
             rows.append(
-                Row(
+                SummaryRow(
                     label,
                     float(final.mean()),
                     float(final.std(ddof=1)) if len(final) > 1 else 0.0,
@@ -313,7 +313,7 @@ class Runs:
         return Summary(tuple(rows), kind, reference, confidence, self.runs, self.horizon)
 
     def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "sd") -> Axes:
-        """Mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
+        """Plot the mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
         with needs_extra("plots", "charts"):
             from matplotlib import pyplot as plt
 
@@ -337,15 +337,15 @@ class Runs:
         return ax
 
     def to_pandas(self) -> pd.DataFrame:
-        """A tidy pandas data frame: a row for every policy, run and round at which regret is known."""
+        """Return a tidy pandas data frame: one row per policy, run and recorded round."""
         return to_pandas(self._columns())
 
     def to_polars(self) -> pl.DataFrame:
-        """The same as a polars data frame."""
+        """Return the same as a polars data frame."""
         return to_polars(self._columns())
 
     def _columns(self) -> dict[str, Any]:
-        """Policy, run, round, and the three regrets, cumulative."""
+        """Return policy, run, round, and the three cumulative regrets as columns."""
         size, points = self.runs * len(self.rounds), len(self.rounds)
         numbers = np.arange(self.first_run, self.first_run + self.runs)
         return {
@@ -356,7 +356,7 @@ class Runs:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one .npz file, all or nothing."""
+        """Write everything to one .npz file, atomically."""
         path = Path(path)
         meta = {"format": FORMAT, "version": VERSION, "labels": self.labels, "keeps": self.keeps, **self.settings}
         meta["first_run"] = self.first_run
@@ -367,7 +367,7 @@ class Runs:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Runs that `save` wrote."""
+        """Read runs that `save` wrote."""
         try:
             # Opened here: np.load leaves the file open when the archive is damaged.
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
@@ -377,7 +377,7 @@ class Runs:
                         f"{path} holds {meta.get('format')} version {meta.get('version')}.",
                         f"This release reads {FORMAT} version {VERSION}.",
                     )
-                kind: type[Log] | type[Curves] = Curves if meta["keeps"] == "curves" else Log
+                kind: type[DuelLog] | type[Curves] = Curves if meta["keeps"] == "curves" else DuelLog
                 kept: dict[str, Kept] = {
                     label: kind(*(data[f"{k}/{name}"] for name in kind._fields))
                     for k, label in enumerate(meta["labels"])
@@ -394,40 +394,41 @@ class Runs:
 
 
 def _each(kept: Kept, change: Callable[[Any], Any]) -> Kept:
-    """Every array that has a row a run, changed."""
-    if isinstance(kept, Log):
-        return Log(*map(change, kept))
+    """Apply a function to every array that has one row per run."""
+    if isinstance(kept, DuelLog):
+        return DuelLog(*map(change, kept))
     return Curves(kept.rounds, *map(change, kept[1:]))
 
 
 def _concatenated(pieces: Sequence[Kept]) -> Kept:
-    """Runs after runs."""
+    """Concatenate along runs."""
     if len(pieces) == 1:
         return pieces[0]
     columns = iter(zip(*pieces, strict=True))
     if isinstance(pieces[0], Curves):
-        next(columns)  # the rounds, which are those of all
+        next(columns)  # the rounds, which all parts share
     return _each(pieces[0], lambda _: np.concatenate(next(columns)))
 
 
 def _whole(label: str, spans: list[range]) -> range:
-    """The one span that these make together."""
+    """Return the contiguous span that these spans form."""
     spans = sorted(spans, key=lambda span: span.start)
     for before, after in itertools.pairwise(spans):
         if after.start != before.stop:
             problem = "overlap" if after.start < before.stop else "have a gap"
             raise InvalidInput(
-                f"The runs of {label!r}, {_told(before)} and {_told(after)}, {problem}.", "Join each once."
+                f"The runs of {label!r}, {_format_span(before)} and {_format_span(after)}, {problem}.",
+                "Join each once.",
             )
     return range(spans[0].start, spans[-1].stop)
 
 
-def _told(span: range) -> str:
+def _format_span(span: range) -> str:
     return f"{span.start} to {span.stop - 1}"
 
 
 def interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval for the mean of independent values; infinite for a single one.
+    """Return Student's interval for the mean of independent values; infinite for a single one.
 
     >>> interval(np.array([1.0, 1.0, 1.0]))
     (1.0, 1.0)
@@ -440,8 +441,8 @@ def interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
 
 
 def _student(freedom: int, quantile: float) -> float:
-    """A quantile of Student's distribution."""
-    from scipy.special import stdtrit  # who simulates and looks at no interval does not wait for SciPy
+    """Return a quantile of Student's distribution."""
+    from scipy.special import stdtrit  # lazy: simulations that need no interval do not wait for SciPy
 
     return float(stdtrit(freedom, quantile))
 

@@ -1,14 +1,13 @@
-"""The loop: many runs of each policy against the same worlds.
+"""Simulate many runs of several policies in the same worlds.
 
-Random numbers. A simulation has one seed; run r has streams of its own for the world, the
-arms, the outcomes and the policy, made from (seed, r) alone. So a run does not depend on how
-many others there are, in how many threads they are played, or which other policies take part; and
-in round t of run r every policy meets the same arms and the same uniform number that
-decides the outcome. A simulation can therefore be cut by policies and by runs, played anywhere, and joined again
-(`Runs.join`): the result is the same to the bit.
+A simulation has one seed; run r has separate random streams for the world, the arms, the outcomes and the policy,
+made from (seed, r) alone. So a run does not depend on the number of runs, on the threads that play them, or on which
+other policies take part; and in round t of run r every policy meets the same arms and the same uniform number that
+decides the outcome. A simulation can therefore be split by policies and by runs, played anywhere, and joined again
+(`Runs.join`): the result is bit-for-bit the same.
 
-Native policies are advanced together, all runs a stretch of rounds at a time, in threads that do not wait for one
-another; a policy in plain Python is asked and told run by run.
+Native policies are advanced together, a block of rounds at a time, in independent threads; a policy in plain Python
+plays run by run through `ask` and `tell`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from duelist.policies import Policy
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.engine import NativePolicy
 from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
-from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, Log, blank_log, what_to_keep
+from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, DuelLog, blank_log, what_to_keep
 from duelist.simulation.runs import Runs
 
 Progress = Callable[[str, int, int], None]
@@ -45,17 +44,17 @@ _RUNS_A_TASK = 8
 
 
 def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:
-    """The random stream of one run for one purpose."""
+    """Return the random stream of one run for one purpose."""
     return np.random.SeedSequence(seed, spawn_key=(run, purpose))
 
 
 def policy_seed(seed: int, run: int) -> int:
-    """The `random_state` of the policy in one run of a simulation."""
+    """Return the `random_state` of the policy in one run of a simulation."""
     return int(stream(seed, run, _POLICY).generate_state(1, np.uint64)[0])
 
 
 def worlds_of(environment: Environment, seed: int, runs: range, *, new_arms: bool = False) -> Worlds:
-    """The worlds of a simulation's runs, from their first round; with `new_arms` such that no policy was shown, where arms change."""
+    """Return the worlds of a simulation's runs; with `new_arms`, changing arms are ones that no policy has seen."""
     arms = _NEW_ARMS if new_arms else _ARMS
     return Worlds(environment, [stream(seed, r, _WORLD) for r in runs], [stream(seed, r, arms) for r in runs])
 
@@ -78,25 +77,26 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy, several, or a mapping from labels to policies. Each is a template: the runs are
-        played by fresh copies, and the object itself is left as it was.
+        One policy, several, or a mapping from labels to policies. Each is a template: fresh copies play the runs, and
+        the object itself stays unchanged.
     environment
-        Where the worlds come from; the same ones for every policy.
+        The source of the worlds, which all policies share.
     horizon, runs, seed
-        The size of the simulation and its seed. The horizon a policy believes in is its own. A range of runs, such as
-        range(64, 128), is a part of a larger simulation, to be joined with the others by `Runs.join`.
+        The size of the simulation and its seed. A policy's own `horizon` setting is separate. A range of runs, such
+        as range(64, 128), is part of a larger simulation, to be joined with the others by `Runs.join`.
     distinct
-        False (default): the published rules, under which an arm may meet itself and then costs only its own regret. True: two
-        different arms in every round, as people are asked. A policy whose `ask` takes no `distinct` does as it pleases.
+        False (default): the published rules, under which an arm may meet itself and then costs only its own regret.
+        True: two different arms in every round, as when asking people. It does not affect a policy whose `ask` takes
+        no `distinct`.
     keep
-        "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, however long they
-        are. None (default): duels, unless those of a policy would take more than 1 GiB.
+        "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, for any
+        horizon. None (default): duels, unless those of a policy would take more than 1 GiB.
     points
-        At how many rounds curves are kept, evenly apart, the last among them.
+        The number of rounds at which curves are recorded, evenly spaced, including the last.
     threads
-        How many to use; None: all cores. The results do not depend on it.
+        The number of threads; None: all cores. The results do not depend on it.
     progress
-        Called as progress(label, rounds done, rounds in all) after every stretch.
+        Called as progress(label, rounds done, rounds in total) after every block.
 
     >>> import duelist as dl
     >>> runs = simulate(dl.UniformPair(), dl.environments.Hypercube(dim=2), horizon=10, runs=3)
@@ -112,7 +112,7 @@ def simulate(
             f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`."
         )
     templates = label_policies(policies)
-    game = _Game(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    game = _Setup(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
     kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
@@ -123,12 +123,12 @@ def simulate(
 
 
 def describe_player(policy: Policy, distinct: bool) -> str:
-    """A policy and how it was asked, for records: runs under other rules are other runs."""
+    """Return a policy and its rules of play, for records: runs under other rules are different runs."""
     return f"{policy!r}, two different arms" if distinct else repr(policy)
 
 
 def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
-    """Policies by label: their class name, with their settings where names repeat."""
+    """Return policies by label: their class names, with settings where names repeat."""
     listed = list(policies.values() if isinstance(policies, Mapping) else _listed(policies))
     if not listed:
         raise InvalidInput("No policies given.", "Give at least one.")
@@ -155,21 +155,21 @@ def _silent(_label: str, _done: int, _total: int) -> None:
     pass
 
 
-def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _Native | _Plain:
+def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _NativeRuns | _PythonRuns:
     if isinstance(template, CountingPolicy):
-        return _Counting(template, seeds, threads, distinct)
+        return _CountingRuns(template, seeds, threads, distinct)
     if isinstance(template, NativePolicy):
         if template.requires_arm_table:
             raise InvalidInput(
                 f"{template!r} was made for arms without features, and environments show features.",
                 "Make it with `policy_for(goal)` alone, or play it yourself with `ArmTable`.",
             )
-        return _Featured(template, seeds, threads, distinct)
-    return _Plain(template, seeds, distinct)
+        return _FeatureRuns(template, seeds, threads, distinct)
+    return _PythonRuns(template, seeds, distinct)
 
 
-class _Game(NamedTuple):
-    """What every policy plays, and what is kept of it."""
+class _Setup(NamedTuple):
+    """The setup that every policy plays, and what is recorded."""
 
     environment: Environment
     horizon: int
@@ -187,15 +187,17 @@ def _run_numbers(runs: int | range) -> range:
     return runs
 
 
-def _play_policy(player: _Native | _Plain, game: _Game, shown: Callable[[int, int], None]) -> Log | Curves:
+def _play_policy(
+    player: _NativeRuns | _PythonRuns, game: _Setup, shown: Callable[[int, int], None]
+) -> DuelLog | Curves:
     environment, horizon, runs, seed, _, _ = game
     worlds = worlds_of(environment, seed, runs)
     luck = [np.random.default_rng(stream(seed, r, _OUTCOMES)) for r in runs]
-    keeper = _EveryDuel(worlds.truth, game) if game.keep == "duels" else _SomeRounds(worlds.truth, game)
+    keeper = _DuelRecorder(worlds.truth, game) if game.keep == "duels" else _CurveRecorder(worlds.truth, game)
     done, a_round = 0, 0
     try:
         while done < horizon:
-            length = min(horizon - done, _stretch(a_round))
+            length = min(horizon - done, _block_size(a_round))
             rounds = worlds.next_rounds(length)
             uniforms = np.stack([g.random(length) for g in luck])
             keeper.play(player, rounds, uniforms, done)
@@ -207,29 +209,29 @@ def _play_policy(player: _Native | _Plain, game: _Game, shown: Callable[[int, in
     return keeper.kept()
 
 
-class _EveryDuel:
-    """Keeps every duel, in one log for the whole horizon."""
+class _DuelRecorder:
+    """Records every duel, in one log for the whole horizon."""
 
-    def __init__(self, truth: Truth, game: _Game) -> None:
+    def __init__(self, truth: Truth, game: _Setup) -> None:
         self._truth = truth
         self._log = blank_log(len(game.runs), game.horizon)
 
-    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+    def play(self, player: _NativeRuns | _PythonRuns, rounds: Rounds, luck: Floats, done: int) -> None:
         player.play(self._truth, rounds, luck, self._log, done, done)
 
-    def kept(self) -> Log:
+    def kept(self) -> DuelLog:
         return self._log
 
 
-class _SomeRounds:
-    """Keeps curves: every stretch is written to a log of its own, which is summed up and forgotten."""
+class _CurveRecorder:
+    """Records curves: sums up the log of each block and discards it."""
 
-    def __init__(self, truth: Truth, game: _Game) -> None:
+    def __init__(self, truth: Truth, game: _Setup) -> None:
         self._truth = truth
         self._runs = len(game.runs)
         self._recorder = CurveRecorder(game.environment, self._runs, game.horizon, game.points)
 
-    def play(self, player: _Native | _Plain, rounds: Rounds, luck: Floats, done: int) -> None:
+    def play(self, player: _NativeRuns | _PythonRuns, rounds: Rounds, luck: Floats, done: int) -> None:
         log = blank_log(self._runs, luck.shape[1])
         player.play(self._truth, rounds, luck, log, 0, done)
         self._recorder.take(log)
@@ -238,22 +240,22 @@ class _SomeRounds:
         return self._recorder.curves()
 
 
-def _stretch(bytes_a_round: int) -> int:
-    """How many rounds to play at once, so that their arms fit in memory; 1 until that is known."""
+def _block_size(bytes_a_round: int) -> int:
+    """Return how many rounds to play at once, so that their arms fit in memory; 1 until the sizes are known."""
     if bytes_a_round == 0:
         return 1
     return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
 
 
 def usable_cores() -> int:
-    """Cores this process may use, where the system says."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-class _Native(ABC):
-    """All runs of a native policy: a state each, advanced by several threads."""
+class _NativeRuns(ABC):
+    """All runs of a native policy: one state each, advanced by several threads."""
 
     def __init__(self, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         self._words = [seed_words(s) for s in seeds]
@@ -263,11 +265,13 @@ class _Native(ABC):
         self._runs: Any = None
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Shut the threads down."""
         self._pool.shutdown(cancel_futures=True)
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
-        """Advance every run through the next rounds, and write them down from column `start` on; states count what is `done`."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: DuelLog, start: int, done: int) -> None:
+        """Advance every run through the next rounds and record them from column `start` on; states have played `done`
+        rounds.
+        """
         if self._runs is None:
             self._runs = self._begun(rounds)
         chances = native.Truth(*truth)
@@ -283,11 +287,11 @@ class _Native(ABC):
 
     @abstractmethod
     def _begun(self, rounds: Rounds) -> Any:
-        """The runs in the engine, before their first round."""
+        """Return the runs in the engine, before their first round."""
 
 
-class _Counting(_Native):
-    """Runs of a policy that counts wins: all it knows of a round is how many arms there are."""
+class _CountingRuns(_NativeRuns):
+    """Runs of a policy that counts wins, which sees only the number of arms."""
 
     def __init__(self, template: CountingPolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         super().__init__(seeds, threads, distinct)
@@ -297,8 +301,8 @@ class _Counting(_Native):
         return native.CountingRuns(self._template.make_rule(), self._words)
 
 
-class _Featured(_Native):
-    """Runs of a policy that knows arms by their features."""
+class _FeatureRuns(_NativeRuns):
+    """Runs of a policy that sees the arms' features."""
 
     def __init__(self, template: NativePolicy, seeds: Sequence[int], threads: int | None, distinct: bool) -> None:
         super().__init__(seeds, threads, distinct)
@@ -308,15 +312,15 @@ class _Featured(_Native):
         return native.Runs(self._template.make_rule(), self._first_states(rounds))
 
     def _first_states(self, rounds: Rounds) -> list[Any]:
-        """Each run starts from the arms of its own first round."""
+        """Start each run from the arms of its own first round."""
         counts, arms = rounds.n_arms[:, 0], rounds.arms[:, 0]
         shared = len(counts) == 1
         tables = [np.ascontiguousarray(table[:n]) for table, n in zip(arms, counts, strict=True)]
         return [self._template.initial_state(w, tables[0 if shared else r]) for r, w in enumerate(self._words)]
 
 
-class _Plain:
-    """Runs of a policy in plain Python, each with a copy of its own."""
+class _PythonRuns:
+    """Runs of a policy in plain Python, each with its own copy."""
 
     def __init__(self, template: Policy, seeds: Sequence[int], distinct: bool) -> None:
         self._copies = [template.clone(s) for s in seeds]
@@ -325,10 +329,10 @@ class _Plain:
         self._how = {"distinct": distinct} if takes_it else {}
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Do nothing: there are no threads to shut down."""
 
-    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: Log, start: int, done: int) -> None:
-        """Advance every run through the rounds after those that are `done`, and write them down from column `start` on."""
+    def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: DuelLog, start: int, done: int) -> None:
+        """Advance every run through the rounds after `done`, and record them from column `start` on."""
         chances = native.Truth(*truth)
         for run, policy in enumerate(self._copies):
             world = run if len(rounds.arms) > 1 else 0
@@ -346,7 +350,7 @@ class _Plain:
                     policy.tell(*self._out[run].popleft())
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
-                for name, value in zip(Log._fields, (first, second, 0, outcome, *gaps), strict=True):
+                for name, value in zip(DuelLog._fields, (first, second, 0, outcome, *gaps), strict=True):
                     getattr(log, name)[run, start + t] = value
 
 

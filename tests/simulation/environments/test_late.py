@@ -20,7 +20,7 @@ from duelist.simulation.environments import (
     RawFeatures,
 )
 from duelist.simulation.environments.registry import parse_environment
-from duelist.simulation.evaluation import judge
+from duelist.simulation.evaluation import evaluate
 from duelist.simulation.simulate import policy_seed, worlds_of
 
 ROUNDS, RUNS, SEED, DELAY = 90, 2, 5, 7
@@ -177,7 +177,7 @@ def test_what_cannot_be_is_refused_in_words():
 def test_what_was_to_be_found_by_when_is_not_judged(environment, goal):
     runs = dl.simulate(dl.UniformPair(), environment, 20, runs=2, distinct=True)
     with pytest.raises(dl.InvalidInput, match="votes or arms come late"):
-        judge(runs, environment, goal)
+        evaluate(runs, environment, goal)
 
 
 def test_a_table_of_chances_is_played_by_anybody_while_arms_are_late():

@@ -27,7 +27,7 @@ from duelist.core.errors import EngineLost
 from duelist.policies import BUILTIN_POLICIES, Policy, policy_class, policy_name
 from duelist.policies.engine import code_stamp
 from duelist.simulation.environments import Environment
-from duelist.simulation.run_log import CURVE_POINTS, Curves, Log, curves_of
+from duelist.simulation.run_log import CURVE_POINTS, Curves, DuelLog, curves_of
 from duelist.simulation.simulate import simulate
 
 _PACKAGE: Final = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ class Played(NamedTuple):
     """The result of a cell, and where and how long it was played."""
 
     curves: Curves
-    log: Log | None
+    log: DuelLog | None
     seconds: float
     where: str
 
@@ -134,8 +134,8 @@ def play(cell: Cell, threads: int | None = None) -> Played:
         threads=threads,
     )
     kept = done.kept(_LABEL)
-    log = kept if isinstance(kept, Log) else None
-    curves = curves_of(kept, cell.environment, cell.points) if isinstance(kept, Log) else kept
+    log = kept if isinstance(kept, DuelLog) else None
+    curves = curves_of(kept, cell.environment, cell.points) if isinstance(kept, DuelLog) else kept
     return Played(curves, log, time.perf_counter() - started, f"{platform.node()}:{os.getpid()}")
 
 

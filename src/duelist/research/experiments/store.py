@@ -26,7 +26,7 @@ from duelist.core.errors import InvalidResults, StorageFull
 from duelist.core.extras import needs_extra
 from duelist.core.files import atomic_write
 from duelist.research.experiments.cells import Cell, Failure, Played
-from duelist.simulation.run_log import LAYERS_KEPT, SUMS, Curves, Log
+from duelist.simulation.run_log import LAYERS_KEPT, SUMS, Curves, DuelLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +188,7 @@ def _curves(table: pa.Table) -> Curves:
     return Curves(rounds=rounds, layers=layers, **sums)
 
 
-def _duel_table(log: Log, first_run: int) -> pa.Table:
+def _duel_table(log: DuelLog, first_run: int) -> pa.Table:
     import pyarrow as pa
 
     runs, rounds = log.first.shape

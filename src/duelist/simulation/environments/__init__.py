@@ -1,4 +1,4 @@
-"""One world, one file; the registry that tools iterate over."""
+"""Environments: one per file, and the registry of their names."""
 
 from __future__ import annotations
 

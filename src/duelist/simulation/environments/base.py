@@ -1,9 +1,8 @@
-"""The contract of an environment: it owns the truth, and a policy never sees it.
+"""The contract of an environment, which owns the truth that policies never see.
 
-An environment describes a family of problems. `draw_world` makes the problem of one run: its
-theta* and, if the arms never change, its arms. Otherwise `draw_arms` shows new arms in
-every round. Worlds, arms and outcomes have random streams of their own, so that every policy
-of a simulation meets the same world, the same arms and the same luck.
+An environment describes a family of problems. `draw_world` draws the problem of one run: its theta* and, if the arms
+never change, its arms. Otherwise `draw_arms` draws new arms for every round. Worlds, arms and outcomes have separate
+random streams, so that every policy of a simulation meets the same world, arms and luck.
 
 To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`).
 """
@@ -26,7 +25,7 @@ from duelist.model.links import Link
 
 @dataclass(frozen=True)
 class World:
-    """The problem of one run. `arms` is None where `draw_arms` shows new ones every round."""
+    """The problem of one run. `arms` is None if `draw_arms` draws new ones in every round."""
 
     theta: Floats
     arms: Floats | None = None
@@ -35,21 +34,21 @@ class World:
 
 
 class Truth(NamedTuple):
-    """How outcomes come about, as the engine reads it: chances from a link, a table, or none."""
+    """How outcomes are drawn, as the engine reads it: from a link, a matrix, or without noise."""
 
     link: str
     noiseless: bool
-    table: Floats  # (n_arms, n_arms) chance that the row arm wins; (0, 0) where a link decides
-    flipped_first: int = 0  # so many votes at the start of a run are turned round
-    flip_chance: float = 0.0  # and each later one with this chance
-    delay: int = 0  # a vote is told when so many more rounds have been asked about
+    table: Floats  # (n_arms, n_arms) probability that the row arm wins; (0, 0) if the link decides
+    flipped_first: int = 0  # the number of votes at the start of a run that are flipped
+    flip_chance: float = 0.0  # the probability that each later vote is flipped
+    delay: int = 0  # a vote arrives after this many further rounds
 
 
 class Rounds(NamedTuple):
-    """Arms and utilities of a stretch of rounds. Axes: run (1 if shared), round (1 if fixed), arm."""
+    """Arms and utilities of a block of rounds. Axes: run (1 if shared), round (1 if fixed), arm."""
 
     arms: Floats  # (runs or 1, rounds or 1, n_arms, dim)
-    n_arms: Ints  # (runs or 1, rounds or 1) how many of the arms are on the table
+    n_arms: Ints  # (runs or 1, rounds or 1) the number of arms on the table
     utilities: Floats  # (runs or 1, rounds or 1, n_arms)
 
 
@@ -58,29 +57,31 @@ PRIORS: Final = ("direction", "normal")
 
 
 class Environment(ABC):
-    """A family of problems; `dim` and `link` say of which kind."""
+    """A family of problems; `dim` and `link` describe its kind."""
 
     dim: int
     link: Link
 
     @abstractmethod
     def draw_world(self, rng: np.random.Generator) -> World:
-        """The problem of one run."""
+        """Draw the problem of one run."""
 
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
-        """New arms for the next rounds, (rounds, n_arms, dim), and how many count in each."""
+        """Draw arms for the next rounds, (rounds, n_arms, dim), and the number of valid ones per round."""
         raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms.", "Give it one of them.")
 
     def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
-        """How many of the fixed arms are there in each round from `start` on, the first so many; None: always all."""
+        """Return how many of the fixed arms have joined in each round from `start` on, first ones first; None: always
+        all.
+        """
         return None
 
     def truth(self) -> Truth:
-        """How outcomes are drawn; the link decides unless an environment says otherwise."""
+        """Return how outcomes are drawn; by default, from the link."""
         return Truth(self.link.name, False, np.empty((0, 0)))
 
     def describe(self) -> dict[str, Any]:
-        """Name and settings, for records."""
+        """Return name and settings, for records."""
         settings = {k: v for k, v in vars(self).items() if not k.startswith("_")}
         return {"environment": type(self).__name__, **{k: _plain(v) for k, v in settings.items()}}
 
@@ -102,7 +103,7 @@ def _plain(value: Any) -> Any:
 
 
 class Worlds:
-    """The worlds of many runs, shown a stretch of rounds at a time."""
+    """The worlds of many runs, advanced by blocks of rounds."""
 
     def __init__(self, environment: Environment, world_seeds: Sequence[Any], arm_seeds: Sequence[Any]) -> None:
         self._environment = environment
@@ -123,7 +124,7 @@ class Worlds:
         return self._fixed is not None and self._environment.on_the_table(1, 0, 1) is None
 
     def next_rounds(self, rounds: int) -> Rounds:
-        """The arms of the next rounds of every run."""
+        """Return the arms of the next rounds of every run."""
         if self._fixed is not None:
             self._shown += rounds
             return self._joined(self._fixed, self._shown - rounds, rounds)
@@ -135,7 +136,7 @@ class Worlds:
         return Rounds(arms, count, np.stack([u.reshape(shape) for u in utilities]))
 
     def _joined(self, fixed: Rounds, start: int, rounds: int) -> Rounds:
-        """Fixed arms, as many in each round as are on the table."""
+        """Return fixed arms, limited to those on the table in each round."""
         counts = self._environment.on_the_table(fixed.arms.shape[2], start, rounds)
         if counts is None:
             return fixed
@@ -160,12 +161,12 @@ def _utilities(world: World) -> Floats:
 
 
 def utilities_of(arms: Floats, theta: Floats) -> Floats:
-    """x . theta of every arm, added in a fixed order: a product by BLAS has other last bits on other processors."""
+    """Return x . theta of every arm, added in a fixed order, since BLAS gives other last bits on other processors."""
     return native.utilities(np.ascontiguousarray(arms, np.float64), np.ascontiguousarray(theta, np.float64))
 
 
 def check_theta(theta: Any, dim: int) -> Floats | None:
-    """A given theta* as an array of `dim` finite numbers; None stays None."""
+    """Return a given theta* as an array of `dim` finite numbers; None stays None."""
     if theta is None:
         return None
     array = check_finite("theta", theta, f"{dim} finite numbers")
@@ -177,7 +178,7 @@ def check_theta(theta: Any, dim: int) -> Floats | None:
 def draw_theta(
     theta: Floats | None, dim: int, scale: float, rng: np.random.Generator, prior: str = "direction"
 ) -> Floats:
-    """scale times the given theta, or times a random one: see `PRIORS`."""
+    """Return scale times the given theta, or times a random one: see `PRIORS`."""
     if theta is None:
         theta = rng.standard_normal(dim)
         size = math.sqrt(utilities_of(theta[None], theta)[0]) if prior == "direction" else math.sqrt(dim)
@@ -186,12 +187,12 @@ def draw_theta(
 
 
 def check_prior(prior: str) -> str:
-    """One of `PRIORS`."""
+    """Return `prior` if it is one of `PRIORS`."""
     return check_choice("prior", prior, PRIORS)
 
 
 def check_scale(scale: float) -> float:
-    """A finite scale of theta*; 0 makes every comparison a coin flip."""
+    """Return a finite scale of theta*; 0 makes every comparison a coin flip."""
     value = check_finite("scale", scale, "a finite number of at least 0")
     if value.shape != () or value < 0.0:
         raise InvalidInput(f"scale is {scale!r}.", "Give a finite number of at least 0.", field="scale")

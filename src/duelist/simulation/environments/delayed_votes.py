@@ -1,4 +1,4 @@
-"""DelayedVotes: votes that come late."""
+"""DelayedVotes: votes that arrive late."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Final
 from duelist.core.arrays import check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment, Truth
-from duelist.simulation.environments.wrapper import Changed
+from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
 _MOST: Final = 10**9
 
 
-class DelayedVotes(Changed):
-    """Another environment whose votes come late, as those of people do.
+class DelayedVotes(EnvironmentWrapper):
+    """Another environment whose votes arrive late, as people's do.
 
     Parameters
     ----------
     environment
-        Where worlds, arms and votes come from.
+        The source of worlds, arms and votes.
     delay
-        A vote is told when so many more rounds have been asked about; the last `delay` votes of a run are never told. With 0
-        nothing changes.
+        A vote arrives after this many further rounds; the last `delay` votes of a run never arrive. 0 changes
+        nothing.
 
     >>> from duelist.simulation.environments import Hypercube
     >>> DelayedVotes(Hypercube(dim=3), delay=50).truth().delay
@@ -39,5 +39,5 @@ class DelayedVotes(Changed):
             )
 
     def truth(self) -> Truth:
-        """Votes as inside, told later."""
+        """Return the inner truth, with delayed votes."""
         return self.inside.truth()._replace(delay=self.delay)

@@ -1,4 +1,4 @@
-"""FixedArms: the user's own arms, the same in every round."""
+"""FixedArms: given arms, the same in every round."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class FixedArms(Environment):
         self.link = get_link(link)
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """theta* of one run, and the arms."""
+        """Draw theta* of one run, with the arms."""
         return World(draw_theta(self.theta, self.dim, self.scale, rng), self.arms)

@@ -1,27 +1,27 @@
-"""FlippedVotes: some votes say the opposite."""
+"""FlippedVotes: adversarial votes."""
 
 from __future__ import annotations
 
 from duelist.core.arrays import check_finite, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment, Truth
-from duelist.simulation.environments.wrapper import Changed
+from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
 
-class FlippedVotes(Changed):
-    """Another environment whose votes an adversary turns round.
+class FlippedVotes(EnvironmentWrapper):
+    """Another environment, some of whose votes an adversary flips.
 
     Parameters
     ----------
     environment
-        Where worlds, arms and honest votes come from.
+        The source of worlds, arms and honest votes.
     first
-        The first so many votes of a run are all turned round: the attack that misleads most, since a policy that
-        trusts them hardly asks about the best arms later.
+        The number of votes at the start of a run that are all flipped. This attack misleads most, since a policy that
+        trusts these votes hardly compares the best arms later.
     share
-        Each other vote is turned round with this chance.
+        The probability that any other vote is flipped.
 
-    Regret is still measured by the truth inside.
+    Regret is still measured by the inner truth.
 
     >>> from duelist.simulation.environments import Hypercube
     >>> FlippedVotes(Hypercube(dim=3), first=100).truth().flipped_first
@@ -42,5 +42,5 @@ class FlippedVotes(Changed):
         self.share = float(chance)
 
     def truth(self) -> Truth:
-        """Votes as inside, then turned round."""
+        """Return the inner truth, with flipped votes."""
         return self.inside.truth()._replace(flipped_first=self.first, flip_chance=self.share)

@@ -57,6 +57,6 @@ class Hypercube(Environment):
         self.prior = check_prior(prior)
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """theta* of one run, and the corners."""
+        """Draw theta* of one run, with the corners."""
         arms = np.array(list(product((-1.0, 1.0), repeat=self.dim)))
         return World(draw_theta(self.theta, self.dim, self.scale, rng, self.prior), arms)

@@ -1,4 +1,4 @@
-"""LateArms: not all arms are there from the beginning."""
+"""LateArms: arms that join during a run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from duelist.core.arrays import Ints, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment
-from duelist.simulation.environments.wrapper import Changed
+from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
 
-class LateArms(Changed):
-    """Another environment with fixed arms, half of which come later, one by one.
+class LateArms(EnvironmentWrapper):
+    """Another environment with fixed arms, half of which join later, one by one.
 
     Parameters
     ----------
     environment
-        Where worlds, arms and votes come from. Its arms join in the order they have there.
+        The source of worlds, arms and votes. Its arms join in order.
     every
-        After so many rounds one more arm is on the table, until all are.
+        One more arm joins after every this many rounds, until all have.
 
     Regret is against the best arm on the table.
 
@@ -38,6 +38,6 @@ class LateArms(Changed):
         self.every = check_integer("every", every)
 
     def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
-        """Half of the arms, rounded up, and one more after each `every` rounds."""
+        """Return half of the arms, rounded up, and one more after every `every` rounds."""
         joined = np.arange(start, start + rounds) // self.every
         return np.minimum(n_arms - n_arms // 2 + joined, n_arms)

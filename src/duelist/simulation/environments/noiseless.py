@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from duelist.simulation.environments.base import Truth
-from duelist.simulation.environments.wrapper import Changed
+from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
 
-class Noiseless(Changed):
+class Noiseless(EnvironmentWrapper):
     """Another environment with deterministic comparisons: the arm of larger utility wins.
 
     Equal arms still flip a coin. The case of zero variance in the paper (remark 5.2), where
@@ -18,5 +18,5 @@ class Noiseless(Changed):
     """
 
     def truth(self) -> Truth:
-        """Utilities decide."""
+        """Return the inner truth, with outcomes decided by utilities."""
         return self.inside.truth()._replace(noiseless=True)

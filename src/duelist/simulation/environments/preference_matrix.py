@@ -1,4 +1,4 @@
-"""PreferenceMatrix: outcomes from a table of chances, for arms with or without features."""
+"""PreferenceMatrix: outcomes from a matrix of probabilities, with or without features."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _SYMMETRY_TOLERANCE: Final = 1e-6
 
 
 class PreferenceMatrix(Environment):
-    """A table decides: entry (i, j) is the chance that arm i beats arm j.
+    """Outcomes from a matrix: entry (i, j) is the probability that arm i beats arm j.
 
-    Regret is measured against the winner w. With winner "condorcet" (the arm that beats every
-    other with chance over 1/2) the utility of arm i is P(i beats w) - 1/2, so that the gap of an
-    arm is the usual P(w beats i) - 1/2. With "copeland" it is the share of the other arms that it beats with chance over 1/2, and with
-    "borda" the mean chance to beat another arm; the winners are those with the most (`duelist.simulation.environments.winners`).
+    Regret is measured against the winner w. With winner "condorcet" (the arm that beats every other with probability
+    over 1/2), the utility of arm i is P(i beats w) - 1/2, so that the gap of an arm is the usual P(w beats i) - 1/2.
+    With "copeland" it is the share of the other arms that it beats with probability over 1/2, and with "borda" the
+    mean probability of beating another arm; the winners are the arms with the largest value
+    (`duelist.simulation.environments.winners`).
 
-    A policy's link model need not fit the table; that is the point of trying. With the shares of
-    real votes as the table, an outcome is one of the pair's votes drawn at random (a replay).
+    A policy's link need not fit the matrix. If the matrix holds shares of real votes, an outcome is one of the pair's
+    votes drawn at random (a replay).
 
     Parameters
     ----------
     matrix
-        Chances, (n_arms, n_arms); entries (i, j) and (j, i) add to 1.
+        Probabilities, (n_arms, n_arms); entries (i, j) and (j, i) add to 1.
     winner
-        "condorcet", "copeland" or "borda": whom regret is measured against.
+        "condorcet", "copeland" or "borda": the winner that regret is measured against.
     arms
         Features shown to the policy, (n_arms, dim); None: one-hot, so that arms have nothing in common.
 
@@ -57,17 +58,17 @@ class PreferenceMatrix(Environment):
 
     @classmethod
     def from_csv(cls, path: str | Path, winner: str = "condorcet", arms: Any = None) -> PreferenceMatrix:
-        """The table of a CSV file with one header line."""
+        """Read the matrix from a CSV file with one header line."""
         with Path(path).open(newline="") as file:
             rows = [row for row in list(csv.reader(file))[1:] if row]
         return cls(rows, winner, arms)
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """The same world in every run; theta is the least-squares fit of the utilities by the features."""
+        """Return the same world in every run; theta is the least-squares fit of the utilities by the features."""
         return World(self._nearest_theta(), self._features, self._utilities)
 
     def truth(self) -> Truth:
-        """The table decides."""
+        """Return outcomes drawn from the matrix."""
         return Truth(self.link.name, False, self.matrix)
 
     def _nearest_theta(self) -> Floats:

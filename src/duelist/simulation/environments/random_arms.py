@@ -25,12 +25,12 @@ class RandomArms(Environment):
     dim
         Number of features.
     n_arms
-        Arms in a round, or (least, most): then their number is uniform in that range, both ends
-        included, and changes every round.
+        Arms per round, or (least, most): then their number changes every round, uniform in that range, both ends
+        included.
     kind
-        "sphere": uniform on the sphere of radius sqrt(dim), where the hypercube's corners lie;
-        "gaussian": standard normal features; "clustered": around 4 centres of standard normal
-        features, kept for the run, with a spread of 0.3 in each feature.
+        "sphere": uniform on the sphere of radius sqrt(dim), where the hypercube's corners lie; "gaussian": standard
+        normal features; "clustered": around 4 centres of standard normal features, fixed for the run, with a spread
+        of 0.3 in each feature.
     theta, scale, link
         As for `Hypercube`.
 
@@ -65,16 +65,16 @@ class RandomArms(Environment):
         self.link = get_link(link)
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """theta* of one run, and its cluster centres."""
+        """Draw theta* of one run, with its cluster centres."""
         theta = draw_theta(self.theta, self.dim, self.scale, rng)
         return _RandomWorld(theta, centres=rng.standard_normal((_CLUSTERS, self.dim)))
 
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
-        """Arms of the next rounds, from one block of normals a round, so stretches can be cut anywhere."""
+        """Draw the arms of the next rounds from one block of normals per round, so that blocks can be cut anywhere."""
         size = self._most * self.dim
         block = rng.standard_normal((rounds, size + self._most + 1))
         features = block[:, :size].reshape(rounds, self._most, self.dim)
-        chosen = PROBIT.mean(block[:, size:])  # uniform numbers: a cluster for each arm, then the count
+        chosen = PROBIT.mean(block[:, size:])  # uniform numbers: a cluster per arm, then the count
         span = self._most - self._least + 1
         count = self._least + np.minimum((chosen[:, -1] * span).astype(np.int64), span - 1)
         if self.kind == "sphere":

@@ -1,10 +1,10 @@
-"""Environments written in one word, as on the command line; `policies.make_policy` reads policies.
+"""Environments by name, as on the command line; `policies.make_policy` does the same for policies.
 
     Hypercube:dim=5,scale=0.5        an environment
-    Noiseless:Hypercube:dim=5        an environment inside another
-    FlippedVotes:first=400:Hypercube the same, with settings of its own
+    Noiseless:Hypercube:dim=5        an environment that wraps another
+    FlippedVotes:first=400:Hypercube the same, with its own settings
 
-Case, dashes and underscores in names do not matter.
+Case, dashes and underscores in names are ignored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from duelist.core.errors import InvalidInput
 from duelist.core.settings import normalize_name, parse_settings
 from duelist.simulation.environments import ENVIRONMENTS, Environment, PreferenceMatrix
-from duelist.simulation.environments.wrapper import Changed
+from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
 
 def parse_environment(spec: str) -> Environment:
-    """The environment of a spec.
+    """Return the environment that a specification names.
 
     >>> parse_environment("hypercube:dim=3,scale=2").scale
     2.0
@@ -29,7 +29,7 @@ def parse_environment(spec: str) -> Environment:
 
 
 def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> Environment:
-    """The environment of a spec, with further settings of its own.
+    """Return the environment that a specification names, with further settings.
 
     >>> make_environment("Hypercube:dim=3", {"scale": 4.0}).scale
     4.0
@@ -48,8 +48,8 @@ def make_environment(spec: str, settings: Mapping[str, Any] | None = None) -> En
 
 
 def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any]:
-    """What stands behind the name: settings, and for some an environment inside."""
-    if issubclass(cls, Changed):
+    """Return the settings after the name, including a wrapped environment."""
+    if issubclass(cls, EnvironmentWrapper):
         own, _, inner = rest.partition(":") if "=" in rest.partition(":")[0] else ("", "", rest)
         return {"environment": parse_environment(inner or "Hypercube"), **parse_settings(spec, own)}
     return parse_settings(spec, rest)

@@ -1,8 +1,8 @@
-"""Who wins in a table of preferences, in three senses, and how little regret can be had in it.
+"""Winners of a preference matrix in three senses, and its lower bound on regret.
 
-Entry (i, j) of a table is the chance that arm i beats arm j. A Condorcet winner beats every other arm with chance over 1/2; there may be
-none. Copeland winners beat the most arms; the Borda winner has the largest mean chance to beat another. There is always one of
-either, and they need not be the same:
+Entry (i, j) is the probability that arm i beats arm j. A Condorcet winner beats every other arm with probability over
+1/2; there may be none. Copeland winners beat the most arms; the Borda winner has the largest mean probability of
+beating another. These always exist, and may differ:
 
 >>> import numpy as np
 >>> table = np.array([[0.5, 0.51, 0.51], [0.49, 0.5, 0.99], [0.49, 0.01, 0.5]])
@@ -21,42 +21,42 @@ from duelist.core.errors import InvalidInput
 
 
 def beaten(table: Floats) -> Floats:
-    """How many other arms each arm beats with chance over 1/2."""
+    """Return how many other arms each arm beats with probability over 1/2."""
     wins = table > 0.5
     np.fill_diagonal(wins, False)
     return np.asarray(wins.sum(axis=1), np.float64)
 
 
 def condorcet_winner(table: Floats) -> int | None:
-    """The arm that beats every other, or None."""
+    """Return the arm that beats every other, or None."""
     (winners,) = np.nonzero(beaten(table) == len(table) - 1)
     return int(winners[0]) if winners.size else None
 
 
 def copeland_scores(table: Floats) -> Floats:
-    """The share of the other arms that each arm beats."""
+    """Return the share of the other arms that each arm beats."""
     return beaten(table) / max(len(table) - 1, 1)
 
 
 def copeland_winners(table: Floats) -> list[int]:
-    """The arms with the largest Copeland score."""
+    """Return the arms with the largest Copeland score."""
     return _largest(copeland_scores(table))
 
 
 def borda_scores(table: Floats) -> Floats:
-    """The mean chance of each arm to beat another."""
+    """Return the mean probability of each arm of beating another."""
     return np.asarray((table.sum(axis=1) - table.diagonal()) / max(len(table) - 1, 1))
 
 
 def borda_winners(table: Floats) -> list[int]:
-    """The arms with the largest Borda score."""
+    """Return the arms with the largest Borda score."""
     return _largest(borda_scores(table))
 
 
 def least_regret(table: Floats) -> float:
-    """The constant c such that no consistent policy has average regret below c log T in the long run.
+    """Return the constant c such that no consistent policy has average regret below c log T asymptotically.
 
-    With w the Condorcet winner, gap_i = p_wi - 1/2 and d(p, q) the divergence of coins,
+    With w the Condorcet winner, gap_i = p_wi - 1/2 and d(p, q) the Bernoulli divergence,
 
         c = sum_{i != w} min_{j : p_ij < 1/2} (gap_i + gap_j) / (2 d(p_ij, 1/2)).
 
@@ -79,7 +79,7 @@ def _cheapest(chances: Floats, costs: Floats) -> float:
 
 
 def _divergence(p: float) -> float:
-    """d(p, 1/2)."""
+    """Return d(p, 1/2)."""
     return sum(x * math.log(2.0 * x) for x in (p, 1.0 - p) if x > 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What environments have in common that change another."""
+"""The base class of environments that modify another environment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from duelist.core.errors import InvalidInput
 from duelist.simulation.environments.base import Environment, Truth, World
 
 
-class Changed(Environment):
-    """Another environment, `inside`, with something changed: worlds, arms and votes are its own unless a class says otherwise."""
+class EnvironmentWrapper(Environment):
+    """Wraps an environment, `inside`; worlds, arms and votes are the inner ones unless a subclass overrides them."""
 
     inside: Environment
 
@@ -24,19 +24,19 @@ class Changed(Environment):
         self.link = environment.link
 
     def draw_world(self, rng: np.random.Generator) -> World:
-        """The world of the environment inside."""
+        """Draw a world of the inner environment."""
         return self.inside.draw_world(rng)
 
     def draw_arms(self, world: World, rng: np.random.Generator, rounds: int) -> tuple[Floats, Ints]:
-        """The arms of the environment inside."""
+        """Draw arms of the inner environment."""
         return self.inside.draw_arms(world, rng, rounds)
 
     def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
-        """As inside."""
+        """Return the inner number of arms on the table."""
         return self.inside.on_the_table(n_arms, start, rounds)
 
     def truth(self) -> Truth:
-        """As inside."""
+        """Return the inner truth."""
         return self.inside.truth()
 
     def __repr__(self) -> str:
