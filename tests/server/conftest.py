@@ -85,10 +85,10 @@ def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
     """An error in the one shape, with a way out."""
     body = checked(answer, status)
     assert set(body) == {"error"}
-    assert set(body["error"]) == {"code", "message", "way_out", "field"}
+    assert set(body["error"]) == {"code", "message", "hint", "field"}
     assert body["error"]["code"] == code, body
     assert body["error"]["message"]
-    assert body["error"]["way_out"], body
+    assert body["error"]["hint"], body
     return body["error"]
 
 

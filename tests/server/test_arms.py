@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from duelist.server.routes.arms import AT_ONCE
+from duelist.server.routes.arms import BATCH_SIZE
 from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
 
@@ -19,13 +19,13 @@ def test_a_table_that_is_refused_in_the_middle_says_how_much_of_it_is_there(
 ) -> None:
     study = make(2)
     before = checked(admin.get(study))["arms"]
-    rows = [f"arm {k},text {k}" for k in range(AT_ONCE + 5)]
+    rows = [f"arm {k},text {k}" for k in range(BATCH_SIZE + 5)]
     rows[-1] = "a0,another text than arm a0 has"
     table = "\n".join(["id,text", *rows])
     answer = admin.post(f"{study}/arms", content=table.encode(), headers={"content-type": "text/csv"})
     error = refused(answer, 422, "invalid_input")
-    assert f"the first {AT_ONCE} arms of the table are added" in f"{error['message']} {error['way_out']}"
-    assert checked(admin.get(study))["arms"] == before + AT_ONCE
+    assert f"the first {BATCH_SIZE} arms of the table are added" in f"{error['message']} {error['hint']}"
+    assert checked(admin.get(study))["arms"] == before + BATCH_SIZE
 
 
 def test_a_second_table_without_ids_goes_on_counting(admin: httpx.Client, make: Callable[..., str]) -> None:
@@ -81,7 +81,7 @@ def about_numbers(answer: dict[str, Any]) -> list[str]:
 
 def test_how_the_arms_of_a_long_table_are_numbered_is_said_once(admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(0)
-    rows = [f"text {k}" for k in range(2 * AT_ONCE + 1)]
+    rows = [f"text {k}" for k in range(2 * BATCH_SIZE + 1)]
     first = send(admin, study, "arms", csv(*rows, columns="text"))
     assert first["added"] == len(rows)
     assert about_numbers(first) == ["No column names the arms; they are numbered."]
@@ -93,7 +93,7 @@ def test_how_the_arms_of_a_long_table_are_numbered_is_said_once(admin: httpx.Cli
 
 def test_two_tables_at_once_without_ids_lose_no_arm(server: Running, make: Callable[..., str], storage: str) -> None:
     study = make(0)
-    tables = [csv(*(f"{side} {k}" for k in range(3 * AT_ONCE)), columns="text") for side in ("left", "right")]
+    tables = [csv(*(f"{side} {k}" for k in range(3 * BATCH_SIZE)), columns="text") for side in ("left", "right")]
 
     def upload(table: bytes) -> dict[str, Any]:
         with server.client() as client:
@@ -101,8 +101,8 @@ def test_two_tables_at_once_without_ids_lose_no_arm(server: Running, make: Calla
 
     with ThreadPoolExecutor(2) as threads:
         answers = list(threads.map(upload, tables))
-    assert [answer["added"] for answer in answers] == [3 * AT_ONCE] * 2
-    assert len({arm.payload for arm in opened(storage, study).arms()}) == 6 * AT_ONCE
+    assert [answer["added"] for answer in answers] == [3 * BATCH_SIZE] * 2
+    assert len({arm.payload for arm in opened(storage, study).arms()}) == 6 * BATCH_SIZE
 
 
 def test_of_arms_that_are_no_table_there_is_nothing_to_note(admin: httpx.Client, make: Callable[..., str]) -> None:

@@ -9,19 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
-from duelist.server.content import Shower, find_file, media_type, readable
+from duelist.server.content import ContentRenderer, find_file, media_type, readable
 from duelist.server.errors import in_http_words
-from duelist.server.rate_limits import Buckets
+from duelist.server.rate_limits import RateLimiter
 
 KEY = "0123456789abcdef0123456789abcdef.png"
 
 
 @pytest.fixture
-def show(tmp_path: Path) -> Shower:
+def show(tmp_path: Path) -> ContentRenderer:
     (tmp_path / "media").mkdir()
     (tmp_path / "media" / "cat & dog.png").write_bytes(b"")
     (tmp_path / "outside.png").write_bytes(b"")
-    return Shower(7, "markdown", tmp_path / "media")
+    return ContentRenderer(7, "markdown", tmp_path / "media")
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def show(tmp_path: Path) -> Shower:
         ([], [{"type": "code", "text": "[]", "language": "json"}]),
     ],
 )  # fmt: skip
-def test_payloads_become_blocks(show: Shower, payload: Any, blocks: list[dict[str, Any]]) -> None:
+def test_payloads_become_blocks(show: ContentRenderer, payload: Any, blocks: list[dict[str, Any]]) -> None:
     assert show.blocks(payload) == blocks
 
 
-def test_an_arm_without_a_payload_is_its_id(show: Shower) -> None:
+def test_an_arm_without_a_payload_is_its_id(show: ContentRenderer) -> None:
     assert show.arm(None, "red") == [{"type": "text", "text": "red"}]
 
 
@@ -89,7 +89,7 @@ def test_no_way_leads_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_buckets_fill_again() -> None:
     now = 0.0
-    buckets = Buckets(rate=2.0, burst=4.0, clock=lambda: now)
+    buckets = RateLimiter(rate=2.0, burst=4.0, clock=lambda: now)
     assert [buckets.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
     assert buckets.wait("b") == 0
     now = 1.0

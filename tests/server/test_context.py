@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from duelist.core.errors import ConnectionLost, UnknownStudy
-from duelist.server import context as desk_module
+from duelist.server import context as context_module
 from duelist.server import events
 from duelist.server.app import make_app
-from duelist.server.context import Desk
-from duelist.server.events import Changes
+from duelist.server.context import ServerContext
+from duelist.server.events import StudyEvents
 from duelist.server.options import ServerOptions
 from duelist.server.routes import arms
 from duelist.study import AsyncStudy, Study, create_study
@@ -31,22 +31,22 @@ N_STUDIES = 3 * FEW
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes many studies, many arms and some seconds takes few of all."""
-    monkeypatch.setattr(desk_module, "MOST_OPEN", FEW)
-    monkeypatch.setattr(events, "EVERY", 0.01)
-    monkeypatch.setattr(arms, "AT_ONCE", 10)
+    monkeypatch.setattr(context_module, "MAX_IDLE_STUDIES", FEW)
+    monkeypatch.setattr(events, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(arms, "BATCH_SIZE", 10)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The studies that were opened, once for each time."""
     found: list[int] = []
-    load = desk_module.load_study_by_id
+    load = context_module.load_study_by_id
 
     def noted(study_id: int, storage: Any) -> Study:
         found.append(study_id)
         return load(study_id, storage)
 
-    monkeypatch.setattr(desk_module, "load_study_by_id", noted)
+    monkeypatch.setattr(context_module, "load_study_by_id", noted)
     return found
 
 
@@ -61,13 +61,13 @@ def ids(url: str) -> list[int]:
 
 
 @asynccontextmanager
-async def listeners(desk: Desk, ids: list[int]) -> AsyncIterator[dict[int, int]]:
+async def listeners(server: ServerContext, ids: list[int]) -> AsyncIterator[dict[int, int]]:
     """One to each of these studies, who have been told the state; how many events each has heard."""
     heard = dict.fromkeys(ids, 0)
 
     async def listen(study_id: int) -> None:
-        changes = await desk.changes(study_id)
-        async for _ in changes.listen(desk.stopping):
+        changes = await server.changes(study_id)
+        async for _ in changes.listen(server.stopping):
             heard[study_id] += 1
 
     tasks = [asyncio.create_task(listen(study_id)) for study_id in ids]
@@ -91,25 +91,25 @@ async def slowly(n_parts: int) -> AsyncIterator[bytes]:
     """Arms that take longer than others need to look at all their studies."""
     for part in range(n_parts):
         yield "".join(json.dumps({"id": f"{part}-{k}"}) + "\n" for k in range(10)).encode()
-        await asyncio.sleep(10 * events.EVERY)
+        await asyncio.sleep(10 * events.POLL_SECONDS)
 
 
 def test_arms_are_streamed_in_whole_while_more_studies_are_listened_to_than_are_kept_open(
     url: str, ids: list[int]
 ) -> None:
     app = make_app(ServerOptions(url, temporary_token="t" * 40, rate_limit=1e6))
-    desk: Desk = app.state.desk
+    server: ServerContext = app.state.server
     headers = {"Authorization": f"Bearer {'t' * 40}", "content-type": "application/x-ndjson"}
 
     async def upload() -> list[httpx.Response]:
         client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://127.0.0.1/api/v1", headers=headers, timeout=60
         )
-        async with client, listeners(desk, ids[1:]) as heard:
+        async with client, listeners(server, ids[1:]) as heard:
             to = [ids[0], ids[0], ids[1]]
             sent = await asyncio.gather(*(client.post(f"/studies/{one}/arms", content=slowly(5)) for one in to))
             await until(lambda: heard[ids[1]] > 1)
-        await desk.close()
+        await server.close()
         return sent
 
     answers = asyncio.run(upload())
@@ -122,14 +122,14 @@ def test_a_study_is_not_opened_at_every_look_however_many_are_listened_to(
     url: str, ids: list[int], opened: list[int]
 ) -> None:
     async def listen() -> None:
-        desk = Desk(ServerOptions(url))
+        server = ServerContext(ServerOptions(url))
         *watched, one, other = ids
-        async with listeners(desk, watched):
+        async with listeners(server, watched):
             for _ in range(20):
-                await desk.check(one)
-                await desk.check(other)
-                await asyncio.sleep(events.EVERY)
-        await desk.close()
+                await server.check(one)
+                await server.check(other)
+                await asyncio.sleep(events.POLL_SECONDS)
+        await server.close()
 
     asyncio.run(listen())
     assert sorted(opened) == sorted(ids), "each once: those that are listened to, and the few that others use"
@@ -137,16 +137,16 @@ def test_a_study_is_not_opened_at_every_look_however_many_are_listened_to(
 
 def test_nothing_is_kept_for_those_who_have_left(url: str, ids: list[int]) -> None:
     async def listen_and_leave() -> tuple[int, int]:
-        desk = Desk(ServerOptions(url))
-        async with listeners(desk, ids):
-            assert len(desk._changes) == len(desk._places) == N_STUDIES
-        await asyncio.sleep(5 * events.EVERY)
+        server = ServerContext(ServerOptions(url))
+        async with listeners(server, ids):
+            assert len(server._changes) == len(server._places) == N_STUDIES
+        await asyncio.sleep(5 * events.POLL_SECONDS)
         gc.collect()
-        await desk.check(ids[0])
+        await server.check(ids[0])
         with pytest.raises(UnknownStudy):
-            await desk.check(max(ids) + 1)
-        left = len(desk._changes), len(desk._places)
-        await desk.close()
+            await server.check(max(ids) + 1)
+        left = len(server._changes), len(server._places)
+        await server.close()
         return left
 
     assert asyncio.run(listen_and_leave()) == (0, FEW)
@@ -154,14 +154,14 @@ def test_nothing_is_kept_for_those_who_have_left(url: str, ids: list[int]) -> No
 
 def test_a_study_that_is_deleted_is_closed_when_the_last_who_uses_it_leaves(url: str, ids: list[int]) -> None:
     async def use() -> None:
-        desk = Desk(ServerOptions(url))
-        async with desk.study(ids[0]) as study:
-            desk.forget(ids[0])
+        server = ServerContext(ServerOptions(url))
+        async with server.study(ids[0]) as study:
+            server.forget(ids[0])
             assert await study.read(Study.revision)
-        await asyncio.gather(*desk._closing)
+        await asyncio.gather(*server._closing)
         with pytest.raises(RuntimeError):
             await study.read(Study.revision)
-        await desk.close()
+        await server.close()
 
     asyncio.run(use())
 
@@ -171,17 +171,17 @@ def test_who_begins_to_listen_while_nothing_can_be_read_is_told_later(
     url: str, ids: list[int], error: Exception
 ) -> None:
     async def listen() -> str:
-        desk = Desk(ServerOptions(url))
+        server = ServerContext(ServerOptions(url))
         failing = iter([error] * 3)
 
         def study() -> AbstractAsyncContextManager[AsyncStudy]:
             for each in failing:
                 raise each
-            return desk.study(ids[0])
+            return server.study(ids[0])
 
         async with asyncio.timeout(30):
-            told = await anext(Changes(study).listen(desk.stopping))
-        await desk.close()
+            told = await anext(StudyEvents(study).listen(server.stopping))
+        await server.close()
         return told
 
     assert '"state": "open"' in asyncio.run(listen())

@@ -246,7 +246,7 @@ def test_what_is_wrong_is_said_and_nothing_is_made(
     before = len(checked(admin.get("/studies"))["studies"])
     sent = {"files": [("file", (name, body.encode()))], "data": {"plan": json.dumps({**plan, "name": "never"})}}
     error = refused(admin.post("/files/create", **sent), 422, "invalid_input")
-    assert words in error["message"] + error["way_out"]
+    assert words in error["message"] + error["hint"]
     assert "/tmp" not in error["message"], "a folder of the server's"
     assert len(checked(admin.get("/studies"))["studies"]) == before
 

@@ -94,8 +94,8 @@ def test_no_answer_is_undocumented(tried: Running) -> None:
 def test_the_description_says_how_to_sign_in_and_what_errors_look_like(tried: Running) -> None:
     body = httpx.get(f"{tried.address}/api/v1/openapi.json").json()
     assert {"HTTPBearer", "APIKeyCookie"} <= set(body["components"]["securitySchemes"])
-    shape = body["components"]["schemas"]["Errors"]["properties"]["error"]["$ref"].rsplit("/", 1)[1]
-    assert set(body["components"]["schemas"][shape]["required"]) == {"code", "message", "way_out", "field"}
+    shape = body["components"]["schemas"]["ErrorResponse"]["properties"]["error"]["$ref"].rsplit("/", 1)[1]
+    assert set(body["components"]["schemas"][shape]["required"]) == {"code", "message", "hint", "field"}
     undocumented = [
         (path, method)
         for path, methods in body["paths"].items()

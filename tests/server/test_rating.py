@@ -56,7 +56,7 @@ def test_a_vote_sent_twice_counts_once_and_another_needs_revise(ana: httpx.Clien
     body = {"duel": duel, "outcome": "first"}
     assert checked(ana.post(f"{study}/votes", json=body)) == checked(ana.post(f"{study}/votes", json=body))
     error = refused(ana.post(f"{study}/votes", json={**body, "outcome": "tie"}), 409, "vote_conflict")
-    assert '"revise": true' in error["way_out"]
+    assert '"revise": true' in error["hint"]
     assert len(opened(storage, study)) == 1
     checked(ana.post(f"{study}/votes", json={**body, "outcome": "tie", "revise": True}))
     assert [vote.outcome for vote in opened(storage, study).votes()] == ["first", "tie"]
@@ -122,7 +122,7 @@ def test_what_the_owner_stops_is_stopped(
     checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
     checked(admin.patch(study, json=change))
     error = refused(ana.post(f"{study}/ask", json={}), status, code)
-    assert "`" not in error["message"] + error["way_out"], "words of Python's interface"
+    assert "`" not in error["message"] + error["hint"], "words of Python's interface"
 
 
 def test_a_blocked_rater_is_asked_no_more(ana: httpx.Client, admin: httpx.Client, study: str) -> None:

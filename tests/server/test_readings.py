@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import DisconnectedArms, InvalidInput
-from duelist.server.context import MOST_OPEN
+from duelist.server.context import MAX_IDLE_STUDIES
 from duelist.study import Study, load_study, restore_study
 from duelist.study.serialization import plain
 from tests.helpers.server import Running
@@ -122,7 +122,7 @@ def test_tolerances_are_those_that_the_library_takes(
         said = refused(admin.get(f"{voted}/{name}", params=wrong), 422, "invalid_input")
         with pytest.raises(InvalidInput) as library:
             getattr(here, verb)(**wrong)
-        assert f"{said['message']}; {said['way_out']}" == str(library.value)
+        assert f"{said['message']}; {said['hint']}" == str(library.value)
 
 
 def test_the_log_has_pages_and_filters(admin: httpx.Client, voted: str, storage: str) -> None:
@@ -178,7 +178,7 @@ def test_who_listens_is_told_though_many_other_studies_were_used(
     with admin.stream("GET", f"{study}/events") as stream:
         lines = stream.iter_lines()
         assert json.loads(next(line for line in lines if line.startswith("data: "))[6:])["votes"] == 0
-        for _ in range(MOST_OPEN + 1):
+        for _ in range(MAX_IDLE_STUDIES + 1):
             make(n_arms=2)
         duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))["id"]
         checked(admin.post(f"{study}/votes", json={"duel": duel, "rater": "ana", "outcome": "first"}))

@@ -1,4 +1,4 @@
-"""Signing in by browser, registering, limits, and what every answer carries."""
+"""Signing in by browser, registration_limiter, limits, and what every answer carries."""
 
 from __future__ import annotations
 

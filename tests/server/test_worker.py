@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from duelist.server.worker import process as back_office
-from duelist.server.worker.process import Answers
+from duelist.server.worker import process as worker_process
+from duelist.server.worker.process import RequestHandler
 from duelist.study import Study, open_storage
 from tests.helpers.busy_server import make
 
@@ -21,8 +21,8 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = 0
         self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
-        self._make = back_office.make_reading
-        monkeypatch.setattr(back_office, "make_reading", self)
+        self._make = worker_process.make_reading
+        monkeypatch.setattr(worker_process, "make_reading", self)
 
     def __call__(self, study: Study, name: str, given: dict[str, Any]) -> Any:
         self.made += 1
@@ -34,9 +34,9 @@ class Slow:
 class Asking(threading.Thread):
     """Somebody who asks for the leaderboard."""
 
-    def __init__(self, answers: Answers, study: Study, have: str | None = None) -> None:
+    def __init__(self, answers: RequestHandler, study: Study, have: str | None = None) -> None:
         super().__init__()
-        self._ask = lambda: answers({"study": study.id, "errand": "leaderboard", "given": {}, "have": have})
+        self._ask = lambda: answers({"study": study.id, "task": "leaderboard", "given": {}, "have": have})
         self.start()
 
     def run(self) -> None:
@@ -49,8 +49,8 @@ def study(tmp_path: Path) -> Study:
 
 
 @pytest.fixture
-def answers(study: Study, tmp_path: Path) -> Answers:
-    return Answers(open_storage(f"sqlite:///{tmp_path / 's.db'}"))
+def answers(study: Study, tmp_path: Path) -> RequestHandler:
+    return RequestHandler(open_storage(f"sqlite:///{tmp_path / 's.db'}"))
 
 
 def votes(answer: Asking) -> int:
@@ -59,7 +59,7 @@ def votes(answer: Asking) -> int:
 
 
 def test_a_reading_is_made_once_for_all_who_want_it(
-    study: Study, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever they had before."""
     slow = Slow(monkeypatch)
@@ -74,7 +74,7 @@ def test_a_reading_is_made_once_for_all_who_want_it(
 
 
 def test_whoever_has_voted_does_not_get_the_reading_that_was_begun_before(
-    study: Study, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow(monkeypatch)
     before = Asking(answers, study)
@@ -89,10 +89,10 @@ def test_whoever_has_voted_does_not_get_the_reading_that_was_begun_before(
 
 
 def test_those_who_wait_hear_of_a_failure_and_the_next_one_tries_again(
-    study: Study, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, begun, go_on = [True], threading.Event(), threading.Event()
-    make_reading = back_office.make_reading
+    make_reading = worker_process.make_reading
 
     def fail(*given: Any) -> Any:
         begun.set()
@@ -101,7 +101,7 @@ def test_those_who_wait_hear_of_a_failure_and_the_next_one_tries_again(
             raise RuntimeError("no luck")
         return make_reading(*given)
 
-    monkeypatch.setattr(back_office, "make_reading", fail)
+    monkeypatch.setattr(worker_process, "make_reading", fail)
     first = Asking(answers, study)
     assert begun.wait(60)
     second = Asking(answers, study)

@@ -75,7 +75,7 @@ def serve(
             hosts=(*LOOPBACK, *(host_name or ())),
             media=media,
             rate_limit=rate_limit,
-            largest_upload=largest_upload,
+            max_upload_bytes=largest_upload,
             temporary_token=token,
         )
         run(

@@ -13,11 +13,11 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from duelist import __version__
 from duelist.core.errors import DuelistError
-from duelist.server.context import Desk
-from duelist.server.errors import RequestError, error_body, of_error, of_validation
-from duelist.server.middleware import Gate
+from duelist.server.context import ServerContext
+from duelist.server.errors import RequestError, error_body, error_response, validation_error_from
+from duelist.server.middleware import RequestMiddleware
 from duelist.server.options import ServerOptions
-from duelist.server.routes import arms, drafts, owners, rating, readings, service, session, studies
+from duelist.server.routes import arms, files, owners, rating, readings, service, session, studies
 
 _CODES = {
     400: "malformed",
@@ -30,15 +30,15 @@ _CODES = {
 
 
 def make_app(options: ServerOptions) -> FastAPI:
-    """The application of a server; `app.state.desk` is what it works with while it runs."""
+    """The application of a server; `app.state.server` is what it works with while it runs."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        await desk.errands.start()
+        await server.worker.start()
         yield
-        await desk.close()
+        await server.close()
 
-    desk = Desk(options)
+    server = ServerContext(options)
     app = FastAPI(
         title="duelist",
         version=__version__,
@@ -48,18 +48,18 @@ def make_app(options: ServerOptions) -> FastAPI:
         redoc_url=None,
         lifespan=running,
     )
-    app.state.desk = desk
-    for part in (session, rating, studies, arms, drafts, readings, owners, service):
+    app.state.server = server
+    for part in (session, rating, studies, arms, files, readings, owners, service):
         app.include_router(part.router, prefix="/api/v1")
     app.include_router(service.numbers)
     service.add_pages(app)
     _explain_errors(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(Gate, desk=desk)
+    app.add_middleware(RequestMiddleware, server=server)
     return app
 
 
-def _is_lost_person(request: Request) -> bool:
+def _wants_page(request: Request) -> bool:
     """Whether a browser has gone where there is no page; programs are answered in JSON wherever they go."""
     own = request.url.path.startswith(("/api/", "/assets/"))
     return request.method == "GET" and not own and "text/html" in request.headers.get("accept", "")
@@ -68,7 +68,7 @@ def _is_lost_person(request: Request) -> bool:
 def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(DuelistError)
     async def library_error(request: Request, error: DuelistError) -> JSONResponse:
-        status, body = of_error(error)
+        status, body = error_response(error)
         return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)
 
     @app.exception_handler(RequestError)
@@ -77,13 +77,13 @@ def _explain_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-        found = of_validation(error.errors())
+        found = validation_error_from(error.errors())
         return JSONResponse(found.body, found.status_code)
 
     @app.exception_handler(HTTPException)
     async def framework_error(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 404 and _is_lost_person(request):
-            return service.lost_page()
+        if error.status_code == 404 and _wants_page(request):
+            return service.not_found_page()
         code = _CODES.get(error.status_code, "malformed")
         body = error_body(code, f"{error.detail}.", "docs/api.md lists every path.")
         return JSONResponse(body, error.status_code, headers=error.headers)

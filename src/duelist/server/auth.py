@@ -11,9 +11,9 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from duelist.server.context import Desk
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.rate_limits import Buckets
+from duelist.server.rate_limits import RateLimiter
 from duelist.study.access import Scope, Token
 
 OWNER_COOKIE: Final = "duelist_owner"
@@ -50,32 +50,32 @@ class Caller(NamedTuple):
         return named
 
     @property
-    def sees_everything(self) -> bool:
+    def is_privileged(self) -> bool:
         """Whether ids of arms and who chose a pair are shown."""
         return self.token.scope is not Scope.RATER
 
 
-def desk_of(request: Request) -> Desk:
+def server_context(request: Request) -> ServerContext:
     """What this server works with."""
-    return request.app.state.desk
+    return request.app.state.server
 
 
-DeskHere = Annotated[Desk, Depends(desk_of)]
+ServerDep = Annotated[ServerContext, Depends(server_context)]
 
 
-def address_of(request: Request) -> str:
+def client_address(request: Request) -> str:
     """Where a request comes from."""
     return request.client.host if request.client else "unknown"
 
 
-def hold_back(buckets: Buckets, who: str) -> None:
+def enforce_rate_limit(buckets: RateLimiter, who: str) -> None:
     """Refuse who asks too often."""
     wait = buckets.wait(who)
     if wait > 0:
-        raise too_many(wait)
+        raise too_many_requests(wait)
 
 
-def too_many(wait: float) -> RequestError:
+def too_many_requests(wait: float) -> RequestError:
     """What is said to who asks too often."""
     seconds = max(1, math.ceil(wait))
     return RequestError(
@@ -87,7 +87,7 @@ def too_many(wait: float) -> RequestError:
     )
 
 
-def may(
+def require_scope(
     *scopes: Scope, everywhere: bool = False, anywhere: bool = False, rating: bool = False
 ) -> Callable[..., Awaitable[Caller]]:
     """Lets a request through if its token has one of these scopes: in the study of the path; in all, with `everywhere`; in any.
@@ -97,15 +97,15 @@ def may(
 
     async def allowed(
         request: Request,
-        desk: DeskHere,
+        server: ServerDep,
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
         _documented: Annotated[str | None, Security(_cookie)],
     ) -> Caller:
         study = request.path_params.get("study")
-        caller = await caller_of(request, desk, bearer, study if rating else None)
+        caller = await authenticate(request, server, bearer, study if rating else None)
         token = caller.token
         request.scope["duelist_token"] = token.id
-        hold_back(desk.by_token, token.id)
+        enforce_rate_limit(server.token_limiter, token.id)
         if token.scope not in scopes:
             wanted = " or ".join(scopes)
             raise RequestError(
@@ -123,14 +123,14 @@ def may(
     return allowed
 
 
-async def caller_of(
-    request: Request, desk: Desk, bearer: HTTPAuthorizationCredentials | None, rating_in: str | int | None
+async def authenticate(
+    request: Request, server: ServerContext, bearer: HTTPAuthorizationCredentials | None, rating_in: str | int | None
 ) -> Caller:
     """Who asks; refused if nobody is known."""
     by_cookie = bearer is None
     secret = _cookie_of(request, rating_in) if bearer is None else bearer.credentials
     if secret is None:
-        hold_back(desk.strangers, address_of(request))
+        enforce_rate_limit(server.address_limiter, client_address(request))
         raise RequestError(
             401,
             "not_signed_in",
@@ -138,14 +138,14 @@ async def caller_of(
             "Send `Authorization: Bearer TOKEN`, or sign in.",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    token = await desk.token(secret)
+    token = await server.token(secret)
     if token is None:
-        hold_back(desk.strangers, address_of(request))
+        enforce_rate_limit(server.address_limiter, client_address(request))
         raise unknown_token()
     caller = Caller(token, secret, by_cookie)
     if by_cookie and request.method not in _SAFE:
         given = request.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), csrf_of(secret).encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), csrf_token(secret).encode()):
             raise RequestError(
                 403,
                 "csrf",
@@ -171,7 +171,7 @@ def _cookie_of(request: Request, rating_in: str | int | None) -> str | None:
     return own or request.cookies.get(OWNER_COOKIE) or None
 
 
-def csrf_of(secret: str) -> str:
+def csrf_token(secret: str) -> str:
     """What only a page that may read our answers can know: another site can make a browser send the cookie, but not this."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"duelist csrf", hashlib.sha256).hexdigest()
 
@@ -191,9 +191,9 @@ def set_cookie(response: Response, token: Token, secret: str, secure: bool) -> N
 ADMIN = Scope.ADMIN
 READER = Scope.READER
 RATER = Scope.RATER
-Owner = Annotated[Caller, Depends(may(ADMIN))]
-Looker = Annotated[Caller, Depends(may(ADMIN, READER))]
-Answerer = Annotated[Caller, Depends(may(ADMIN, RATER, rating=True))]
-Anybody = Annotated[Caller, Depends(may(ADMIN, READER, RATER, rating=True))]
-OwnerOfAll = Annotated[Caller, Depends(may(ADMIN, everywhere=True))]
-LookerAtAll = Annotated[Caller, Depends(may(ADMIN, READER, everywhere=True))]
+Owner = Annotated[Caller, Depends(require_scope(ADMIN))]
+StudyReader = Annotated[Caller, Depends(require_scope(ADMIN, READER))]
+StudyRater = Annotated[Caller, Depends(require_scope(ADMIN, RATER, rating=True))]
+StudyMember = Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, rating=True))]
+ServerAdmin = Annotated[Caller, Depends(require_scope(ADMIN, everywhere=True))]
+ServerReader = Annotated[Caller, Depends(require_scope(ADMIN, READER, everywhere=True))]

@@ -36,7 +36,7 @@ TYPES: Final = {
 _KEY: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]+")
 _TEXTS: Final = ("text", "markdown", "code")
 _FILES: Final = ("image", "audio", "video")
-_LONGEST_NAME: Final = 512
+_MAX_NAME_LENGTH: Final = 512
 
 
 def readable(value: Any) -> Any:
@@ -57,7 +57,7 @@ def media_type(name: str) -> str | None:
     return TYPES.get(Path(name).suffix.lower())
 
 
-class Shower:
+class ContentRenderer:
     """Makes blocks of the payloads of a study."""
 
     def __init__(self, study: int, show_as: str, folder: Path | None = None) -> None:
@@ -107,7 +107,7 @@ class Shower:
 
     def _source(self, name: str) -> str | None:
         """The address of a file of this server; None if there is none of that name."""
-        if len(name) > _LONGEST_NAME or media_type(name) is None or "\n" in name:
+        if len(name) > _MAX_NAME_LENGTH or media_type(name) is None or "\n" in name:
             return None
         if _KEY.fullmatch(name) or find_file(self._folder, name) is not None:
             return f"/api/v1/studies/{self._study}/media/{quote(name)}"

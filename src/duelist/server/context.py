@@ -11,26 +11,26 @@ from datetime import UTC, datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
-from duelist.server.content import Shower
-from duelist.server.events import Changes
-from duelist.server.monitoring.metrics import Counting
+from duelist.server.content import ContentRenderer
+from duelist.server.events import StudyEvents
+from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
-from duelist.server.rate_limits import Buckets
-from duelist.server.worker.client import Errands
+from duelist.server.rate_limits import RateLimiter
+from duelist.server.worker.client import WorkerClient
 from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_storage
 from duelist.study.access import Scope, Token, find_token, token_hash
 
-MOST_OPEN: Final = 64
+MAX_IDLE_STUDIES: Final = 64
 """Studies that are kept open though nobody uses them; who was used longest ago is closed first.
 
 Those in use do not count: however many are listened to, others are not closed after each request, to be opened for the next."""
-TRUSTED_FOR: Final = 2.0
+TOKEN_CACHE_SECONDS: Final = 2.0
 """Seconds for which what a token allows is remembered: so long one that was revoked at another process may still be taken."""
 _BURST: Final = 10.0
 _KNOWN: Final = 10_000
 
 
-class _Place:
+class _OpenStudy:
     """A study that is open, or about to be, and how many use it."""
 
     def __init__(self) -> None:
@@ -46,23 +46,23 @@ class _Place:
             return self.study
 
 
-class Desk:
+class ServerContext:
     """Everything that requests share."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
         self.storage = open_storage(options.storage)
-        self.counting = Counting(self.storage)
+        self.metrics = Metrics(self.storage)
         url = options.storage if isinstance(options.storage, str) and options.storage != "memory" else None
-        self.errands = Errands(self.storage, url, self.counting)
+        self.worker = WorkerClient(self.storage, url, self.metrics)
         self.stopping = asyncio.Event()
-        self.by_token = Buckets(options.rate_limit, _BURST * options.rate_limit)
-        self.strangers = Buckets(options.rate_limit, _BURST * options.rate_limit)
-        self.failed_signing_in = Buckets(1 / 6, 10.0)
-        self.registering = Buckets(1.0, 60.0)
-        self._places: OrderedDict[int, _Place] = OrderedDict()
+        self.token_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)
+        self.address_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)
+        self.sign_in_limiter = RateLimiter(1 / 6, 10.0)
+        self.registration_limiter = RateLimiter(1.0, 60.0)
+        self._places: OrderedDict[int, _OpenStudy] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
-        self._changes: WeakValueDictionary[int, Changes] = WeakValueDictionary()  # as long as anybody has them
+        self._changes: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # as long as anybody has them
         self._tokens: OrderedDict[str, tuple[float, Token]] = OrderedDict()
         self._temporary = None if options.temporary_token is None else token_hash(options.temporary_token)
 
@@ -71,7 +71,7 @@ class Desk:
     @asynccontextmanager
     async def study(self, study_id: int) -> AsyncIterator[AsyncStudy]:
         """The study of that id, open as long as the block lasts: what takes several steps is not left with a closed one between them."""
-        place = self._places.setdefault(study_id, _Place())
+        place = self._places.setdefault(study_id, _OpenStudy())
         place.users += 1
         try:
             yield await place.opened(study_id, self.storage)
@@ -91,7 +91,7 @@ class Desk:
         if place is not None and not place.users:
             self._close(place)
 
-    def _leave(self, study_id: int, place: _Place) -> None:
+    def _leave(self, study_id: int, place: _OpenStudy) -> None:
         if self._places.get(study_id) is not place:  # it was forgotten meanwhile
             if not place.users:
                 self._close(place)
@@ -108,10 +108,10 @@ class Desk:
 
     def _close_surplus(self) -> None:
         idle = [study_id for study_id in self._places if self._is_idle(study_id)]
-        for study_id in idle[: max(len(idle) - MOST_OPEN, 0)]:
+        for study_id in idle[: max(len(idle) - MAX_IDLE_STUDIES, 0)]:
             self._close(self._places.pop(study_id))
 
-    def _close(self, place: _Place) -> None:
+    def _close(self, place: _OpenStudy) -> None:
         """Nobody waits until the threads of a study that they do not use have ended, nor can they break that off by leaving."""
         study, place.study = place.study, None
         if study is not None:
@@ -119,14 +119,14 @@ class Desk:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def shower(self, study: Study) -> Shower:
+    def renderer(self, study: Study) -> ContentRenderer:
         """Makes blocks of the payloads of a study."""
-        return Shower(study.id, study.settings.show_as, self.options.media)
+        return ContentRenderer(study.id, study.settings.show_as, self.options.media)
 
-    async def changes(self, study_id: int) -> Changes:
+    async def changes(self, study_id: int) -> StudyEvents:
         """Those who listen to a study."""
         await self.check(study_id)
-        return self._changes.setdefault(study_id, Changes(lambda: self.study(study_id)))
+        return self._changes.setdefault(study_id, StudyEvents(lambda: self.study(study_id)))
 
     # -- tokens --------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Desk:
         if digest == self._temporary:
             return Token("temporary", Scope.ADMIN, None, None, "of this server", datetime.now(UTC))
         known = self._tokens.get(digest)
-        if known is not None and now - known[0] < TRUSTED_FOR and known[1].is_valid():
+        if known is not None and now - known[0] < TOKEN_CACHE_SECONDS and known[1].is_valid():
             return known[1]
         found = await asyncio.to_thread(find_token, self.storage, secret)
         if found is None:
@@ -157,7 +157,7 @@ class Desk:
     async def close(self) -> None:
         """Finish what was begun."""
         self.stopping.set()
-        await self.errands.close()
+        await self.worker.close()
         for study_id in list(self._places):
             self._close(self._places.pop(study_id))
         await asyncio.gather(*self._closing)

@@ -11,17 +11,17 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from duelist.core.errors import DuelistError
-from duelist.server.monitoring.logs import say
+from duelist.server.monitoring.logs import log_event
 from duelist.study import AsyncStudy, Study
 
-EVERY: Final = 0.5
+POLL_SECONDS: Final = 0.5
 """Seconds between two looks."""
-SILENCE: Final = 15.0
+KEEP_ALIVE_SECONDS: Final = 15.0
 """After so many seconds without an event, a comment keeps proxies from closing the connection."""
 MOST: Final = 200
 
 
-class Changes:
+class StudyEvents:
     """Those who listen to one study; `study` opens it, or finds it open, for as long as a look takes."""
 
     def __init__(self, study: Callable[[], AbstractAsyncContextManager[AsyncStudy]]) -> None:
@@ -38,7 +38,7 @@ class Changes:
                 async with self._study() as study:
                     await self._look_at(study)
         except Exception as error:  # noqa: BLE001  (who listens hears of nothing once nobody looks)
-            say("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+            log_event("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
 
     async def _look_at(self, study: AsyncStudy) -> None:
         stamp = await study.read(Study.revision)
@@ -54,7 +54,7 @@ class Changes:
     async def _watch(self) -> None:
         while self._listeners:
             await self.look()
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def listen(self, stopping: asyncio.Event) -> AsyncGenerator[str]:
         """The events from now on, the state as it is now first; ends when the server stops."""
@@ -67,7 +67,7 @@ class Changes:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._watch())
             while not stopping.is_set():
-                if await _either(changed, stopping, SILENCE):
+                if await _either(changed, stopping, KEEP_ALIVE_SECONDS):
                     if stopping.is_set():
                         return
                     changed.clear()

@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from duelist.server.context import Desk
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError, error_body
-from duelist.server.monitoring.logs import say
+from duelist.server.monitoring.logs import log_event
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_JSON: Final = 8 * 2**20
+MAX_JSON_BYTES: Final = 8 * 2**20
 UPLOADS: Final = ("/files/", "/files", "/arms", "/import", "/restore")
 """Paths that take files, or streams."""
 POLICY: Final = (
@@ -35,12 +35,12 @@ _HEADERS: Final = (
 )
 
 
-class Gate:
+class RequestMiddleware:
     """Stands before the application."""
 
-    def __init__(self, app: App, desk: Desk) -> None:
+    def __init__(self, app: App, server: ServerContext) -> None:
         self._app = app
-        self._desk = desk
+        self._desk = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -77,7 +77,7 @@ class Gate:
             else:
                 await self._app(scope, self._counted(scope, headers, receive), answer)
         except Exception:  # noqa: BLE001  (whatever it is, whoever asked is told in the one shape, and the log has the rest)
-            say("failed", logging.ERROR, exc_info=True, path=scope["path"])
+            log_event("failed", logging.ERROR, exc_info=True, path=scope["path"])
             if not begun_to_answer:
                 await _send_error(answer, 500, "internal", "The server failed.", "Its log says more; try again.")
         finally:
@@ -86,7 +86,7 @@ class Gate:
     def _counted(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
         uploads = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOADS)
         uploads = uploads or "/files/" in scope["path"]
-        most = self._desk.options.largest_upload if uploads else LARGEST_JSON
+        most = self._desk.options.max_upload_bytes if uploads else MAX_JSON_BYTES
         said = headers.get(b"content-length", b"0")
         taken = 0
 
@@ -104,12 +104,12 @@ class Gate:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        counting = self._desk.counting
-        counting.requests.labels(scope["method"], route, str(status)).inc()
+        metrics = self._desk.metrics
+        metrics.requests.labels(scope["method"], route, str(status)).inc()
         if not route.endswith("/events"):
-            counting.seconds.labels(scope["method"], route).observe(seconds)
+            metrics.seconds.labels(scope["method"], route).observe(seconds)
         client = scope.get("client")
-        say(
+        log_event(
             "request",
             logging.INFO if status < 500 else logging.ERROR,
             method=scope["method"],

@@ -26,7 +26,7 @@ class ServerOptions:
     """A folder of images, sounds and films that payloads may name."""
     rate_limit: float = 50.0
     """Requests a second of one token, in bursts of ten seconds' worth."""
-    largest_upload: int = 256 * 2**20
+    max_upload_bytes: int = 256 * 2**20
     """Bytes that an uploaded file may have."""
     temporary_token: str | None = None
     """The secret of an admin's token that is valid as long as the server runs, and is kept nowhere."""

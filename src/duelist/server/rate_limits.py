@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Final
 
 _MOST: Final = 20_000
-"""Buckets that are remembered; the one that was used longest ago is forgotten first."""
+"""RateLimiter that are remembered; the one that was used longest ago is forgotten first."""
 
 
-class Buckets:
+class RateLimiter:
     """So many requests a second for each, and up to `burst` at once.
 
-    >>> buckets = Buckets(rate=1.0, burst=2, clock=lambda: 0.0)
+    >>> buckets = RateLimiter(rate=1.0, burst=2, clock=lambda: 0.0)
     >>> [buckets.wait("ana") for _ in range(3)]
     [0.0, 0.0, 1.0]
     """

@@ -16,7 +16,7 @@ import uvicorn
 
 from duelist.core.errors import InvalidInput
 from duelist.server.app import make_app
-from duelist.server.monitoring.logs import log_to_stderr, say
+from duelist.server.monitoring.logs import log_event, log_to_stderr
 from duelist.server.options import LOOPBACK, ServerOptions
 from duelist.study import open_storage
 from duelist.study.access import PREFIX, Scope, list_tokens
@@ -77,8 +77,8 @@ def serve(
         forwarded_allow_ips=proxies,
         lifespan="on",
     )
-    server = _Server(config, app.state.desk.stopping.set)
-    say("listening", address=address, public=options.public_url)
+    server = _Server(config, app.state.server.stopping.set)
+    log_event("listening", address=address, public=options.public_url)
     if on_start is not None:
         on_start(address, options.temporary_token)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises what it caught again, when all is done

@@ -39,7 +39,7 @@ async def uploaded(request: Request, name: str) -> AsyncIterator[Path]:
         yield path
 
 
-async def keep_parts(parts: list[UploadFile], where: Path) -> list[Path]:
+async def save_parts(parts: list[UploadFile], where: Path) -> list[Path]:
     """The files of a form, under names that are safe; those of one name are told apart."""
     kept: list[Path] = []
     for number, part in enumerate(parts):
@@ -75,6 +75,6 @@ def sent(path: Path, name: str, media_type: str, headers: dict[str, str] | None 
     )
 
 
-async def lasting_folder() -> Path:
+async def download_folder() -> Path:
     """An empty folder for a file that is sent; `sent` removes it."""
     return Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="duelist-sent-"))

@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def say(event: str, level: int = logging.INFO, exc_info: bool = False, **fields: Any) -> None:
+def log_event(event: str, level: int = logging.INFO, exc_info: bool = False, **fields: Any) -> None:
     """Log an event with its fields."""
     LOGGER.log(level, event, extra={_OURS: fields}, exc_info=exc_info)
 

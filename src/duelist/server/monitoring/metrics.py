@@ -13,7 +13,7 @@ from duelist.study import Storage
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
-class Counting:
+class Metrics:
     """The numbers of one server process."""
 
     def __init__(self, storage: Storage) -> None:
@@ -32,14 +32,14 @@ class Counting:
         self.readings = Histogram(
             "duelist_reading_seconds", "How long readings took.", ("reading",), buckets=_SECONDS, registry=self.registry
         )
-        self.registry.register(_Studies(storage))
+        self.registry.register(_StudyCollector(storage))
 
     def text(self) -> bytes:
         """Everything, as Prometheus reads it."""
         return generate_latest(self.registry)
 
 
-class _Studies(Collector):
+class _StudyCollector(Collector):
     """How far studies have come, looked up when somebody asks."""
 
     def __init__(self, storage: Storage) -> None:

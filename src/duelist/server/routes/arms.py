@@ -9,48 +9,50 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 
 from duelist.core.errors import InvalidInput
-from duelist.server.auth import DeskHere, Looker, Owner
-from duelist.server.errors import RequestError, of_validation
-from duelist.server.schemas import common as shapes
-from duelist.server.schemas.openapi import IN_STUDY, refusing
+from duelist.server.auth import Owner, ServerDep, StudyReader
+from duelist.server.errors import RequestError, validation_error_from
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import IN_STUDY, error_responses
 from duelist.server.uploads import uploaded
 from duelist.study import AsyncStudy, Study
 from duelist.study.imports.items import Draft, far_off_in, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
-AT_ONCE = 1000
+BATCH_SIZE = 1000
 """Arms of a stream that are added at a time, all or none; raters have their turns between."""
-_LONGEST_LINE = 8 * 2**20
+_MAX_LINE_BYTES = 8 * 2**20
 
 
 @router.get("/arms")
 async def arms(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
-    after: Annotated[int | None, Query(ge=0, le=shapes.LARGEST)] = None,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    after: Annotated[int | None, Query(ge=0, le=schemas.MAX_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    context: Annotated[shapes.Name | None, Query()] = None,
+    context: Annotated[schemas.Name | None, Query()] = None,
     search: Annotated[str | None, Query(max_length=200)] = None,
-) -> shapes.Arms:
+) -> schemas.ArmsResponse:
     """A page of arms, in the order they were added."""
-    async with desk.study(study) as opened:
-        show = desk.shower(opened.study)
+    async with server.study(study) as opened:
+        show = server.renderer(opened.study)
     given = {"after": after, "limit": limit, "context": context, "search": search}
-    found = await desk.errands.do("arms", study, {name: value for name, value in given.items() if value is not None})
+    found = await server.worker.run_task(
+        "arms", study, {name: value for name, value in given.items() if value is not None}
+    )
     shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
-    return shapes.Arms.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
+    return schemas.ArmsResponse.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
 
 
 @router.post(
     "/arms",
-    responses=refusing(401, 403, 404, 409, 415, 422),
+    responses=error_responses(401, 403, 404, 409, 415, 422),
     openapi_extra={
         "requestBody": {
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": shapes.NewArms.model_json_schema(ref_template="#/components/schemas/{model}")
+                    "schema": schemas.AddArmsRequest.model_json_schema(ref_template="#/components/schemas/{model}")
                 },
                 "application/x-ndjson": {"schema": {"type": "string", "description": "An arm a line."}},
                 "text/csv": {
@@ -60,12 +62,14 @@ async def arms(
         }
     },
 )
-async def add_arms(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Owner) -> shapes.Added:
+async def add_arms(
+    study: schemas.StudyId, request: Request, server: ServerDep, caller: Owner
+) -> schemas.AddedArmsResponse:
     """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         if kind == "application/json":
-            return await _add(opened, _read(shapes.NewArms, await request.body()))
+            return await _add(opened, _read(schemas.AddArmsRequest, await request.body()))
         if kind in ("application/x-ndjson", "application/jsonl"):
             return await _add_stream(opened, request)
         if kind == "text/csv":
@@ -100,10 +104,12 @@ def _read(model: Any, body: bytes) -> Any:
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        raise of_validation(error.errors(include_url=False, include_context=False, include_input=False)) from error
+        raise validation_error_from(
+            error.errors(include_url=False, include_context=False, include_input=False)
+        ) from error
 
 
-async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
+async def _add(opened: AsyncStudy, given: schemas.AddArmsRequest) -> schemas.AddedArmsResponse:
     features: list[Any] = [arm.features for arm in given.arms]
     none = all(each is None for each in features)
     if not none and any(each is None for each in features):
@@ -117,14 +123,14 @@ async def _add(opened: AsyncStudy, given: shapes.NewArms) -> shapes.Added:
         [arm.context for arm in given.arms],
         given.prompts,
     )
-    return shapes.Added(added=added, there=len(given.arms) - added)
+    return schemas.AddedArmsResponse(added=added, there=len(given.arms) - added)
 
 
-async def _add_table(opened: AsyncStudy, table: _Table) -> shapes.Added:
+async def _add_table(opened: AsyncStudy, table: _Table) -> schemas.AddedArmsResponse:
     added, count, taken = 0, len(table.draft.arms), set[str]()
-    for start in range(0, count, AT_ONCE):
+    for start in range(0, count, BATCH_SIZE):
         try:
-            added += await opened.write(_add_rows, table, slice(start, start + AT_ONCE), taken)
+            added += await opened.write(_add_rows, table, slice(start, start + BATCH_SIZE), taken)
         except InvalidInput as error:
             if not start:
                 raise
@@ -132,7 +138,7 @@ async def _add_table(opened: AsyncStudy, table: _Table) -> shapes.Added:
             raise error.replace(message, "Correct the table, and send all of it again.") from error
     await opened.write(_keep_columns, table)
     far_off = await opened.read(far_off_in, table.there)
-    return shapes.Added(added=added, there=count - added, notes=[*table.notes, *far_off])
+    return schemas.AddedArmsResponse(added=added, there=count - added, notes=[*table.notes, *far_off])
 
 
 def _add_rows(study: Study, table: _Table, rows: slice, taken: set[str]) -> int:
@@ -143,30 +149,30 @@ def _keep_columns(study: Study, table: _Table) -> None:
     table.draft.keep_columns(study, table.vectors)
 
 
-async def _add_stream(opened: AsyncStudy, request: Request) -> shapes.Added:
-    total = shapes.Added(added=0, there=0)
-    held: list[shapes.NewArm] = []
+async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArmsResponse:
+    total = schemas.AddedArmsResponse(added=0, there=0)
+    held: list[schemas.NewArmSchema] = []
     number = 0
     async for line in _lines(request):
         number += 1
         if not line.strip():
             continue
         try:
-            held.append(_read(shapes.NewArm, line))
+            held.append(_read(schemas.NewArmSchema, line))
         except RequestError as error:
             message = (
                 f"Line {number}: {error.detail} {total.added + total.there} arms of earlier lines have been added."
             )
             hint = "Correct the line, and send all of it again."
             raise RequestError(422, "invalid_input", message, hint, error.body["error"]["field"]) from error
-        if len(held) == AT_ONCE:
-            total = _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None)))
+        if len(held) == BATCH_SIZE:
+            total = _sum(total, await _add(opened, schemas.AddArmsRequest(arms=held, prompts=None)))
             held = []
-    return _sum(total, await _add(opened, shapes.NewArms(arms=held, prompts=None))) if held else total
+    return _sum(total, await _add(opened, schemas.AddArmsRequest(arms=held, prompts=None))) if held else total
 
 
-def _sum(one: shapes.Added, other: shapes.Added) -> shapes.Added:
-    return shapes.Added(added=one.added + other.added, there=one.there + other.there)
+def _sum(one: schemas.AddedArmsResponse, other: schemas.AddedArmsResponse) -> schemas.AddedArmsResponse:
+    return schemas.AddedArmsResponse(added=one.added + other.added, there=one.there + other.there)
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:
@@ -175,28 +181,32 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             yield line
-        if len(rest) > _LONGEST_LINE:
-            raise RequestError(413, "too_large", "A line is too long.", f"Give an arm at most {_LONGEST_LINE} bytes.")
+        if len(rest) > _MAX_LINE_BYTES:
+            raise RequestError(413, "too_large", "A line is too long.", f"Give an arm at most {_MAX_LINE_BYTES} bytes.")
     if rest:
         yield rest
 
 
 @router.post("/arms/retire")
-async def retire(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
+async def retire(
+    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: Owner
+) -> schemas.ArmCountsResponse:
     """Take arms out of the game: they are asked no more."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         await opened.write(Study.retire, given.ids)
         return await _retired(opened)
 
 
 @router.post("/arms/restore")
-async def restore(study: shapes.StudyId, given: shapes.ArmIds, desk: DeskHere, caller: Owner) -> shapes.Retired:
+async def restore(
+    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: Owner
+) -> schemas.ArmCountsResponse:
     """Take retired arms back in."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         await opened.write(Study.activate, given.ids)
         return await _retired(opened)
 
 
-async def _retired(opened: AsyncStudy) -> shapes.Retired:
+async def _retired(opened: AsyncStudy) -> schemas.ArmCountsResponse:
     every = await opened.read(Study.arms)
-    return shapes.Retired(arms=len(every), retired=sum(arm.retired for arm in every))
+    return schemas.ArmCountsResponse(arms=len(every), retired=sum(arm.retired for arm in every))

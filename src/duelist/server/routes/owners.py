@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from duelist.core.errors import UnknownToken
-from duelist.server.auth import DeskHere, Looker, Owner, OwnerOfAll
-from duelist.server.context import Desk
+from duelist.server.auth import Owner, ServerAdmin, ServerDep, StudyReader
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.schemas import common as shapes
-from duelist.server.schemas.openapi import IN_STUDY, refusing
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import IN_STUDY, error_responses
 from duelist.study import Study
 from duelist.study.access import Scope, Token, create_token, list_tokens, revoke_token
 from duelist.study.serialization import plain
@@ -20,7 +20,7 @@ from duelist.study.serialization import plain
 router = APIRouter()
 _raters = APIRouter(prefix="/studies/{study}/raters", tags=["owners"], responses=IN_STUDY)
 _gold = APIRouter(prefix="/studies/{study}/gold", tags=["owners"], responses=IN_STUDY)
-_tokens = APIRouter(tags=["tokens"], responses=refusing(401, 403, 404, 409, 422))
+_tokens = APIRouter(tags=["tokens"], responses=error_responses(401, 403, 404, 409, 422))
 TokenId = Annotated[str, Path(max_length=100)]
 
 
@@ -28,72 +28,84 @@ TokenId = Annotated[str, Path(max_length=100)]
 
 
 @_raters.post("/block")
-async def block(study: shapes.StudyId, given: shapes.Blocked, desk: DeskHere, caller: Owner) -> shapes.Rater:
+async def block(
+    study: schemas.StudyId, given: schemas.BlockRequest, server: ServerDep, caller: Owner
+) -> schemas.RaterResponse:
     """Ask a rater no more, and leave their votes out, or in."""
-    await desk.check(study)
-    found = await desk.errands.do("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
-    return shapes.Rater.model_validate(found)
+    await server.check(study)
+    found = await server.worker.run_task("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
+    return schemas.RaterResponse.model_validate(found)
 
 
 @_raters.post("/unblock")
-async def unblock(study: shapes.StudyId, given: shapes.RaterName, desk: DeskHere, caller: Owner) -> shapes.Rater:
+async def unblock(
+    study: schemas.StudyId, given: schemas.ReinstateRequest, server: ServerDep, caller: Owner
+) -> schemas.RaterResponse:
     """Ask a rater again, and count their votes again, as if nothing had been."""
-    await desk.check(study)
-    return shapes.Rater.model_validate(await desk.errands.do("unblock", study, {"rater": given.rater}))
+    await server.check(study)
+    return schemas.RaterResponse.model_validate(await server.worker.run_task("unblock", study, {"rater": given.rater}))
 
 
 @_raters.post("/describe")
-async def describe(study: shapes.StudyId, given: shapes.Described, desk: DeskHere, caller: Owner) -> shapes.Rater:
+async def describe(
+    study: schemas.StudyId, given: schemas.DescribeRaterRequest, server: ServerDep, caller: Owner
+) -> schemas.RaterResponse:
     """Keep attributes of a rater; null takes one away."""
 
-    def say(known: Study) -> object:
+    def describe_rater(known: Study) -> object:
         return known.describe_rater(given.rater, **given.attributes)
 
-    async with desk.study(study) as opened:
-        return shapes.Rater.model_validate(plain(await opened.write(say)))
+    async with server.study(study) as opened:
+        return schemas.RaterResponse.model_validate(plain(await opened.write(describe_rater)))
 
 
 @_raters.post("/erase")
-async def erase(study: shapes.StudyId, given: shapes.Forgotten, desk: DeskHere, caller: Owner) -> shapes.ErasedRater:
+async def erase(
+    study: schemas.StudyId, given: schemas.EraseRaterRequest, server: ServerDep, caller: Owner
+) -> schemas.ErasureResponse:
     """Forget who a rater is; their votes stay, their links end. There is no way back."""
     if given.confirm != given.rater:
         raise RequestError(
             409, "confirm", "Erasing a rater cannot be taken back.", "Send their name as `confirm`, too.", "confirm"
         )
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         found = await opened.write(Study.erase_rater, given.rater)
-    desk.forget_tokens()
-    return shapes.ErasedRater(name=found.name, votes=found.votes)
+    server.forget_tokens()
+    return schemas.ErasureResponse(name=found.name, votes=found.votes)
 
 
 # -- gold pairs --------------------------------------------------------------------------
 
 
-async def _pairs(desk: Desk, study: int) -> shapes.GoldPairs:
-    async with desk.study(study) as opened:
-        return shapes.GoldPairs.model_validate({"gold": plain(await opened.read(Study.gold))})
+async def _pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse:
+    async with server.study(study) as opened:
+        return schemas.GoldPairsResponse.model_validate({"gold": plain(await opened.read(Study.gold))})
 
 
 @_gold.get("")
-async def gold(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> shapes.GoldPairs:
+async def gold(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> schemas.GoldPairsResponse:
     """The pairs whose answers are known."""
-    return await _pairs(desk, study)
+    return await _pairs(server, study)
 
 
 @_gold.post("")
-async def add_gold(study: shapes.StudyId, given: shapes.Gold, desk: DeskHere, caller: Owner) -> shapes.GoldPairs:
+async def add_gold(
+    study: schemas.StudyId, given: schemas.GoldPairSchema, server: ServerDep, caller: Owner
+) -> schemas.GoldPairsResponse:
     """A pair whose answer is known: each rater is asked it once, slipped in among the others."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         await opened.write(Study.add_gold, given.first, given.second, given.outcome)
-    return await _pairs(desk, study)
+    return await _pairs(server, study)
 
 
 @_gold.post("/remove")
-async def remove_gold(study: shapes.StudyId, given: shapes.Pair, desk: DeskHere, caller: Owner) -> shapes.GoldPairs:
+async def remove_gold(
+    study: schemas.StudyId, given: schemas.PairRequest, server: ServerDep, caller: Owner
+) -> schemas.GoldPairsResponse:
     """Ask a gold pair no more."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         await opened.write(Study.remove_gold, given.first, given.second)
-    return await _pairs(desk, study)
+    return await _pairs(server, study)
 
 
 # -- tokens ------------------------------------------------------------------------------
@@ -103,77 +115,83 @@ def _shown(token: Token) -> dict[str, object]:
     return plain(token)
 
 
-async def _made(desk: Desk, study: int | None, given: shapes.NewToken) -> shapes.MadeToken:
-    made = await asyncio.to_thread(create_token, desk.storage, given.scope, study, given.rater, given.label, given.days)
-    return shapes.MadeToken.model_validate({**_shown(made.token), "token": made.secret})
+async def _made(
+    server: ServerContext, study: int | None, given: schemas.CreateTokenRequest
+) -> schemas.NewTokenResponse:
+    made = await asyncio.to_thread(
+        create_token, server.storage, given.scope, study, given.rater, given.label, given.days
+    )
+    return schemas.NewTokenResponse.model_validate({**_shown(made.token), "token": made.secret})
 
 
-async def _listed(desk: Desk, study: int | None) -> shapes.Tokens:
-    found = await asyncio.to_thread(list_tokens, desk.storage, study)
-    return shapes.Tokens.model_validate({"tokens": [_shown(token) for token in found]})
+async def _listed(server: ServerContext, study: int | None) -> schemas.TokensResponse:
+    found = await asyncio.to_thread(list_tokens, server.storage, study)
+    return schemas.TokensResponse.model_validate({"tokens": [_shown(token) for token in found]})
 
 
-async def _revoke(desk: Desk, token_id: str, study: int | None) -> None:
-    known = await asyncio.to_thread(list_tokens, desk.storage, study)
+async def _revoke(server: ServerContext, token_id: str, study: int | None) -> None:
+    known = await asyncio.to_thread(list_tokens, server.storage, study)
     if all(token.id != token_id for token in known):
         raise UnknownToken(f"There is no token of the id {token_id!r}.", "`GET /api/v1/tokens` lists the tokens.")
-    await asyncio.to_thread(revoke_token, desk.storage, token_id)
-    desk.forget_tokens()
+    await asyncio.to_thread(revoke_token, server.storage, token_id)
+    server.forget_tokens()
 
 
 @_tokens.get("/tokens")
-async def tokens(desk: DeskHere, caller: OwnerOfAll) -> shapes.Tokens:
+async def tokens(server: ServerDep, caller: ServerAdmin) -> schemas.TokensResponse:
     """All tokens, without their secrets."""
-    return await _listed(desk, None)
+    return await _listed(server, None)
 
 
 @_tokens.post("/tokens", status_code=201)
-async def make_token(given: shapes.NewToken, desk: DeskHere, caller: OwnerOfAll) -> shapes.MadeToken:
+async def make_token(
+    given: schemas.CreateTokenRequest, server: ServerDep, caller: ServerAdmin
+) -> schemas.NewTokenResponse:
     """A token of all studies; its secret is shown this once."""
-    return await _made(desk, None, given)
+    return await _made(server, None, given)
 
 
 @_tokens.delete("/tokens/{token}", status_code=204)
-async def revoke(token: TokenId, desk: DeskHere, caller: OwnerOfAll) -> None:
+async def revoke(token: TokenId, server: ServerDep, caller: ServerAdmin) -> None:
     """Refuse a token from now on."""
-    await _revoke(desk, token, None)
+    await _revoke(server, token, None)
 
 
 @_tokens.get("/studies/{study}/tokens")
-async def tokens_of_study(study: shapes.StudyId, desk: DeskHere, caller: Owner) -> shapes.Tokens:
+async def tokens_of_study(study: schemas.StudyId, server: ServerDep, caller: Owner) -> schemas.TokensResponse:
     """The tokens of a study, without their secrets."""
-    await desk.check(study)
-    return await _listed(desk, study)
+    await server.check(study)
+    return await _listed(server, study)
 
 
 @_tokens.post("/studies/{study}/tokens", status_code=201)
 async def make_token_of_study(
-    study: shapes.StudyId, given: shapes.NewToken, desk: DeskHere, caller: Owner
-) -> shapes.MadeToken:
+    study: schemas.StudyId, given: schemas.CreateTokenRequest, server: ServerDep, caller: Owner
+) -> schemas.NewTokenResponse:
     """A token of one study; its secret is shown this once."""
-    await desk.check(study)
-    return await _made(desk, study, given)
+    await server.check(study)
+    return await _made(server, study, given)
 
 
 @_tokens.delete("/studies/{study}/tokens/{token}", status_code=204)
-async def revoke_of_study(study: shapes.StudyId, token: TokenId, desk: DeskHere, caller: Owner) -> None:
+async def revoke_of_study(study: schemas.StudyId, token: TokenId, server: ServerDep, caller: Owner) -> None:
     """Refuse a token of this study from now on."""
-    await desk.check(study)
-    await _revoke(desk, token, study)
+    await server.check(study)
+    await _revoke(server, token, study)
 
 
 @_tokens.post("/studies/{study}/links", status_code=201)
 async def links(
-    study: shapes.StudyId, given: shapes.Links, request: Request, desk: DeskHere, caller: Owner
-) -> shapes.MadeLinks:
+    study: schemas.StudyId, given: schemas.CreateLinksRequest, request: Request, server: ServerDep, caller: Owner
+) -> schemas.LinksResponse:
     """A link for each of these raters, to be sent to them; it is shown this once."""
-    await desk.check(study)
-    made: list[shapes.Link] = []
+    await server.check(study)
+    made: list[schemas.LinkSchema] = []
     for rater in given.raters:
-        new = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, rater, "link", given.days)
-        url = desk.options.link(f"/rate/{study}#{new.secret}", str(request.base_url))
-        made.append(shapes.Link(rater=rater, url=url, id=new.token.id, expires_at=new.token.expires_at))
-    return shapes.MadeLinks(links=made)
+        new = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, rater, "link", given.days)
+        url = server.options.link(f"/rate/{study}#{new.secret}", str(request.base_url))
+        made.append(schemas.LinkSchema(rater=rater, url=url, id=new.token.id, expires_at=new.token.expires_at))
+    return schemas.LinksResponse(links=made)
 
 
 for part in (_raters, _gold, _tokens):

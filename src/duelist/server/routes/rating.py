@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from duelist.server.auth import Answerer, Anybody, Caller, DeskHere
+from duelist.server.auth import Caller, ServerDep, StudyMember, StudyRater
 from duelist.server.content import find_file, media_type, readable
-from duelist.server.context import Desk
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.schemas import common as shapes
+from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.server.worker.readings import vote_shown
+from duelist.server.worker.readings import vote_to_json
 from duelist.study import Outcome, Study, StudyDuel, Vote
 from duelist.study.serialization import plain
 
@@ -24,19 +24,19 @@ _TOLD_ALL = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
 
 @router.get("/me")
 async def me(
-    study: shapes.StudyId,
-    caller: Answerer,
-    desk: DeskHere,
-    rater: Annotated[shapes.Name | None, Query()] = None,
-) -> shapes.Me:
+    study: schemas.StudyId,
+    caller: StudyRater,
+    server: ServerDep,
+    rater: Annotated[schemas.Name | None, Query()] = None,
+) -> schemas.MeResponse:
     """How far a rater has come, and what they are asked."""
     who = caller.rater(rater)
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         own = await opened.read(Study.rater_progress, who)
         said = await opened.read(Study.rater, who)
         state = (await opened.read(_state)).value
         settings, name = opened.study.settings, opened.study.name
-    return shapes.Me(
+    return schemas.MeResponse(
         rater=who,
         study=study,
         study_name=name,
@@ -49,7 +49,7 @@ async def me(
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
         blocked=said.blocked,
-        last=[shapes.LastVote(duel=duel, outcome=outcome.value) for duel, outcome in own.last],
+        last=[schemas.RecentVoteSchema(duel=duel, outcome=outcome.value) for duel, outcome in own.last],
     )
 
 
@@ -58,15 +58,19 @@ def _state(study: Study) -> Any:
 
 
 @router.post("/ask")
-async def ask(study: shapes.StudyId, given: shapes.AskFor, caller: Answerer, desk: DeskHere) -> shapes.Duel:
+async def ask(
+    study: schemas.StudyId, given: schemas.DuelRequest, caller: StudyRater, server: ServerDep
+) -> schemas.DuelResponse:
     """A duel: the same until it is answered, released, or its time is over."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.in_progress)
-        return shapes.Duel.model_validate(_shown(duel, desk, opened.study, caller))
+        return schemas.DuelResponse.model_validate(_shown(duel, server, opened.study, caller))
 
 
 @router.post("/votes")
-async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk: DeskHere) -> shapes.Votes:
+async def vote(
+    study: schemas.StudyId, given: schemas.VoteRequest, caller: StudyRater, server: ServerDep
+) -> schemas.VotesResponse:
     """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
     rater = caller.rater(given.rater)
     more: dict[str, Any] = {
@@ -83,7 +87,7 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
             "Give one of the two.",
             "outcome",
         )
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         if given.outcomes is not None:
             votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)
         else:
@@ -92,16 +96,18 @@ async def vote(study: shapes.StudyId, given: shapes.Told, caller: Answerer, desk
 
 
 @router.post("/undo")
-async def undo(study: shapes.StudyId, given: shapes.Undone, caller: Answerer, desk: DeskHere) -> shapes.Votes:
+async def undo(
+    study: schemas.StudyId, given: schemas.UndoRequest, caller: StudyRater, server: ServerDep
+) -> schemas.VotesResponse:
     """Take an answer back."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
 
 
 @router.post("/release", status_code=204)
-async def release(study: shapes.StudyId, given: shapes.Released, caller: Answerer, desk: DeskHere) -> None:
+async def release(study: schemas.StudyId, given: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
     """Give a duel back without an answer."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         await opened.write(Study.release, given.duel, caller.rater(given.rater))
 
 
@@ -111,25 +117,25 @@ async def release(study: shapes.StudyId, given: shapes.Released, caller: Answere
     responses={
         200: {"content": {"*/*": {}}, "description": "The file."},
         206: {"content": {"*/*": {}}, "description": "The part of it that was asked for."},
-        416: {"description": "There is no such part.", "model": shapes.Errors},
+        416: {"description": "There is no such part.", "model": schemas.ErrorResponse},
     },
 )
 async def media(
-    study: shapes.StudyId,
+    study: schemas.StudyId,
     key: Annotated[str, Path(max_length=1000)],
     request: Request,
-    caller: Anybody,
-    desk: DeskHere,
+    caller: StudyMember,
+    server: ServerDep,
 ) -> Response:
     """A file that raters are shown. It is never a page of ours: no script in it runs."""
     kind = media_type(key)
     if kind is None:
         raise RequestError(404, "not_found", f"There is no file {key!r}.", "Files are named as arms name them.")
-    found = find_file(desk.options.media, key)
+    found = find_file(server.options.media, key)
     if found is not None:
         body = await asyncio.to_thread(found.read_bytes)
     else:
-        async with desk.study(study) as opened:
+        async with server.study(study) as opened:
             body = (await opened.read(Study.media, key)).body
     return _part(body, kind, request.headers.get("range"))
 
@@ -173,8 +179,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
 
 
-def _shown(duel: StudyDuel, desk: Desk, study: Study, caller: Caller) -> dict[str, Any]:
-    show = desk.shower(study)
+def _shown(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
+    show = server.renderer(study)
     body: dict[str, Any] = {
         "id": duel.id,
         "context": duel.context,
@@ -185,15 +191,15 @@ def _shown(duel: StudyDuel, desk: Desk, study: Study, caller: Caller) -> dict[st
     }
     for side, arm in (("first", duel.first), ("second", duel.second)):
         content = {"content": show.arm(arm.payload, arm.id)}
-        body[side] = {**plain(arm), **content} if caller.sees_everything else content
-    if caller.sees_everything:
+        body[side] = {**plain(arm), **content} if caller.is_privileged else content
+    if caller.is_privileged:
         body |= {name: plain(getattr(duel, name)) for name in _TOLD_ALL} | {"prompt_payload": duel.prompt}
     return dict(readable(body))
 
 
-def _votes(votes: list[Vote], caller: Caller) -> shapes.Votes:
-    shown = [vote_shown(vote) for vote in votes]
-    if not caller.sees_everything:
+def _votes(votes: list[Vote], caller: Caller) -> schemas.VotesResponse:
+    shown = [vote_to_json(vote) for vote in votes]
+    if not caller.is_privileged:
         kept = ("sequence", "duel", "outcome", "late", "revises", "criterion")
         shown = [{name: vote[name] for name in kept} for vote in shown]
-    return shapes.Votes.model_validate({"votes": shown})
+    return schemas.VotesResponse.model_validate({"votes": shown})

@@ -8,24 +8,24 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from duelist.server.auth import DeskHere, Looker, Owner
-from duelist.server.context import Desk
-from duelist.server.schemas import common as shapes
+from duelist.server.auth import Owner, ServerDep, StudyReader
+from duelist.server.context import ServerContext
+from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.server.schemas.readings import (
-    CanStop,
-    Contexts,
-    HistoryShown,
-    LogPage,
-    MatrixShown,
-    ProgressShown,
-    QueueShown,
-    RatersShown,
-    RecommendedShown,
-    WhyShown,
-    WinChancesShown,
+    CanStopResponse,
+    ContextsResponse,
+    ExplanationResponse,
+    HistoryResponse,
+    LogResponse,
+    ProgressResponse,
+    QueueResponse,
+    RatersResponse,
+    RecommendationResponse,
+    WinChancesResponse,
+    WinMatrixResponse,
 )
-from duelist.server.uploads import lasting_folder, safe_name, sent, uploaded
+from duelist.server.uploads import download_folder, safe_name, sent, uploaded
 from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
 from duelist.study.formats import get_format
 
@@ -33,14 +33,14 @@ router = APIRouter(prefix="/studies/{study}", tags=["readings"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the best so many.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
 Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="1 / the variance of the prior.")]
-Name = Annotated[shapes.Name | None, Query()]
-_LARGEST = shapes.LARGEST
+Name = Annotated[schemas.Name | None, Query()]
+_MAX_ID = schemas.MAX_ID
 
 
 def _scope(
-    context: Annotated[shapes.Name | None, Query(description="Only this group of arms.")] = None,
-    criterion: Annotated[shapes.Name | None, Query(description="Which question; the first by default.")] = None,
-    without: Annotated[list[shapes.Name] | None, Query(description="Raters to leave out, too.")] = None,
+    context: Annotated[schemas.Name | None, Query(description="Only this group of arms.")] = None,
+    criterion: Annotated[schemas.Name | None, Query(description="Which question; the first by default.")] = None,
+    without: Annotated[list[schemas.Name] | None, Query(description="Raters to leave out, too.")] = None,
     everyone: Annotated[bool, Query(description="Count raters who are left out.")] = False,
     retired: Annotated[bool, Query(description="Rank retired arms, too.")] = False,
 ) -> dict[str, Any]:
@@ -69,12 +69,12 @@ def _documented(model: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def _answer(
-    desk: Desk, study: int, reading: str, given: dict[str, Any], have: str | None = None, **more: Any
+    server: ServerContext, study: int, reading: str, given: dict[str, Any], have: str | None = None, **more: Any
 ) -> Response:
-    await desk.check(study)
+    await server.check(study)
     wanted = given | {name: value for name, value in more.items() if value is not None}
     seen = have.strip('W/"') if have else None
-    found = await desk.errands.read(study, reading, wanted, seen)
+    found = await server.worker.read(study, reading, wanted, seen)
     headers = {"ETag": f'W/"{found.stamp}"', "Cache-Control": "no-cache"} if found.stamp else {}
     if found.body is None:
         return Response(status_code=304, headers=headers)
@@ -83,9 +83,9 @@ async def _answer(
 
 @router.get("/leaderboard", responses=_documented(Leaderboard))
 async def leaderboard(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
     scope: Scope,
     have: Have = None,
     top: Top = None,
@@ -93,14 +93,14 @@ async def leaderboard(
     ridge: Ridge = None,
 ) -> Response:
     """Arms by utility, with intervals, rank ranges and the chance of being best."""
-    return await _answer(desk, study, "leaderboard", scope, have, top=top, level=level, ridge=ridge)
+    return await _answer(server, study, "leaderboard", scope, have, top=top, level=level, ridge=ridge)
 
 
-@router.get("/can-stop", responses=_documented(CanStop))
+@router.get("/can-stop", responses=_documented(CanStopResponse))
 async def can_stop(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
     scope: Scope,
     certainty: Certain,
     have: Have = None,
@@ -111,122 +111,126 @@ async def can_stop(
     ] = None,
 ) -> Response:
     """Whether there are votes enough, in one sentence, and how many are still expected."""
-    return await _answer(desk, study, "can-stop", scope, have, goal=goal, top=top, **certainty)
+    return await _answer(server, study, "can-stop", scope, have, goal=goal, top=top, **certainty)
 
 
-@router.get("/recommend", responses=_documented(RecommendedShown))
+@router.get("/recommend", responses=_documented(RecommendationResponse))
 async def recommend(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, certainty: Certain, have: Have = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, certainty: Certain, have: Have = None
 ) -> Response:
     """The arm to name now, and those that are not ruled out."""
-    return await _answer(desk, study, "recommend", scope, have, **certainty)
+    return await _answer(server, study, "recommend", scope, have, **certainty)
 
 
-@router.get("/progress", responses=_documented(ProgressShown))
+@router.get("/progress", responses=_documented(ProgressResponse))
 async def progress(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, certainty: Certain, have: Have = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, certainty: Certain, have: Have = None
 ) -> Response:
     """How near the study is to knowing its best arm."""
-    return await _answer(desk, study, "progress", scope, have, **certainty)
+    return await _answer(server, study, "progress", scope, have, **certainty)
 
 
-@router.get("/win-matrix", responses=_documented(MatrixShown))
+@router.get("/win-matrix", responses=_documented(WinMatrixResponse))
 async def win_matrix(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None, top: Top = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None, top: Top = None
 ) -> Response:
     """Who won against whom, arms in the order of their rank."""
-    return await _answer(desk, study, "win-matrix", scope, have, top=top)
+    return await _answer(server, study, "win-matrix", scope, have, top=top)
 
 
-@router.get("/win-chances", responses=_documented(WinChancesShown))
+@router.get("/win-chances", responses=_documented(WinChancesResponse))
 async def win_chances(
-    study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None, top: Top = 100
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None, top: Top = 100
 ) -> Response:
     """Who would win against whom, and the chance of a tie."""
-    return await _answer(desk, study, "win-chances", scope, have, top=top)
+    return await _answer(server, study, "win-chances", scope, have, top=top)
 
 
-@router.get("/history", responses=_documented(HistoryShown))
+@router.get("/history", responses=_documented(HistoryResponse))
 async def history(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
     scope: Scope,
     have: Have = None,
     points: Annotated[int | None, Query(ge=2, le=500)] = None,
     top: Top = None,
 ) -> Response:
     """The chance of being best, vote by vote."""
-    return await _answer(desk, study, "history", scope, have, points=points, top=top)
+    return await _answer(server, study, "history", scope, have, points=points, top=top)
 
 
 @router.get("/calibration", responses=_documented(Calibration))
 async def calibration(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
     scope: Scope,
     have: Have = None,
     bins: Annotated[int | None, Query(ge=1, le=100)] = None,
 ) -> Response:
     """Whether votes come out as often as predicted."""
-    return await _answer(desk, study, "calibration", scope, have, bins=bins)
+    return await _answer(server, study, "calibration", scope, have, bins=bins)
 
 
 @router.get("/regret", responses=_documented(RegretEstimate))
-async def regret(study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None) -> Response:
+async def regret(
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None
+) -> Response:
     """What the policy's choices cost, by those that chance made."""
-    return await _answer(desk, study, "regret", scope, have)
+    return await _answer(server, study, "regret", scope, have)
 
 
-@router.get("/raters", responses=_documented(RatersShown))
-async def raters(study: shapes.StudyId, desk: DeskHere, caller: Looker, scope: Scope, have: Have = None) -> Response:
+@router.get("/raters", responses=_documented(RatersResponse))
+async def raters(
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None
+) -> Response:
     """Pace, side, agreement with others, with oneself and with known answers, and who stands out."""
-    return await _answer(desk, study, "raters", scope, have)
+    return await _answer(server, study, "raters", scope, have)
 
 
-@router.get("/queue", responses=_documented(QueueShown))
-async def queue(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> Response:
+@router.get("/queue", responses=_documented(QueueResponse))
+async def queue(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> Response:
     """What is out, and what came back."""
-    return await _answer(desk, study, "queue", {})
+    return await _answer(server, study, "queue", {})
 
 
-@router.get("/log", responses=_documented(LogPage))
+@router.get("/log", responses=_documented(LogResponse))
 async def log(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
     have: Have = None,
-    before: Annotated[int | None, Query(ge=1, le=_LARGEST)] = None,
+    before: Annotated[int | None, Query(ge=1, le=_MAX_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     rater: Name = None,
     arm: Name = None,
-    outcome: shapes.Answer | None = None,
+    outcome: schemas.OutcomeName | None = None,
     context: Name = None,
     criterion: Name = None,
     kind: Literal["normal", "gold", "repeat"] | None = None,
 ) -> Response:
     """The log, newest first."""
     wanted = {"rater": rater, "arm": arm, "outcome": outcome, "context": context, "criterion": criterion, "kind": kind}
-    return await _answer(desk, study, "log", {}, have, before=before, limit=limit, **wanted)
+    return await _answer(server, study, "log", {}, have, before=before, limit=limit, **wanted)
 
 
-@router.get("/duels/{duel}/why", responses=_documented(WhyShown))
+@router.get("/duels/{duel}/why", responses=_documented(ExplanationResponse))
 async def why(
-    study: shapes.StudyId,
-    duel: Annotated[int, Path(ge=1, le=_LARGEST)],
-    desk: DeskHere,
-    caller: Looker,
+    study: schemas.StudyId,
+    duel: Annotated[int, Path(ge=1, le=_MAX_ID)],
+    server: ServerDep,
+    caller: StudyReader,
     have: Have = None,
 ) -> Response:
     """Why a pair was asked."""
-    return await _answer(desk, study, "why", {"duel": duel}, have)
+    return await _answer(server, study, "why", {"duel": duel}, have)
 
 
-@router.get("/contexts", responses=_documented(Contexts))
-async def contexts(study: shapes.StudyId, desk: DeskHere, caller: Looker, have: Have = None) -> Response:
+@router.get("/contexts", responses=_documented(ContextsResponse))
+async def contexts(study: schemas.StudyId, server: ServerDep, caller: StudyReader, have: Have = None) -> Response:
     """The groups of arms, and what they are."""
-    return await _answer(desk, study, "contexts", {}, have)
+    return await _answer(server, study, "contexts", {}, have)
 
 
 @router.get(
@@ -235,35 +239,39 @@ async def contexts(study: shapes.StudyId, desk: DeskHere, caller: Looker, have: 
     responses=IN_STUDY | {200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
 )
 async def export(
-    study: shapes.StudyId, form: Annotated[str, Path(max_length=50)], request: Request, desk: DeskHere, caller: Looker
+    study: schemas.StudyId,
+    form: Annotated[str, Path(max_length=50)],
+    request: Request,
+    server: ServerDep,
+    caller: StudyReader,
 ) -> FileResponse:
     """The votes, for other tools; the options of the format are parameters of the query."""
     get_format(form)
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         name = opened.study.name
     words = {"true": True, "false": False}
     options = {key: words.get(value, value) for key, value in request.query_params.items()}
     ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
-    path = await lasting_folder() / f"votes.{ending}"
-    written = await desk.errands.do("export", study, {"format": form, "path": str(path), "options": options})
+    path = await download_folder() / f"votes.{ending}"
+    written = await server.worker.run_task("export", study, {"format": form, "path": str(path), "options": options})
     said = {"X-Duelist-Written": json.dumps(written)}
     return sent(path, f"{name} {form}.{ending}", "application/octet-stream", said)
 
 
 @router.post("/import", responses=IN_STUDY)
 async def import_votes(
-    study: shapes.StudyId,
+    study: schemas.StudyId,
     request: Request,
-    desk: DeskHere,
+    server: ServerDep,
     caller: Owner,
     form: Annotated[str | None, Query(alias="format", max_length=50)] = None,
     filename: Annotated[
         str, Query(max_length=300, description="What the file is called; its end says what it is.")
     ] = "votes",
     again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
-) -> shapes.Imported:
+) -> schemas.ImportResponse:
     """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""
-    await desk.check(study)
+    await server.check(study)
     async with uploaded(request, safe_name(filename)) as path:
-        found = await desk.errands.do("import", study, {"format": form, "path": str(path), "again": again})
-    return shapes.Imported.model_validate(found)
+        found = await server.worker.run_task("import", study, {"format": form, "path": str(path), "again": again})
+    return schemas.ImportResponse.model_validate(found)

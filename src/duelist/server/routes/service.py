@@ -12,29 +12,29 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from duelist import __version__
-from duelist.server.auth import DeskHere, LookerAtAll
+from duelist.server.auth import ServerDep, ServerReader
 from duelist.server.errors import RequestError
-from duelist.server.schemas import common as shapes
-from duelist.server.schemas.openapi import SHAPE, refusing
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import ERROR_SCHEMA, error_responses
 
 PAGES: Final = Path(__file__).parents[1] / "pages"
 router = APIRouter(tags=["server"])
 numbers = APIRouter(tags=["server"])
 
 
-@router.get("/health", responses=refusing() | SHAPE)
-async def health(desk: DeskHere) -> shapes.Health:
+@router.get("/health", responses=error_responses() | ERROR_SCHEMA)
+async def health(server: ServerDep) -> schemas.HealthResponse:
     """Whether the server and its storage answer."""
-    if desk.stopping.is_set():
+    if server.stopping.is_set():
         raise RequestError(503, "stopping", "The server is stopping.", "Ask another one.")
-    await asyncio.to_thread(desk.storage.find_study, "")
-    return shapes.Health(status="ok", version=__version__)
+    await asyncio.to_thread(server.storage.find_study, "")
+    return schemas.HealthResponse(status="ok", version=__version__)
 
 
-@numbers.get("/metrics", response_class=PlainTextResponse, responses=refusing(401, 403))
-async def metrics(desk: DeskHere, caller: LookerAtAll) -> Response:
+@numbers.get("/metrics", response_class=PlainTextResponse, responses=error_responses(401, 403))
+async def metrics(server: ServerDep, caller: ServerReader) -> Response:
     """What Prometheus reads."""
-    body = await asyncio.to_thread(desk.counting.text)
+    body = await asyncio.to_thread(server.metrics.text)
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -54,7 +54,7 @@ def add_pages(app: FastAPI) -> None:
     app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
 
 
-def lost_page() -> FileResponse:
+def not_found_page() -> FileResponse:
     """What somebody sees who has gone astray."""
     return FileResponse(PAGES / "not-found.html", 404, media_type="text/html; charset=utf-8")
 

@@ -1,4 +1,4 @@
-"""Signing in and out, and registering."""
+"""Signing in and out, and registration_limiter."""
 
 from __future__ import annotations
 
@@ -14,69 +14,71 @@ from duelist.server.auth import (
     OWNER_COOKIE,
     RATER_COOKIE,
     Caller,
-    DeskHere,
-    address_of,
-    caller_of,
-    csrf_of,
-    hold_back,
+    ServerDep,
+    authenticate,
+    client_address,
+    csrf_token,
+    enforce_rate_limit,
     set_cookie,
-    too_many,
+    too_many_requests,
     unknown_token,
 )
-from duelist.server.context import Desk
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.schemas import common as shapes
+from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
 from duelist.study.access import Scope, create_token, list_tokens, revoke_token
 
 router = APIRouter(tags=["sessions"])
-OfStudy = Annotated[int | None, Query(ge=1, le=shapes.LARGEST, description="For a rater's cookie: of which study.")]
+OfStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="For a rater's cookie: of which study.")]
 
 
 @router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
-async def sign_in(given: shapes.SignIn, request: Request, response: Response, desk: DeskHere) -> shapes.Session:
+async def sign_in(
+    given: schemas.SignInRequest, request: Request, response: Response, server: ServerDep
+) -> schemas.SessionResponse:
     """Exchange a token for a cookie."""
-    address = address_of(request)
-    if desk.failed_signing_in.is_empty(address):
-        raise too_many(6.0)
-    token = await desk.token(given.token)
+    address = client_address(request)
+    if server.sign_in_limiter.is_empty(address):
+        raise too_many_requests(6.0)
+    token = await server.token(given.token)
     if token is None:
-        desk.failed_signing_in.wait(address)
+        server.sign_in_limiter.wait(address)
         raise unknown_token()
-    set_cookie(response, token, given.token, desk.options.is_https)
-    return await _session(desk, Caller(token, given.token, True))
+    set_cookie(response, token, given.token, server.options.is_https)
+    return await _session(server, Caller(token, given.token, True))
 
 
 @router.get("/session", responses=SIGNED_IN)
-async def who_am_i(
+async def get_session(
     request: Request,
-    desk: DeskHere,
+    server: ServerDep,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     study: OfStudy = None,
-) -> shapes.Session:
+) -> schemas.SessionResponse:
     """Who is signed in, and what to send with what changes something."""
-    return await _session(desk, await caller_of(request, desk, bearer, study))
+    return await _session(server, await authenticate(request, server, bearer, study))
 
 
 @router.delete("/session", status_code=204, responses=PUBLIC)
-async def sign_out(response: Response, desk: DeskHere, study: OfStudy = None) -> None:
+async def sign_out(response: Response, server: ServerDep, study: OfStudy = None) -> None:
     """Forget the cookie: the owner's, or a rater's of one study."""
     name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
-    response.delete_cookie(name, path="/", secure=desk.options.is_https, httponly=True, samesite="strict")
+    response.delete_cookie(name, path="/", secure=server.options.is_https, httponly=True, samesite="strict")
 
 
-def _first(request: Request, desk: DeskHere) -> None:
-    hold_back(desk.registering, address_of(request))
+def _first(request: Request, server: ServerDep) -> None:
+    enforce_rate_limit(server.registration_limiter, client_address(request))
 
 
 @router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_first)])
 async def register(
-    study: shapes.StudyId, given: shapes.Register, request: Request, response: Response, desk: DeskHere
-) -> shapes.Session:
+    study: schemas.StudyId, given: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
+) -> schemas.SessionResponse:
     """Become a rater of a study whose owner lets anybody in."""
     name = given.name or f"rater {secrets.token_hex(4)}"
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         is_open = opened.study.settings.open_registration
         known = is_open and await opened.read(Study.has_rater, name)
     if not is_open:
@@ -84,35 +86,35 @@ async def register(
             403, "not_allowed", "This study is not open to everybody.", "Ask its owner for a link of your own."
         )
     taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
-    if known or await _has_token(desk, study, name):
+    if known or await _has_token(server, study, name):
         raise taken
-    made = await asyncio.to_thread(create_token, desk.storage, Scope.RATER, study, name, "registered")
+    made = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, name, "registered")
     # Whoever came at the same moment sees this token, or is seen here: never do two people have one name.
-    if await _has_token(desk, study, name, besides=made.token.id):
-        await asyncio.to_thread(revoke_token, desk.storage, made.token.id)
+    if await _has_token(server, study, name, besides=made.token.id):
+        await asyncio.to_thread(revoke_token, server.storage, made.token.id)
         raise taken
-    set_cookie(response, made.token, made.secret, desk.options.is_https)
-    return await _session(desk, Caller(made.token, made.secret, True))
+    set_cookie(response, made.token, made.secret, server.options.is_https)
+    return await _session(server, Caller(made.token, made.secret, True))
 
 
-async def _has_token(desk: Desk, study: int, name: str, besides: str | None = None) -> bool:
-    tokens = await asyncio.to_thread(list_tokens, desk.storage, study)
+async def _has_token(server: ServerContext, study: int, name: str, besides: str | None = None) -> bool:
+    tokens = await asyncio.to_thread(list_tokens, server.storage, study)
     return any(token.rater == name and token.id != besides for token in tokens)
 
 
-async def _name(desk: Desk, study: int) -> str:
-    async with desk.study(study) as opened:
+async def _name(server: ServerContext, study: int) -> str:
+    async with server.study(study) as opened:
         return opened.study.name
 
 
-async def _session(desk: Desk, caller: Caller) -> shapes.Session:
+async def _session(server: ServerContext, caller: Caller) -> schemas.SessionResponse:
     token = caller.token
-    name = None if token.study is None else await _name(desk, token.study)
-    return shapes.Session(
+    name = None if token.study is None else await _name(server, token.study)
+    return schemas.SessionResponse(
         scope=token.scope.value,
         study=token.study,
         study_name=name,
         rater=token.rater,
-        csrf=csrf_of(caller.secret),
+        csrf=csrf_token(caller.secret),
         expires_at=token.expires_at,
     )

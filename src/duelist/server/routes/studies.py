@@ -15,13 +15,13 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 
 from duelist.core.errors import InvalidInput
-from duelist.server.auth import ADMIN, RATER, READER, Caller, DeskHere, Looker, Owner, OwnerOfAll, may
-from duelist.server.context import Desk
+from duelist.server.auth import ADMIN, RATER, READER, Caller, Owner, ServerAdmin, ServerDep, StudyReader, require_scope
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.events import MOST, Changes
-from duelist.server.schemas import common as shapes
-from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, refusing
-from duelist.server.uploads import lasting_folder, sent, uploaded
+from duelist.server.events import MOST, StudyEvents
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
+from duelist.server.uploads import download_folder, sent, uploaded
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.archive import read_manifest
 from duelist.study.formats import FORMATS
@@ -38,17 +38,17 @@ def check_policy(policy: str | None) -> None:
         raise InvalidInput(f"policy is {policy!r}.", f"Choose one of {', '.join(policy_names())}.", field="policy")
 
 
-async def summary(desk: Desk, study_id: int, request: Request) -> shapes.Study:
+async def summary(server: ServerContext, study_id: int, request: Request) -> schemas.StudyResponse:
     """A study as it is shown."""
-    rows = {row.id: row for row in await asyncio.to_thread(desk.storage.list_studies)}
+    rows = {row.id: row for row in await asyncio.to_thread(server.storage.list_studies)}
     if study_id not in rows:
-        desk.forget(study_id)
-        await desk.check(study_id)  # says that it is not there
-    return _shown(rows[study_id], desk, request)
+        server.forget(study_id)
+        await server.check(study_id)  # says that it is not there
+    return _shown(rows[study_id], server, request)
 
 
-def _shown(row: Any, desk: Desk, request: Request) -> shapes.Study:
-    return shapes.Study(
+def _shown(row: Any, server: ServerContext, request: Request) -> schemas.StudyResponse:
+    return schemas.StudyResponse(
         id=row.id,
         name=row.name,
         state=row.state.value,
@@ -57,26 +57,28 @@ def _shown(row: Any, desk: Desk, request: Request) -> shapes.Study:
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
         settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "feature_recipe")},
-        rate_url=desk.options.link(f"/rate/{row.id}", str(request.base_url)),
+        rate_url=server.options.link(f"/rate/{row.id}", str(request.base_url)),
     )
 
 
 @router.get("/studies", responses=SIGNED_IN)
 async def studies(
     request: Request,
-    desk: DeskHere,
-    caller: Annotated[Caller, Depends(may(ADMIN, READER, anywhere=True))],
+    server: ServerDep,
+    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, anywhere=True))],
     put_away: Annotated[bool, Query(description="Those that were put away, too.")] = False,
-) -> shapes.Studies:
+) -> schemas.StudiesResponse:
     """The studies that the token may see, oldest first."""
-    rows = await asyncio.to_thread(desk.storage.list_studies)
+    rows = await asyncio.to_thread(server.storage.list_studies)
     own = caller.token.study
     shown = [row for row in rows if (own is None or row.id == own) and (put_away or row.state != "archived")]
-    return shapes.Studies(studies=[_shown(row, desk, request) for row in shown])
+    return schemas.StudiesResponse(studies=[_shown(row, server, request) for row in shown])
 
 
-@router.post("/studies", status_code=201, responses=refusing(401, 403, 409, 422))
-async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, caller: OwnerOfAll) -> shapes.Study:
+@router.post("/studies", status_code=201, responses=error_responses(401, 403, 409, 422))
+async def create(
+    given: schemas.CreateStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
+) -> schemas.StudyResponse:
     """Make a study."""
     check_policy(given.policy)
     settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
@@ -86,23 +88,25 @@ async def create(given: shapes.NewStudy, request: Request, desk: DeskHere, calle
     goal = given.goal or other_goal
 
     def make() -> int:
-        return create_study(given.name, desk.storage, given.policy, given.load_if_exists, goal, **settings).id
+        return create_study(given.name, server.storage, given.policy, given.load_if_exists, goal, **settings).id
 
-    return await summary(desk, await asyncio.to_thread(make), request)
+    return await summary(server, await asyncio.to_thread(make), request)
 
 
 @router.get("/studies/{study}", responses=IN_STUDY)
-async def read(study: shapes.StudyId, request: Request, desk: DeskHere, caller: Looker) -> shapes.Study:
+async def read(
+    study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyReader
+) -> schemas.StudyResponse:
     """A study."""
-    return await summary(desk, study, request)
+    return await summary(server, study, request)
 
 
 @router.patch("/studies/{study}", responses=IN_STUDY)
 async def change(
-    study: shapes.StudyId, given: shapes.ChangedStudy, request: Request, desk: DeskHere, caller: Owner
-) -> shapes.Study:
+    study: schemas.StudyId, given: schemas.UpdateStudyRequest, request: Request, server: ServerDep, caller: Owner
+) -> schemas.StudyResponse:
     """Change a study's settings, its name, its state: in this order."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         if given.settings is not None:
             changes = given.settings.model_dump(exclude_unset=True)
             await opened.write(lambda known: known.change(**changes))
@@ -111,67 +115,67 @@ async def change(
         if given.state is not None:
             verb = {"open": Study.open, "paused": Study.pause, "ended": Study.end, "archived": Study.archive}
             await opened.write(verb[given.state])
-    return await summary(desk, study, request)
+    return await summary(server, study, request)
 
 
 @router.delete("/studies/{study}", status_code=204, responses=IN_STUDY)
 async def delete(
-    study: shapes.StudyId,
-    desk: DeskHere,
-    caller: OwnerOfAll,
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: ServerAdmin,
     confirm: Annotated[str, Query(description="The name of the study, since there is no way back.")] = "",
 ) -> None:
     """Delete a study with everything in it."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         name = opened.study.name
     if confirm != name:
         raise RequestError(
             409, "confirm", "This deletes the study and all its votes.", f"Send confirm={name!r}.", "confirm"
         )
-    await asyncio.to_thread(delete_study, name, desk.storage)
-    desk.forget(study)
+    await asyncio.to_thread(delete_study, name, server.storage)
+    server.forget(study)
 
 
-@router.post("/studies/restore", status_code=201, responses=refusing(401, 403, 409, 422))
+@router.post("/studies/restore", status_code=201, responses=error_responses(401, 403, 409, 422))
 async def restore(
-    request: Request, desk: DeskHere, caller: OwnerOfAll, name: Annotated[shapes.Name | None, Query()] = None
-) -> shapes.Study:
+    request: Request, server: ServerDep, caller: ServerAdmin, name: Annotated[schemas.Name | None, Query()] = None
+) -> schemas.StudyResponse:
     """Make a study from an archive: the body of the request."""
     async with uploaded(request, "study.duelist") as path:
         manifest = await asyncio.to_thread(read_manifest, path)
         check_policy(manifest.settings.policy)
-        made = await desk.errands.do("restore", None, {"path": str(path), "name": name})
-    return await summary(desk, made, request)
+        made = await server.worker.run_task("restore", None, {"path": str(path), "name": name})
+    return await summary(server, made, request)
 
 
 @router.post("/studies/{study}/copy", status_code=201, responses=IN_STUDY)
 async def copy(
-    study: shapes.StudyId, given: shapes.CopiedStudy, request: Request, desk: DeskHere, caller: OwnerOfAll
-) -> shapes.Study:
+    study: schemas.StudyId, given: schemas.CopyStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
+) -> schemas.StudyResponse:
     """Copy a study as it is at this moment."""
-    await desk.check(study)
-    return await summary(desk, await desk.errands.do("copy", study, {"name": given.name}), request)
+    await server.check(study)
+    return await summary(server, await server.worker.run_task("copy", study, {"name": given.name}), request)
 
 
 @router.get("/studies/{study}/archive", response_class=FileResponse, responses=IN_STUDY | _FILE)
-async def archive(study: shapes.StudyId, desk: DeskHere, caller: Owner) -> FileResponse:
+async def archive(study: schemas.StudyId, server: ServerDep, caller: Owner) -> FileResponse:
     """Everything of a study in one file."""
-    async with desk.study(study) as opened:
+    async with server.study(study) as opened:
         name = opened.study.name
-    where = await lasting_folder()
-    return await _written(desk, "archive", study, where / "study.duelist", f"{name}.duelist")
+    where = await download_folder()
+    return await _written(server, "archive", study, where / "study.duelist", f"{name}.duelist")
 
 
-@router.get("/backup", response_class=FileResponse, responses=refusing(401, 403) | _FILE)
-async def backup(desk: DeskHere, caller: OwnerOfAll) -> FileResponse:
+@router.get("/backup", response_class=FileResponse, responses=error_responses(401, 403) | _FILE)
+async def backup(server: ServerDep, caller: ServerAdmin) -> FileResponse:
     """All studies in one SQLite file."""
-    where = await lasting_folder()
-    return await _written(desk, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
+    where = await download_folder()
+    return await _written(server, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
 
 
-async def _written(desk: Desk, task: str, study: int | None, path: Path, name: str) -> FileResponse:
+async def _written(server: ServerContext, task: str, study: int | None, path: Path, name: str) -> FileResponse:
     try:
-        await desk.errands.do(task, study, {"path": str(path)})
+        await server.worker.run_task(task, study, {"path": str(path)})
     except BaseException:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise
@@ -179,7 +183,9 @@ async def _written(desk: Desk, task: str, study: int | None, path: Path, name: s
 
 
 @router.get("/choices", responses=SIGNED_IN)
-async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, anywhere=True))]) -> dict[str, Any]:
+async def choices(
+    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, anywhere=True))],
+) -> dict[str, Any]:
     """What can be chosen: goals with advice, policies, formats, kinds of features, and the settings a study begins with."""
     defaults = plain(StudySettings(policy=""))
     kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
@@ -200,9 +206,9 @@ async def choices(caller: Annotated[Caller, Depends(may(ADMIN, READER, RATER, an
     responses=IN_STUDY
     | {200: {"content": {"text/event-stream": {}}, "description": "An event whenever something changes."}},
 )
-async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> StreamingResponse:
+async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> StreamingResponse:
     """What changes, as it changes; server-sent events."""
-    changes = await desk.changes(study)
+    changes = await server.changes(study)
     if len(changes) >= MOST:
         raise RequestError(
             429,
@@ -212,17 +218,17 @@ async def events(study: shapes.StudyId, desk: DeskHere, caller: Looker) -> Strea
             headers={"Retry-After": "30"},
         )
     return StreamingResponse(
-        _told(desk, changes),
+        _told(server, changes),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
 
-async def _told(desk: Desk, changes: Changes) -> AsyncIterator[str]:
-    desk.counting.listening.inc()
+async def _told(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
+    server.metrics.listening.inc()
     try:
-        async with aclosing(changes.listen(desk.stopping)) as told:
+        async with aclosing(changes.listen(server.stopping)) as told:
             async for event in told:
                 yield event
     finally:
-        desk.counting.listening.dec()
+        server.metrics.listening.dec()

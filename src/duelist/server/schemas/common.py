@@ -7,28 +7,28 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LARGEST: int = 2**53
+MAX_ID: int = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
 Text = Annotated[str, Field(max_length=100_000, pattern=r"^[^\x00]*$")]
-DuelId = Annotated[int, Field(ge=1, le=LARGEST, description="The id of a duel.")]
-StudyId = Annotated[int, Field(ge=1, le=LARGEST)]
-Answer = Literal["first", "second", "tie", "both_bad", "skip"]
+DuelId = Annotated[int, Field(ge=1, le=MAX_ID, description="The id of a duel.")]
+StudyId = Annotated[int, Field(ge=1, le=MAX_ID)]
+OutcomeName = Literal["first", "second", "tie", "both_bad", "skip"]
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """The body of a request: fields that are not known are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Said(BaseModel):
+class ResponseBody(BaseModel):
     """The body of an answer."""
 
 
 # -- errors ------------------------------------------------------------------------------
 
 
-class Error(Said):
+class ErrorSchema(ResponseBody):
     """What was refused."""
 
     code: str = Field(description="For programs.", examples=["study_not_open"])
@@ -37,28 +37,28 @@ class Error(Said):
     field: str | None = Field(description="Which part of the request is wrong, where it is one.")
 
 
-class Errors(Said):
+class ErrorResponse(ResponseBody):
     """The one shape of errors."""
 
-    error: Error
+    error: ErrorSchema
 
 
 # -- sessions ----------------------------------------------------------------------------
 
 
-class SignIn(Asked):
+class SignInRequest(RequestBody):
     """A token that becomes a cookie."""
 
     token: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class Register(Asked):
+class RegisterRequest(RequestBody):
     """Somebody who wants to rate."""
 
     name: Name | None = None
 
 
-class Session(Said):
+class SessionResponse(ResponseBody):
     """Who is signed in."""
 
     scope: Literal["admin", "reader", "rater"]
@@ -72,7 +72,7 @@ class Session(Said):
 # -- raters ------------------------------------------------------------------------------
 
 
-class Block(Said):
+class BlockSchema(ResponseBody):
     """Something to show; see docs/api.md for the kinds."""
 
     model_config = ConfigDict(extra="allow")
@@ -80,30 +80,30 @@ class Block(Said):
     type: Literal["text", "markdown", "code", "image", "audio", "video", "message", "link"]
 
 
-class Side(Said):
+class SideSchema(ResponseBody):
     """What is shown on one side. Raters get the content alone."""
 
     model_config = ConfigDict(extra="allow")
 
-    content: list[Block]
+    content: list[BlockSchema]
 
 
-class Duel(Said):
+class DuelResponse(ResponseBody):
     """A pair to compare; admins are told more about it."""
 
     model_config = ConfigDict(extra="allow")
 
     id: int
-    first: Side
-    second: Side
-    prompt: list[Block] | None
+    first: SideSchema
+    second: SideSchema
+    prompt: list[BlockSchema] | None
     context: str | None
     rater: str | None
     asked_at: datetime
     deadline: datetime
 
 
-class AskFor(Asked):
+class DuelRequest(RequestBody):
     """A rater wants a duel."""
 
     rater: Name | None = None
@@ -112,12 +112,12 @@ class AskFor(Asked):
     in_progress: list[DuelId] = Field(default_factory=list, max_length=3)
 
 
-class Told(Asked):
+class VoteRequest(RequestBody):
     """A rater's answer."""
 
     duel: DuelId
-    outcome: Answer | None = None
-    outcomes: dict[Name, Answer] | None = Field(None, description="An outcome for each criterion.", max_length=100)
+    outcome: OutcomeName | None = None
+    outcomes: dict[Name, OutcomeName] | None = Field(None, description="An outcome for each criterion.", max_length=100)
     criterion: Name | None = None
     rater: Name | None = None
     reason: Text | None = None
@@ -126,7 +126,7 @@ class Told(Asked):
     source: Literal["human", "model", "import"] = "human"
 
 
-class Undone(Asked):
+class UndoRequest(RequestBody):
     """An answer that is taken back."""
 
     duel: DuelId
@@ -134,40 +134,40 @@ class Undone(Asked):
     rater: Name | None = None
 
 
-class Released(Asked):
+class ReleaseRequest(RequestBody):
     """A duel that is given back without an answer."""
 
     duel: DuelId
     rater: Name | None = None
 
 
-class VoteGiven(Said):
+class RaterVoteSchema(ResponseBody):
     """A vote as its rater is told of it; admins are told more."""
 
     model_config = ConfigDict(extra="allow")
 
     sequence: int
     duel: int
-    outcome: Answer | None
+    outcome: OutcomeName | None
     late: bool
     revises: int | None
     criterion: str | None
 
 
-class Votes(Said):
+class VotesResponse(ResponseBody):
     """The votes as they stand in the log; they are durable."""
 
-    votes: list[VoteGiven]
+    votes: list[RaterVoteSchema]
 
 
-class LastVote(Said):
+class RecentVoteSchema(ResponseBody):
     """One of a rater's newest votes."""
 
     duel: int
-    outcome: Answer
+    outcome: OutcomeName
 
 
-class Me(Said):
+class MeResponse(ResponseBody):
     """A rater's own part of a study."""
 
     rater: str
@@ -177,22 +177,22 @@ class Me(Said):
     question: str | None
     guidelines: str | None
     criteria: list[str]
-    answers: list[Answer]
+    answers: list[OutcomeName]
     ask_reason: bool
     votes: int
     max_votes: int | None
     blocked: bool
-    last: list[LastVote]
+    last: list[RecentVoteSchema]
 
 
 # -- studies -----------------------------------------------------------------------------
 
 
-class Settings(Asked):
-    """Settings of a study; what is not given stays as it is, or has its default."""
+class SettingsSchema(RequestBody):
+    """SettingsSchema of a study; what is not given stays as it is, or has its default."""
 
     policy_settings: dict[str, Any] | None = Field(None, description="Fixed once the study is there.")
-    seed: int | None = Field(None, ge=0, le=LARGEST, description="Fixed once the study is there.")
+    seed: int | None = Field(None, ge=0, le=MAX_ID, description="Fixed once the study is there.")
     arm_effects: bool | None = Field(
         None,
         description="Whether arms with features have an arm effect, too; null: as the goal has it. Fixed once the study is there.",
@@ -202,9 +202,7 @@ class Settings(Asked):
     random_share: float | None = None
     repeat_pairs: Literal["never"] | int | float | None = None
     goal: Literal["best", "rank", "learn", "serve"] | None = None
-    top: int | None = Field(
-        None, ge=1, le=LARGEST, description="For the goal rank, how many places matter. Fixed, too."
-    )
+    top: int | None = Field(None, ge=1, le=MAX_ID, description="For the goal rank, how many places matter. Fixed, too.")
     criteria: list[Name] | None = None
     max_votes: int | None = None
     max_votes_per_pair: int | None = None
@@ -218,31 +216,31 @@ class Settings(Asked):
     open_registration: bool | None = None
 
 
-class NewStudy(Asked):
+class CreateStudyRequest(RequestBody):
     """A study to be made."""
 
     name: Name
     goal: Literal["best", "rank", "learn", "serve"] | None = None
     policy: Name | None = None
-    settings: Settings | None = None
+    settings: SettingsSchema | None = None
     load_if_exists: bool = False
 
 
-class ChangedStudy(Asked):
+class UpdateStudyRequest(RequestBody):
     """What is to be changed of a study."""
 
     name: Name | None = None
     state: Literal["open", "paused", "ended", "archived"] | None = None
-    settings: Settings | None = None
+    settings: SettingsSchema | None = None
 
 
-class CopiedStudy(Asked):
+class CopyStudyRequest(RequestBody):
     """The name of a copy."""
 
     name: Name
 
 
-class Study(Said):
+class StudyResponse(ResponseBody):
     """A study."""
 
     id: int
@@ -253,19 +251,19 @@ class Study(Said):
     duels: int
     votes: int
     settings: dict[str, Any]
-    rate_url: str = Field(description="What raters open; each with a link of their own, or registering there.")
+    rate_url: str = Field(description="What raters open; each with a link of their own, or registration_limiter there.")
 
 
-class Studies(Said):
-    """Studies, oldest first."""
+class StudiesResponse(ResponseBody):
+    """StudiesResponse, oldest first."""
 
-    studies: list[Study]
+    studies: list[StudyResponse]
 
 
 # -- arms --------------------------------------------------------------------------------
 
 
-class NewArm(Asked):
+class NewArmSchema(RequestBody):
     """An arm."""
 
     id: Name
@@ -274,14 +272,14 @@ class NewArm(Asked):
     context: Name | None = None
 
 
-class NewArms(Asked):
-    """Arms, all of them or none."""
+class AddArmsRequest(RequestBody):
+    """ArmsResponse, all of them or none."""
 
-    arms: list[NewArm] = Field(min_length=1, max_length=100_000)
+    arms: list[NewArmSchema] = Field(min_length=1, max_length=100_000)
     prompts: dict[Name, Any] | None = Field(None, description="What contexts are, by name.")
 
 
-class Added(Said):
+class AddedArmsResponse(ResponseBody):
     """How many arms are new, and how many were there already; of a file, what its owner should know, a sentence each."""
 
     added: int
@@ -289,35 +287,35 @@ class Added(Said):
     notes: list[str] = Field(default_factory=list)
 
 
-class ArmIds(Asked):
-    """Arms by their ids."""
+class ArmIdsRequest(RequestBody):
+    """ArmsResponse by their ids."""
 
     ids: list[Name] = Field(min_length=1, max_length=100_000)
 
 
-class Retired(Said):
+class ArmCountsResponse(ResponseBody):
     """How many arms there are, and how many of them are retired."""
 
     arms: int
     retired: int
 
 
-class Arm(Said):
+class ArmSchema(ResponseBody):
     """An arm."""
 
     id: str
     number: int
     payload: Any
-    content: list[Block]
+    content: list[BlockSchema]
     context: str | None
     version: int
     retired: bool
 
 
-class Arms(Said):
+class ArmsResponse(ResponseBody):
     """A page of arms."""
 
-    arms: list[Arm]
+    arms: list[ArmSchema]
     next: int | None
     total: int
 
@@ -325,34 +323,34 @@ class Arms(Said):
 # -- raters, gold, tokens ----------------------------------------------------------------
 
 
-class Blocked(Asked):
+class BlockRequest(RequestBody):
     """A rater who is asked no more."""
 
     rater: Name
     keep_votes: bool = False
 
 
-class RaterName(Asked):
+class ReinstateRequest(RequestBody):
     """A rater."""
 
     rater: Name
 
 
-class Described(Asked):
+class DescribeRaterRequest(RequestBody):
     """What is known of a rater."""
 
     rater: Name
     attributes: dict[Name, Any]
 
 
-class Forgotten(Asked):
+class EraseRaterRequest(RequestBody):
     """A rater to be forgotten; the name twice, since there is no way back."""
 
     rater: Name
     confirm: Name
 
 
-class Rater(Said):
+class RaterResponse(ResponseBody):
     """What was said of a rater."""
 
     name: str
@@ -362,14 +360,14 @@ class Rater(Said):
     erased: bool
 
 
-class ErasedRater(Said):
+class ErasureResponse(ResponseBody):
     """The made-up name, null if there was nobody of that name, and how many votes were kept."""
 
     name: str | None
     votes: int
 
 
-class Gold(Asked):
+class GoldPairSchema(RequestBody):
     """A pair whose answer is known."""
 
     first: Name
@@ -377,20 +375,20 @@ class Gold(Asked):
     outcome: Literal["first", "second", "tie", "both_bad"]
 
 
-class Pair(Asked):
+class PairRequest(RequestBody):
     """Two arms."""
 
     first: Name
     second: Name
 
 
-class GoldPairs(Said):
+class GoldPairsResponse(ResponseBody):
     """The pairs whose answers are known."""
 
-    gold: list[Gold]
+    gold: list[GoldPairSchema]
 
 
-class NewToken(Asked):
+class CreateTokenRequest(RequestBody):
     """A token to be made."""
 
     scope: Literal["admin", "reader", "rater"]
@@ -399,7 +397,7 @@ class NewToken(Asked):
     rater: Name | None = None
 
 
-class Token(Said):
+class TokenResponse(ResponseBody):
     """A token, without its secret."""
 
     id: str
@@ -412,26 +410,26 @@ class Token(Said):
     revoked: bool
 
 
-class MadeToken(Token):
+class NewTokenResponse(TokenResponse):
     """A token with its secret, which is shown this once."""
 
     token: str
 
 
-class Tokens(Said):
-    """Tokens, oldest first."""
+class TokensResponse(ResponseBody):
+    """TokensResponse, oldest first."""
 
-    tokens: list[Token]
+    tokens: list[TokenResponse]
 
 
-class Links(Asked):
+class CreateLinksRequest(RequestBody):
     """Raters who get a link each."""
 
     raters: list[Name] = Field(min_length=1, max_length=1000)
     days: float | None = Field(None, gt=0, le=36_500)
 
 
-class Link(Said):
+class LinkSchema(ResponseBody):
     """A link for one rater; whoever has it votes under that name."""
 
     rater: str
@@ -440,20 +438,20 @@ class Link(Said):
     expires_at: datetime | None
 
 
-class MadeLinks(Said):
+class LinksResponse(ResponseBody):
     """The links; they are shown this once."""
 
-    links: list[Link]
+    links: list[LinkSchema]
 
 
-class Health(Said):
+class HealthResponse(ResponseBody):
     """Whether the server and its storage answer."""
 
     status: Literal["ok"]
     version: str
 
 
-class Imported(Said):
+class ImportResponse(ResponseBody):
     """What became of an import."""
 
     added: int

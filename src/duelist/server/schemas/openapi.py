@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from duelist.server.schemas.common import Errors
+from duelist.server.schemas.common import ErrorResponse
 
 _WHAT: Final = {
     400: "The request cannot be read.",
@@ -20,22 +20,19 @@ _WHAT: Final = {
     503: "The storage does not answer, or the server stops; try again.",
 }
 
-_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Errors"}}}
+_CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
 
 Responses = dict[int | str, dict[str, Any]]
 
 
-def refusing(*statuses: int) -> Responses:
-    """These errors, and those that any route may answer with.
-
-    They refer to the shape that `SHAPE` describes: to have FastAPI make it anew for each status of each route takes it half a second.
-    """
+def error_responses(*statuses: int) -> Responses:
+    """Return these errors and those of every route, as references to `ErrorResponse`: repeating the schema slows the start."""
     every = sorted({*statuses, 400, 413, 429, 503})
     return {status: {"description": _WHAT[status], "content": _CONTENT} for status in every}
 
 
-SHAPE: Final[Responses] = {503: {"model": Errors, "description": _WHAT[503]}}
+ERROR_SCHEMA: Final[Responses] = {503: {"model": ErrorResponse, "description": _WHAT[503]}}
 """For one route, so that the shape of errors is described."""
-PUBLIC: Final = refusing(422)
-SIGNED_IN: Final = refusing(401, 403, 422)
-IN_STUDY: Final = refusing(401, 403, 404, 409, 422)
+PUBLIC: Final = error_responses(422)
+SIGNED_IN: Final = error_responses(401, 403, 422)
+IN_STUDY: Final = error_responses(401, 403, 404, 409, 422)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
-from duelist.server.schemas.common import Answer, Block, Said
+from duelist.server.schemas.common import BlockSchema, OutcomeName, ResponseBody
 
 
-class CanStop(Said):
+class CanStopResponse(ResponseBody):
     """Whether to stop asking, and why."""
 
     done: bool
@@ -23,7 +23,7 @@ class CanStop(Said):
     )
 
 
-class RecommendedShown(Said):
+class RecommendationResponse(ResponseBody):
     """The arm to name."""
 
     best: str
@@ -45,7 +45,7 @@ class RecommendedShown(Said):
     statement: str
 
 
-class ProgressShown(Said):
+class ProgressResponse(ResponseBody):
     """How near a study is to knowing its best arm."""
 
     leader: str
@@ -62,7 +62,7 @@ class ProgressShown(Said):
     statement: str
 
 
-class MatrixShown(Said):
+class WinMatrixResponse(ResponseBody):
     """Who won against whom: `[i, j, wins of i, wins of j, ties, both bad]` for each pair i < j with any vote."""
 
     arms: list[str]
@@ -70,7 +70,7 @@ class MatrixShown(Said):
     n_arms: int
 
 
-class WinChancesShown(Said):
+class WinChancesResponse(ResponseBody):
     """The chance that each arm wins against each other, and of a tie."""
 
     arms: list[str]
@@ -79,23 +79,23 @@ class WinChancesShown(Said):
     n_arms: int
 
 
-class Series(Said):
+class ArmSeriesSchema(ResponseBody):
     """One arm's chance of being best."""
 
     arm: str
     chance: list[float]
 
 
-class HistoryShown(Said):
+class HistoryResponse(ResponseBody):
     """The chance of being best after so many votes; the arms that are not named together in `others`."""
 
     votes: list[int]
-    series: list[Series]
+    series: list[ArmSeriesSchema]
     others: list[float]
     n_arms: int
 
 
-class RaterShown(Said):
+class RaterStatisticsSchema(ResponseBody):
     """A rater."""
 
     rater: str
@@ -123,17 +123,17 @@ class RaterShown(Said):
     attributes: dict[str, Any]
 
 
-class RatersShown(Said):
+class RatersResponse(ResponseBody):
     """Raters who have voted, and, in `others`, those of whom only something was said."""
 
-    rows: list[RaterShown]
+    rows: list[RaterStatisticsSchema]
     level: float
     false_alarms: float
     alpha: float | None
     others: list[dict[str, Any]]
 
 
-class OutShown(Said):
+class QueuedDuelSchema(ResponseBody):
     """A duel in somebody's hands."""
 
     duel: int
@@ -147,21 +147,21 @@ class OutShown(Said):
     deadline: datetime
 
 
-class QueueShown(Said):
+class QueueResponse(ResponseBody):
     """What is out; whose time is over and who asks next will get; how many came back unanswered so far; votes that came late."""
 
-    out: list[OutShown]
-    over: list[OutShown]
+    out: list[QueuedDuelSchema]
+    over: list[QueuedDuelSchema]
     returned: int
     late: int
 
 
-class VoteShown(Said):
+class VoteSchema(ResponseBody):
     """A row of the log."""
 
     sequence: int
     duel: int
-    outcome: Answer | None
+    outcome: OutcomeName | None
     rater: str | None
     voted_at: datetime | None
     first: str
@@ -176,19 +176,19 @@ class VoteShown(Said):
     reason: str | None
     criterion: str | None
     kind: str
-    expected: Answer | None
+    expected: OutcomeName | None
     excluded: bool
 
 
-class LogPage(Said):
+class LogResponse(ResponseBody):
     """A page of the log; `next` is the `before` of the next."""
 
-    votes: list[VoteShown]
+    votes: list[VoteSchema]
     next: int | None
     total: int
 
 
-class ConsideredShown(Said):
+class CandidateSchema(ResponseBody):
     """A candidate."""
 
     arm: str
@@ -196,7 +196,7 @@ class ConsideredShown(Said):
     width: float
 
 
-class WhyShown(Said):
+class ExplanationResponse(ResponseBody):
     """Why a pair was asked."""
 
     duel: int
@@ -212,27 +212,27 @@ class WhyShown(Said):
     wider_pairs: float
     chance_first: float
     candidates: int
-    considered: list[ConsideredShown]
+    considered: list[CandidateSchema]
     wins: list[float] | None = Field(
         description="Of the first over the second and back, for policies that count; else null."
     )
     statement: str
 
 
-class ContextShown(Said):
+class ContextSchema(ResponseBody):
     """A group of arms."""
 
     name: str
     prompt: Any
 
 
-class Contexts(Said):
+class ContextsResponse(ResponseBody):
     """The groups of arms."""
 
-    contexts: list[ContextShown]
+    contexts: list[ContextSchema]
 
 
-class PreviewColumn(Said):
+class PreviewColumnSchema(ResponseBody):
     """A column of a file."""
 
     name: str
@@ -241,16 +241,16 @@ class PreviewColumn(Said):
     examples: list[str]
 
 
-class PreviewArm(Said):
+class PreviewArmSchema(ResponseBody):
     """An arm as it would be."""
 
     id: str
     payload: Any
     context: str | None
-    content: list[Block]
+    content: list[BlockSchema]
 
 
-class PreviewFeatures(Said):
+class PreviewFeaturesSchema(ResponseBody):
     """A way to make features."""
 
     kind: str
@@ -260,15 +260,15 @@ class PreviewFeatures(Said):
     chosen: bool
 
 
-class Preview(Said):
+class PreviewResponse(ResponseBody):
     """What files were understood as."""
 
     kind: str
     rows: int
     encoding: str | None
-    columns: list[PreviewColumn]
-    arms: list[PreviewArm]
+    columns: list[PreviewColumnSchema]
+    arms: list[PreviewArmSchema]
     contexts: int
-    features: list[PreviewFeatures]
+    features: list[PreviewFeaturesSchema]
     plan: dict[str, Any]
     notes: list[str]

@@ -1,4 +1,4 @@
-"""Sends errands to the back office, or, where studies are in memory, to a thread; another process is started when one has died."""
+"""Sends tasks to the back office, or, where studies are in memory, to a thread; another process is started when one has died."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from duelist.core.errors import DuelistError
 from duelist.server.errors import RequestError
-from duelist.server.monitoring.logs import say
-from duelist.server.monitoring.metrics import Counting
-from duelist.server.worker.process import Answers
+from duelist.server.monitoring.logs import log_event
+from duelist.server.monitoring.metrics import Metrics
+from duelist.server.worker.process import RequestHandler
 from duelist.study import Storage
 
 _LINE: Final = 2**16
@@ -25,20 +25,20 @@ _ONE_CORE_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "M
 """Readings are many small problems in several threads: linear algebra that starts more of its own is slower, not faster."""
 
 
-class Answer(NamedTuple):
+class WorkerResponse(NamedTuple):
     """A reading: JSON, and the stamp of the study that it is of; None for the body where the caller has it already."""
 
     stamp: str
     body: bytes | None
 
 
-class Errands:
+class WorkerClient:
     """Readings and long tasks on the studies of one storage."""
 
-    def __init__(self, storage: Storage, url: str | None, counting: Counting) -> None:
+    def __init__(self, storage: Storage, url: str | None, metrics: Metrics) -> None:
         self._url = url
-        self._counting = counting
-        self._here = Answers(storage) if url is None else None
+        self._counting = metrics
+        self._here = RequestHandler(storage) if url is None else None
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -51,9 +51,9 @@ class Errands:
         if self._url is not None:
             await self._running()
 
-    async def do(self, task: str, study: int | None, given: dict[str, Any]) -> Any:
+    async def run_task(self, task: str, study: int | None, given: dict[str, Any]) -> Any:
         """Run a task (see `duelist.server.worker.tasks`) and return its result. Equal requests made at the same time share one run."""
-        request = {"study": study, "errand": task, "given": given}
+        request = {"study": study, "task": task, "given": given}
         key = json.dumps(request, sort_keys=True)
         asked = self._asked.get(key)
         if asked is None:
@@ -63,24 +63,24 @@ class Errands:
         answer = await self._answered(task, study, asyncio.shield(asked))
         return json.loads(answer.body or b"null")
 
-    async def read(self, study: int, reading: str, given: dict[str, Any], have: str | None = None) -> Answer:
+    async def read(self, study: int, reading: str, given: dict[str, Any], have: str | None = None) -> WorkerResponse:
         """A reading of everything that was acknowledged before it was asked for."""
-        request = {"study": study, "errand": reading, "given": given, "have": have}
+        request = {"study": study, "task": reading, "given": given, "have": have}
         answer = await self._answered(reading, study, self._ask(request))
-        return Answer(answer.stamp, None) if answer.stamp and answer.stamp == have else answer
+        return WorkerResponse(answer.stamp, None) if answer.stamp and answer.stamp == have else answer
 
     async def _answered(
-        self, errand: str, study: int | None, coming: Awaitable[tuple[dict[str, Any], bytes]]
-    ) -> Answer:
+        self, task: str, study: int | None, coming: Awaitable[tuple[dict[str, Any], bytes]]
+    ) -> WorkerResponse:
         begun = time.perf_counter()
         head, body = await coming
-        self._counting.readings.labels(errand).observe(time.perf_counter() - begun)
+        self._counting.readings.labels(task).observe(time.perf_counter() - begun)
         if "error" in head:
             raise DuelistError.from_dict(head["error"])
         if "failed" in head:
-            say("errand failed", logging.ERROR, errand=errand, study=study, error=head["failed"])
+            log_event("task failed", logging.ERROR, task=task, study=study, error=head["failed"])
             raise RuntimeError(head["failed"])
-        return Answer(head["stamp"], body)
+        return WorkerResponse(head["stamp"], body)
 
     async def _ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if self._here is not None:
@@ -126,7 +126,7 @@ class Errands:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         await process.wait()
-        say("the back office has closed", returncode=process.returncode)
+        log_event("the back office has closed", returncode=process.returncode)
         self._fail()
 
     def _fail(self) -> None:

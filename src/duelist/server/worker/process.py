@@ -29,7 +29,7 @@ _KEPT_BYTES: Final = 64 * 2**20
 _NICENESS: Final = 10
 
 
-class Answers:
+class RequestHandler:
     """Makes readings, and keeps the last ones as long as nothing has changed."""
 
     def __init__(self, storage: Storage) -> None:
@@ -50,7 +50,7 @@ class Answers:
         return {"stamp": stamp}, body
 
     def _answer(self, request: dict[str, Any]) -> tuple[str, bytes]:
-        name, given = request["errand"], request["given"]
+        name, given = request["task"], request["given"]
         if name in TASKS:
             study = None if request["study"] is None else self._study(request["study"])
             return "", _encoded(TASKS[name](self._storage, study, given))
@@ -113,7 +113,7 @@ def _encoded(value: Any) -> bytes:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer until the input ends. The first line names the storage, which may have a password in it: not for everybody's eyes."""
     storage = open_storage(json.loads(requests.readline())["storage"], create=False)
-    make, lock = Answers(storage), threading.Lock()
+    make, lock = RequestHandler(storage), threading.Lock()
 
     def answer(request: dict[str, Any]) -> None:
         head, body = make(request)

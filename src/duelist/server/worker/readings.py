@@ -120,10 +120,10 @@ def _out(duel: Any) -> dict[str, Any]:
 
 def _log(study: Study, given: Given) -> Any:
     page = study.log(**given)
-    return {"votes": [vote_shown(vote) for vote in page.votes], "next": page.next, "total": page.total}
+    return {"votes": [vote_to_json(vote) for vote in page.votes], "next": page.next, "total": page.total}
 
 
-def vote_shown(vote: Any) -> dict[str, Any]:
+def vote_to_json(vote: Any) -> dict[str, Any]:
     """A row of the log; a duel is called `duel` wherever it is named."""
     fields = plain(vote)
     return {"sequence": fields.pop("sequence"), "duel": fields.pop("duel_id"), **fields}

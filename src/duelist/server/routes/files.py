@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 
-from duelist.server.auth import DeskHere, Owner, OwnerOfAll
-from duelist.server.content import Shower
+from duelist.server.auth import Owner, ServerAdmin, ServerDep
+from duelist.server.content import ContentRenderer
 from duelist.server.errors import RequestError
 from duelist.server.routes.studies import check_policy, summary
-from duelist.server.schemas import common as shapes
-from duelist.server.schemas.openapi import IN_STUDY, refusing
-from duelist.server.schemas.readings import Preview
-from duelist.server.uploads import folder, keep_parts
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import IN_STUDY, error_responses
+from duelist.server.schemas.readings import PreviewResponse
+from duelist.server.uploads import folder, save_parts
 
 router = APIRouter(tags=["files of arms"])
 Files = Annotated[list[UploadFile], File(description="A table of arms, JSON, or media files.", max_length=10_000)]
@@ -42,35 +42,39 @@ def _plan(text: str) -> dict[str, Any]:
     return plan
 
 
-@router.post("/files/preview", responses=refusing(401, 403, 422, 501))
-async def preview(desk: DeskHere, caller: OwnerOfAll, file: Files, plan: Plan = "{}") -> Preview:
+@router.post("/files/preview", responses=error_responses(401, 403, 422, 501))
+async def preview(server: ServerDep, caller: ServerAdmin, file: Files, plan: Plan = "{}") -> PreviewResponse:
     """What files are understood as; nothing is written."""
     chosen = _plan(plan)
     async with folder() as where:
-        paths = [str(path) for path in await keep_parts(file, where)]
-        found = await desk.errands.do("preview", None, {"paths": paths, "plan": chosen})
-    show = Shower(0, (found["plan"].get("settings") or {}).get("show_as", "text"))
+        paths = [str(path) for path in await save_parts(file, where)]
+        found = await server.worker.run_task("preview", None, {"paths": paths, "plan": chosen})
+    show = ContentRenderer(0, (found["plan"].get("settings") or {}).get("show_as", "text"))
     for arm in found["arms"]:
         arm["content"] = show.arm(arm["payload"], arm["id"])
-    return Preview.model_validate(found)
+    return PreviewResponse.model_validate(found)
 
 
-@router.post("/files/create", status_code=201, responses=refusing(401, 403, 409, 422, 501))
-async def create(request: Request, desk: DeskHere, caller: OwnerOfAll, file: Files, plan: Plan) -> shapes.Study:
+@router.post("/files/create", status_code=201, responses=error_responses(401, 403, 409, 422, 501))
+async def create(
+    request: Request, server: ServerDep, caller: ServerAdmin, file: Files, plan: Plan
+) -> schemas.StudyResponse:
     """Make a study from files: all of it, or nothing."""
     chosen = _plan(plan)
     async with folder() as where:
-        paths = [str(path) for path in await keep_parts(file, where)]
-        made = await desk.errands.do("create", None, {"paths": paths, "plan": chosen})
-    return await summary(desk, made, request)
+        paths = [str(path) for path in await save_parts(file, where)]
+        made = await server.worker.run_task("create", None, {"paths": paths, "plan": chosen})
+    return await summary(server, made, request)
 
 
-@router.post("/studies/{study}/files", responses=IN_STUDY | refusing(501))
-async def add(study: shapes.StudyId, desk: DeskHere, caller: Owner, file: Files, plan: Plan = "{}") -> shapes.Added:
+@router.post("/studies/{study}/files", responses=IN_STUDY | error_responses(501))
+async def add(
+    study: schemas.StudyId, server: ServerDep, caller: Owner, file: Files, plan: Plan = "{}"
+) -> schemas.AddedArmsResponse:
     """Add the arms of files to a study, with features made as those of its first arms were."""
-    await desk.check(study)
+    await server.check(study)
     chosen = _plan(plan)
     async with folder() as where:
-        paths = [str(path) for path in await keep_parts(file, where)]
-        found = await desk.errands.do("add", study, {"paths": paths, "plan": chosen})
-    return shapes.Added.model_validate(found)
+        paths = [str(path) for path in await save_parts(file, where)]
+        found = await server.worker.run_task("add", study, {"paths": paths, "plan": chosen})
+    return schemas.AddedArmsResponse.model_validate(found)
