@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from duelist.core.errors import UnknownArm
 from duelist.server.content import ContentRenderer, find_file, media_type, readable
-from duelist.server.errors import in_http_words
+from duelist.server.errors import HINTS, error_response
 from duelist.server.rate_limits import RateLimiter
 
 KEY = "0123456789abcdef0123456789abcdef.png"
@@ -96,6 +97,7 @@ def test_buckets_fill_again() -> None:
     assert [buckets.wait("a") for _ in range(3)] == [0, 0, 0.5]
 
 
-def test_errors_speak_of_requests_not_of_python() -> None:
-    said = "arm 'x' is not in this study; add it with `add_arms`"
-    assert in_http_words(said) == "arm 'x' is not in this study; an owner can add it"
+def test_hints_are_rendered_in_the_words_of_http() -> None:
+    error = UnknownArm("There is no arm 'x'.", "Add it with `add_arms`.", code="unknown_arm.arm")
+    status, body = error_response(error)
+    assert (status, body["error"]["hint"]) == (404, HINTS["unknown_arm.arm"])

@@ -67,7 +67,7 @@ def same(found: Any, wanted: Any, where: str = "") -> None:
         ("calibration", Study.calibration),
         ("raters", Study.raters),
         ("regret", Study.regret),
-        ("duels/3/why", lambda s: s.why(3)),
+        ("duels/3/why", lambda s: s.explain(3)),
     ],
 )
 def test_readings_are_the_librarys(
@@ -122,7 +122,7 @@ def test_tolerances_are_those_that_the_library_takes(
         said = refused(admin.get(f"{voted}/{name}", params=wrong), 422, "invalid_input")
         with pytest.raises(InvalidInput) as library:
             getattr(here, verb)(**wrong)
-        assert f"{said['message']}; {said['hint']}" == str(library.value)
+        assert f"{said['message']} {said['hint']}" == str(library.value)
 
 
 def test_the_log_has_pages_and_filters(admin: httpx.Client, voted: str, storage: str) -> None:

@@ -154,7 +154,7 @@ def test_a_rater_rates_without_naming_anybody(server: Running, admin: Any, study
 
 
 def test_errors_are_the_librarys(server: Running, admin: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnknownStudy, match="there are"):
+    with pytest.raises(UnknownStudy, match="There are"):
         dl.load_study("no such", storage=server.address, token=server.token)
     with pytest.raises(NotAllowed):
         dl.load_study("any", storage=server.address, token="wrong")
