@@ -109,7 +109,7 @@ def test_goals_and_criteria(shell):  # noqa: F811
     assert "others are not ruled out" in shell("study", "can-stop", "captions", "--goal", "best", code=1)
     roughly = ("--goal", "best", "--tolerance", "0.499", "--unit", "chance")
     assert "to within 0.499 in the chance to win" in shell("study", "can-stop", "captions", *roughly)
-    assert "goal is 'win'; choose one of best, rank" in shell("study", "create", "x", "--goal", "win", code=2)
+    assert "goal is 'win'. Choose one of best, rank" in shell("study", "create", "x", "--goal", "win", code=2)
     shell("study", "undo", "captions", duel["id"], "-r", "ana", "--criterion", "clear")
 
 

@@ -66,18 +66,18 @@ def test_arms_that_went_bad_since_the_last_round(name):
 
 
 BAD_ARMS = {
-    "nan": (with_entry(NAN), ["arms[2, 1] is nan", "replace missing features, and those without an end"]),
-    "inf": (with_entry(INF), ["arms[2, 1] is inf", "replace missing features, and those without an end"]),
-    "-inf": (with_entry(-INF, (0, 2)), ["arms[0, 2] is -inf", "replace missing features, and those without an end"]),
-    "all nan": (np.full((3, DIM), NAN), ["arms[0, 0] is nan", "replace missing features, and those without an end"]),
-    "inf and -inf": ([[INF, -INF, 0.0]], ["arms[0, 0] is inf", "replace missing features, and those without an end"]),
-    "none in a row": ([[None, 1.0, 2.0]], ["arms[0, 0] is nan", "replace missing features, and those without an end"]),
+    "nan": (with_entry(NAN), ["arms[2, 1] is nan", "Replace missing and infinite features"]),
+    "inf": (with_entry(INF), ["arms[2, 1] is inf", "Replace missing and infinite features"]),
+    "-inf": (with_entry(-INF, (0, 2)), ["arms[0, 2] is -inf", "Replace missing and infinite features"]),
+    "all nan": (np.full((3, DIM), NAN), ["arms[0, 0] is nan", "Replace missing and infinite features"]),
+    "inf and -inf": ([[INF, -INF, 0.0]], ["arms[0, 0] is inf", "Replace missing and infinite features"]),
+    "none in a row": ([[None, 1.0, 2.0]], ["arms[0, 0] is nan", "Replace missing and infinite features"]),
     "no arms": (np.zeros((0, DIM)), ["(0, 3)", "at least one arm"]),
     "no features": (np.zeros((4, 0)), ["(4, 0)", "at least one arm and one feature"]),
     "nothing": ([], ["(0,)", "(n_arms, dim)"]),
     "one number": (3.0, ["()", "(n_arms, dim)"]),
-    "one vector": (ARMS[0], ["(3,)", "one feature vector a row"]),
-    "three axes": (ARMS[None], [str((1, *ARMS.shape)), "one feature vector a row"]),
+    "one vector": (ARMS[0], ["(3,)", "one feature vector per row"]),
+    "three axes": (ARMS[None], [str((1, *ARMS.shape)), "one feature vector per row"]),
     "words": ([["red", "green", "blue"]], ["'red'", "(n_arms, dim)"]),
     "ragged": ([[1.0, 2.0, 3.0], [1.0]], ["not numbers", "(n_arms, dim)"]),
     "complex": ([[1j, 2.0, 3.0]], ["'complex'", "(n_arms, dim)"]),
@@ -102,7 +102,7 @@ def test_other_number_of_features_than_before(name, dim):
 
 @pytest.mark.parametrize("size", [1e155, 1e200, 1e308])
 def test_features_too_large_to_square(policy, size):
-    refuses(policy, ["rescale"], policy.ask, ARMS * size)
+    refuses(policy, ["Rescale"], policy.ask, ARMS * size)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e50, 1e-6, 1e-50])
@@ -143,14 +143,21 @@ def test_outcome(asked, outcome):
 @pytest.mark.parametrize("weight", BAD_WEIGHTS, ids=short)
 def test_weight(asked, weight):
     policy, duel = asked
-    refuses(policy, [f"weight is {weight!r}", "positive finite number", "forget"], policy.tell, duel, 1, weight)
+    refuses(
+        policy,
+        [f"weight is {weight!r}", "positive finite number", "do not tell the duel"],
+        policy.tell,
+        duel,
+        1,
+        weight,
+    )
     policy.tell(duel, 1)
 
 
 @pytest.mark.parametrize("weight", [1.01e15, 1e200, 10**16])
 def test_a_weight_too_large_to_learn(asked, weight):
     policy, _ = asked
-    refuses(policy, [f"weight is {weight!r}; give at most 1e+15"], policy.learn, ARMS[:2], 1.0, weight)
+    refuses(policy, [f"weight is {weight!r}. Give at most 1e+15"], policy.learn, ARMS[:2], 1.0, weight)
 
 
 @pytest.mark.parametrize("unknown", UNKNOWN_DUELS, ids=short)
@@ -158,14 +165,14 @@ def test_a_weight_too_large_to_learn(asked, weight):
 def test_unknown_duel(policy, verb, unknown):
     key = unknown.id if isinstance(unknown, dl.Duel) else unknown
     arguments = [unknown, 1] if verb == "tell" else [unknown]
-    says = [f"duel {key!r} was never asked", "tell each duel that `ask` returned once"]
+    says = [f"Duel {key!r} was never asked", "tell each duel that `ask` returned once"]
     refuses(policy, says, getattr(policy, verb), *arguments, error=dl.UnknownDuel)
 
 
 def test_duel_told_already(asked):
     policy, duel = asked
     policy.tell(duel, 1)
-    says = [f"duel {duel.id} was told or forgotten already", "tell each duel that `ask` returned once"]
+    says = [f"Duel {duel.id} was told or forgotten already", "tell each duel that `ask` returned once"]
     refuses(policy, says, policy.tell, duel, 1, error=dl.UnknownDuel)
 
 
@@ -182,28 +189,28 @@ def test_estimate_before_the_first_arms(name, attribute):
 # -- settings ------------------------------------------------------------------------------------
 
 ANY_POLICY = {
-    "link": (["cauchit", None, 3, "", ["logistic"]], "choose one of logistic, probit, exponential"),
-    "ridge": ([0, 0.0, -1, NAN, INF, "big"], "give a positive finite number"),
-    "random_state": ([-1, 2.5, "lucky"], "give"),
+    "link": (["cauchit", None, 3, "", ["logistic"]], "Choose one of logistic, probit, exponential"),
+    "ridge": ([0, 0.0, -1, NAN, INF, "big"], "Give a positive finite number"),
+    "random_state": ([-1, 2.5, "lucky"], "Give"),
 }
 ANY_RADIUS = {
-    "horizon": ([0, -5, 2.5, True, "10", NAN, INF], "at least 1), or None"),
-    "kappa": ([0, -0.25, NAN, INF, "flat"], "None"),
+    "horizon": ([0, -5, 2.5, True, "10", NAN, INF], "at least 1), or leave it out"),
+    "kappa": ([0, -0.25, NAN, INF, "flat"], "leave it out to derive it"),
     "delta": ([0, 1, -0.1, 1.5, NAN, "small", None], "between 0 and 1"),
-    "radius": (["wide", ""], "give a number or one of practical, theory"),
-    "scale": ([0, -1, NAN, INF, None, "big"], "give a positive finite number"),
-    "theta_bound": ([0, -1, NAN, INF, None], "give a positive finite number"),
+    "radius": (["wide", ""], "Give a number or one of practical, theory"),
+    "scale": ([0, -1, NAN, INF, None, "big"], "Give a positive finite number"),
+    "theta_bound": ([0, -1, NAN, INF, None], "Give a positive finite number"),
 }
 BAD_SETTINGS = [
     *((n, s, v, way) for n in POLICIES for s, (values, way) in ANY_POLICY.items() for v in values),
     *((n, s, v, way) for n in WITH_RADIUS for s, (values, way) in ANY_RADIUS.items() for v in values),
     *((n, "radius", v, "number") for n in WITH_RADIUS for v in (0, -1, NAN, INF, None, [1.0])),
-    *(("VACDB", "explore", v, "choose one of value, widest, random") for v in ("boldly", None, "")),
-    *(("VACDB", "variance", v, "choose one of high, all, or None") for v in ("low", 3, "")),
-    *(("VACDB", "alpha", v, "between 0 and 1, or None") for v in (0, 1, -0.1, 2, NAN, "fine")),
-    *(("VACDB", "first_layer", v, "give a whole number from -8 to 1") for v in (2, -9, 1.5, 1.0, True, "1", None, NAN)),
-    *(("CoLSTIM", "clip", v, "give a positive finite number") for v in (0, -1, NAN, INF, "short")),
-    *(("CoLSTIM", "warmup", v, "give a number of rounds, or None") for v in (-1, 2.5, NAN, "long")),
+    *(("VACDB", "explore", v, "Choose one of value, widest, random") for v in ("boldly", None, "")),
+    *(("VACDB", "variance", v, "Choose one of high, all, or leave it out") for v in ("low", 3, "")),
+    *(("VACDB", "alpha", v, "between 0 and 1, or leave it out") for v in (0, 1, -0.1, 2, NAN, "fine")),
+    *(("VACDB", "first_layer", v, "Give a whole number from -8 to 1") for v in (2, -9, 1.5, 1.0, True, "1", None, NAN)),
+    *(("CoLSTIM", "clip", v, "Give a positive finite number") for v in (0, -1, NAN, INF, "short")),
+    *(("CoLSTIM", "warmup", v, "Give a number of rounds, or no value for d K of them") for v in (-1, 2.5, NAN, "long")),
 ]
 
 
@@ -214,15 +221,15 @@ def test_setting(name, setting, value, way_out):
 
 @pytest.mark.parametrize("name", ["ucb", "", "VACDB2"])
 def test_unknown_policy(name):
-    raises([f"policy is {name!r}", "choose one of", *POLICIES], dl.make_policy, name)
+    raises([f"policy is {name!r}", "Choose one of", *POLICIES], dl.make_policy, name)
 
 
 def test_unknown_setting(name):
-    raises([name, "no setting 'dim'", "it takes horizon, link, ridge"], dl.make_policy, name, horizon=10, dim=5)
+    raises([name, "no setting 'dim'", "It takes horizon, link, ridge"], dl.make_policy, name, horizon=10, dim=5)
 
 
 def test_setting_of_another_policy():
-    raises(["MaxInP", "no setting 'explore'", "it takes"], dl.make_policy, "maxinp", explore="widest")
+    raises(["MaxInP", "no setting 'explore'", "It takes"], dl.make_policy, "maxinp", explore="widest")
 
 
 # -- a link that is flat over the reach of the features ------------------------------------------
@@ -233,7 +240,7 @@ def test_setting_of_another_policy():
 def test_flat_link_stops_the_published_radius(name, link):
     arms = np.array([[1000.0, 0.0], [-1000.0, 0.0], [0.0, 0.0]])
     policy = POLICIES[name](radius="theory", link=link, random_state=0)
-    says = ["kappa is ", f"the {link} link is flat", "2000", "rescale the features", "lower theta_bound", "give kappa"]
+    says = ["kappa is ", f"the {link} link is flat", "2000", "Rescale the features", "lower theta_bound", "give kappa"]
     refuses(policy, says, policy.ask, arms)
     policy.ask(arms / 1000.0)  # the way out
 
@@ -244,7 +251,7 @@ def test_nearly_flat_link_stops_the_published_radius(name, link, reach):
     # kappa is about 1e-313 here: not zero, but 1/kappa is beyond floating point, so no radius is left.
     arms = np.array([[reach, 0.0], [-reach, 0.0], [0.0, reach / 2.0], [0.0, -reach / 2.0]])
     policy = POLICIES[name](radius="theory", link=link, random_state=0)
-    refuses(policy, ["kappa is", link, "rescale the features"], policy.ask, arms)
+    refuses(policy, ["kappa is", link, "Rescale the features"], policy.ask, arms)
 
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
@@ -274,7 +281,7 @@ def test_ways_out_of_a_flat_link(name, settings):
 def test_flat_link_stops_a_simulation_with_the_published_radius(name):
     world = FixedArms(ARMS * 1000.0, theta=[1e-3, 0.0, 0.0])
     theory = POLICIES[name](radius="theory")
-    raises(["kappa is ", "link is flat", "rescale the features"], dl.simulate, theory, world, horizon=5, runs=2, seed=0)
+    raises(["kappa is ", "link is flat", "Rescale the features"], dl.simulate, theory, world, horizon=5, runs=2, seed=0)
     runs = dl.simulate(POLICIES[name](), world, horizon=5, runs=2, seed=0)
     assert np.isfinite(runs.regret(name)).all()
 
@@ -297,7 +304,7 @@ def test_simulate_seed(seed):
 
 @pytest.mark.parametrize("threads", [-1, 2.5, "two"])
 def test_simulate_threads(threads):
-    says = [f"threads is {threads!r}", "None"]
+    says = [f"threads is {threads!r}", "leave it out to use all cores"]
     raises(says, dl.simulate, dl.UniformPair(), WORLD, horizon=5, runs=2, threads=threads)
 
 
@@ -308,7 +315,7 @@ def test_simulate_something_that_is_no_environment(nowhere):
 
 @pytest.mark.parametrize("nobody", [[], (), {}], ids=repr)
 def test_simulate_without_policies(nobody):
-    raises(["no policies", "give at least one"], dl.simulate, nobody, WORLD, horizon=5, runs=2)
+    raises(["No policies", "give at least one"], dl.simulate, nobody, WORLD, horizon=5, runs=2)
 
 
 @pytest.mark.parametrize("twin", [dl.UniformPair(), dl.VACDB(horizon=5)], ids=repr)
@@ -341,13 +348,13 @@ class Says(dl.Policy):
     ids=repr,
 )
 def test_plain_policy_that_answers_nonsense(answer):
-    says = ["Says.ask", f"{answer!r}", "return a Duel or a pair of positions"]
+    says = ["Says.ask", f"{answer!r}", "Return a Duel or a pair of positions"]
     raises(says, dl.simulate, Says(answer), WORLD, horizon=5, runs=2)
 
 
 @pytest.mark.parametrize("answer", [(0, 4), (-1, 0), (4, 4), dl.Duel(1, 99)], ids=repr)
 def test_plain_policy_that_points_beside_the_arms(answer):
-    says = ["Says.ask", str(tuple(answer)), "4 arms", "; return positions"]
+    says = ["Says.ask", str(tuple(answer)), "4 arms", ". Return positions"]
     raises(says, dl.simulate, Says(answer), WORLD, horizon=5, runs=2)
 
 

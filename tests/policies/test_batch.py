@@ -287,20 +287,20 @@ def test_large_batches_into_an_exact_estimate(name):
 WITH_NAN = contexts(4, 3)
 WITH_NAN[2, 1, 0] = np.nan
 BAD = {
-    "a round": (np.ones((4, 3)), {}, r"shape \(4, 3\); give finite features \(contexts, candidates, dim\)"),
+    "a round": (np.ones((4, 3)), {}, r"shape \(4, 3\). Give finite features \(contexts, candidates, dim\)"),
     "no contexts": (np.ones((0, 4, 3)), {}, r"shape \(0, 4, 3\)"),
     "no candidates": (np.ones((2, 0, 3)), {}, r"shape \(2, 0, 3\)"),
     "no features": (np.ones((2, 4, 0)), {}, r"shape \(2, 4, 0\)"),
     "nan": (WITH_NAN, {}, r"arms\[2, 1, 0\] is nan|nan"),
     "infinite": (np.full((2, 2, 3), np.inf), {}, "inf"),
-    "overflow": (np.full((2, 2, 3), 1e200), {}, "rescale the features"),
+    "overflow": (np.full((2, 2, 3), 1e200), {}, "Rescale the features"),
     "words": ([[["a", "b", "c"]]], {}, "arms"),
-    "k zero": (contexts(4), {"k": 0}, "k is 0; give a number of contexts from 1 to 4"),
+    "k zero": (contexts(4), {"k": 0}, "k is 0. Give a number of contexts from 1 to 4"),
     "k negative": (contexts(4), {"k": -1}, "k is -1"),
-    "k too large": (contexts(4), {"k": 5}, "k is 5; give a number of contexts from 1 to 4, or None"),
+    "k too large": (contexts(4), {"k": 5}, "k is 5. Give a number of contexts from 1 to 4, or leave it out"),
     "k a fraction": (contexts(4), {"k": 2.0}, "k is 2.0"),
     "k true": (contexts(4), {"k": True}, "k is True"),
-    "no threads": (contexts(4), {"threads": 0}, "threads is 0; give a whole number of at least 1"),
+    "no threads": (contexts(4), {"threads": 0}, "threads is 0. Give a whole number of at least 1"),
     "half a thread": (contexts(4), {"threads": 0.5}, "threads is 0.5"),
     "other features": (contexts(4, dim=5), {}, "5 features, but this policy has learned with 3"),
 }
@@ -406,7 +406,9 @@ def test_a_design_takes_more_duels_than_contexts(coverage):
         policy.tell(duel, 1.0)
     some = dl.RewardDesign(coverage=coverage, random_state=1).ask_batch(arms, k=6)
     assert len({(context, *sorted(duel)) for context, duel in some}) == 6
-    with pytest.raises(InvalidInput, match="k is 11; give a number of duels from 1 to 10, as many as there are pairs"):
+    with pytest.raises(
+        InvalidInput, match=r"k is 11\. Give a number of duels from 1 to 10, as many as there are pairs"
+    ):
         policy.ask_batch(arms, k=11)
 
 
@@ -428,10 +430,10 @@ def test_the_first_pair_of_a_design_adds_most():
 @pytest.mark.parametrize(
     ("arms", "message"),
     [
-        ([np.ones((3, 2)), np.ones((2, 3))], "context 1: arms have 3 features, and those of context 0 have 2"),
-        ([np.ones((3, 2)), np.full((2, 2), np.nan)], "context 1: "),
-        ([np.ones((3, 2)), np.ones((0, 2))], "context 1: "),
-        ([np.ones((3, 2)), ["a", "b"]], "context 1: "),
+        ([np.ones((3, 2)), np.ones((2, 3))], "Context 1: arms have 3 features, and those of context 0 have 2"),
+        ([np.ones((3, 2)), np.full((2, 2), np.nan)], "Context 1: "),
+        ([np.ones((3, 2)), np.ones((0, 2))], "Context 1: "),
+        ([np.ones((3, 2)), ["a", "b"]], "Context 1: "),
     ],
 )
 def test_bad_contexts_are_named(arms, message):

@@ -136,7 +136,7 @@ def test_no_policy_escapes():
 
 @pytest.mark.parametrize("name", sorted(NO_EXPERIMENT))
 def test_layered_policies_refuse_the_radius_of_the_experiments(name):
-    with pytest.raises(dl.InvalidInput, match=r"radius 'experiment' .* 'practical', 'theory', or a number"):
+    with pytest.raises(dl.InvalidInput, match=r"Radius 'experiment' .* 'practical', 'theory', or a number"):
         POLICIES[name](radius="experiment")
 
 

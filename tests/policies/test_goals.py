@@ -48,7 +48,7 @@ def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dic
     policy = dl.policy_for(goal, random_state=0, **how)
     table = np.random.default_rng(0).normal(size=(4, 2))
     for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
-        with pytest.raises(dl.InvalidInput, match=r"ArmTable|a batch is of arms with features alone"):
+        with pytest.raises(dl.InvalidInput, match=r"ArmTable|A batch is of arms with features alone"):
             ask(table)
     assert not policy.pending_
     by_hand = type(policy)(estimator="online", random_state=0)  # it plays as one that nobody told beforehand
@@ -118,12 +118,12 @@ def test_settings_reach_the_policy() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"goal": "win"}, "goal is 'win'; choose one of best, rank, learn, serve"),
-        ({"goal": "best", "top": 3}, "only the goal 'rank' has places"),
-        ({"goal": "best", "features": 0}, "features is 0; give True, False, or the number of features"),
+        ({"goal": "win"}, "goal is 'win'. Choose one of best, rank, learn, serve"),
+        ({"goal": "best", "top": 3}, "Only the goal 'rank' has places"),
+        ({"goal": "best", "features": 0}, "features is 0; Give true, false, or the number of features"),
         ({"goal": "best", "arms": 0}, "arms is 0"),
         ({"goal": "best", "arms": np.eye(3), "features": 2}, "arms have 3 features"),
-        ({"goal": "best", "arms": np.eye(3), "features": False}, "give ArmTable, or their number"),
+        ({"goal": "best", "arms": np.eye(3), "features": False}, "Give ArmTable, or their number"),
         ({"goal": "best", "arms": dl.ArmTable(4), "features": True}, "features is True, and arms are ArmTable"),
         ({"goal": "best", "arms": dl.ArmTable(3, np.eye(3)), "features": 2}, "features is 2, and arms are ArmTable"),
         ({"goal": "best", "features": False, "estimator": "exact"}, "cannot learn about arms without features"),
@@ -151,7 +151,7 @@ def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(dl.InvalidInput, match="top is 0"):
         dl.policy_for("rank", top=0)
     monkeypatch.setitem(jobs.POLICIES, "UniformPair", dl.UniformPair)
-    with pytest.raises(dl.InvalidInput, match="is about the whole order; leave top out"):
+    with pytest.raises(dl.InvalidInput, match=r"is about the whole order\. Leave top out"):
         dl.policy_for("rank", top=3)
 
 

@@ -182,14 +182,14 @@ def test_rcdb_trusts_an_outcome_it_did_not_ask_for_no_more_than_its_own():
 # -- errors name the value and change nothing --------------------------------------------
 
 BAD_LEARN = {
-    "shape": (([1.0, 2.0], 1), {}, r"difference has shape \(2,\); give 3 numbers"),
+    "shape": (([1.0, 2.0], 1), {}, r"difference has shape \(2,\). Give 3 numbers"),
     "matrix": ((np.eye(3), 1), {}, r"seen has shape \(3, 3\)"),
     "nan": (([1.0, math.nan, 0.0], 1), {}, r"difference\[1\] is nan"),
     "text": (("abc", 1), {}, "difference is 'abc'"),
     "nothing": ((None, 1), {}, "difference is None"),
-    "outcome 2": ((np.ones(3), 2), {}, "outcome is 2; "),
-    "outcome nan": ((np.ones(3), math.nan), {}, "outcome is nan; "),
-    "weight 0": ((np.ones(3), 1, 0.0), {}, "weight is 0.0; "),
+    "outcome 2": ((np.ones(3), 2), {}, "outcome is 2. "),
+    "outcome nan": ((np.ones(3), math.nan), {}, "outcome is nan. "),
+    "weight 0": ((np.ones(3), 1, 0.0), {}, "weight is 0.0. "),
     "layer high": ((np.ones(3), 1), {"layer": 99}, "layer is 99"),
     "layer low": ((np.ones(3), 1), {"layer": -2}, "layer is -2"),
     "layer half": ((np.ones(3), 1), {"layer": 0.5}, "layer is 0.5"),

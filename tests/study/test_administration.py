@@ -33,7 +33,7 @@ def test_a_paused_study_asks_nothing_and_takes_answers(url: str) -> None:
     study.pause()
     study.pause()
     assert elsewhere.state is StudyState.PAUSED
-    with pytest.raises(StudyNotOpen, match=r"'study' is paused .* `open` opens it again"):
+    with pytest.raises(StudyNotOpen, match=r"'study' is paused .*\. Open it again with `open`"):
         elsewhere.ask("ben")
     assert issubclass(StudyNotOpen, NothingToAsk)
     assert elsewhere.tell(duel, "first", "ana").sequence == 1
@@ -113,7 +113,7 @@ def test_settings_are_changed_for_everybody(url: str) -> None:
         ({"lease_seconds": -1}, "lease_seconds is -1"),
         ({"colour": 1}, "no setting 'colour'"),
         ({"criteria": "clear"}, "criteria is the text 'clear'"),
-        ({"goal": "win"}, "goal is 'win'; choose one of best, rank"),
+        ({"goal": "win"}, "goal is 'win'. Choose one of best, rank"),
     ):
         with pytest.raises(InvalidInput, match=said):
             study.change(**changes)
@@ -125,7 +125,10 @@ def test_settings_are_changed_for_everybody(url: str) -> None:
 def test_a_limit_in_total(url: str) -> None:
     study = filled(storage=url, max_votes=3)
     duels = {rater: study.ask(rater) for rater in ("ana", "ben", "cleo")}
-    with pytest.raises(LimitReached, match=r"this study has 0 votes and 3 to come, and the limit is 3; `limit\(total="):
+    with pytest.raises(
+        LimitReached,
+        match=r"This study has 0 votes and 3 pending, and the limit is 3\. Raise the limit with `limit\(total=",
+    ):
         study.ask("dora")
     assert study.ask("ana").id == duels["ana"].id  # who has a duel keeps it
     for rater, duel in duels.items():
@@ -148,7 +151,9 @@ def test_a_limit_per_rater(url: str) -> None:
     study.limit(per_rater=2)
     for _ in range(2):
         study.tell(study.ask("ana"), "skip", "ana")
-    with pytest.raises(LimitReached, match=r"rater 'ana' has 2 votes, and the limit is 2; `limit\(per_rater="):
+    with pytest.raises(
+        LimitReached, match=r"Rater 'ana' has 2 votes, and the limit is 2\. Raise the limit with `limit\(per_rater="
+    ):
         study.ask("ana")
     vote = study.tell(study.ask("ben"), "first", "ben")
     study.undo(vote.duel_id, "ben")
@@ -167,7 +172,7 @@ def test_a_limit_per_pair(url: str) -> None:
     pairs = Counter(frozenset((vote.first, vote.second)) for vote in study.votes())
     assert set(pairs.values()) == {2}
     assert len(pairs) == 6
-    with pytest.raises(NothingToAsk, match=r"have votes enough.*`limit\(per_pair=...\)`"):
+    with pytest.raises(NothingToAsk, match=r"have votes enough.*raise the limit per pair"):
         study.ask("zoe")
     study.undo(study.votes()[0].duel_id, "rater 0")
     study.tell(study.votes()[0].duel_id, "tie", "rater 0")
@@ -269,7 +274,7 @@ def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
         study.ask("ana")
     study.block("ben", keep_votes=True)
     assert study.rater("ben").left_out is False
-    with pytest.raises(RaterBlocked, match=r"'ben' is blocked .* `unblock` takes that back"):
+    with pytest.raises(RaterBlocked, match=r"'ben' is blocked .*\. Unblock them with `unblock`"):
         study.ask("ben")
     with pytest.raises(VoteConflict, match="'ben' is blocked"):
         study.tell(duel, "first", "ben")
@@ -308,7 +313,7 @@ def test_nobody_is_erased_while_an_import_may_name_them() -> None:
     play(study, 3)
     with study._storage.writing(study._id) as tx:
         tx.add_staged([StagedRow(1, 3, b"ana")])
-    with pytest.raises(InvalidInput, match="an import is being taken in, which may name 'ana'"):
+    with pytest.raises(InvalidInput, match="An import is being taken in, which may name 'ana'"):
         study.erase_rater("ana")
     assert "ana" in {vote.rater for vote in study.votes()}
 
@@ -321,7 +326,7 @@ def test_attributes_of_raters(url: str) -> None:
     assert load_study("study", url).rater("ana").attributes == {"languages": ["de", "en"], "expert": True}
     study.block("ben")
     assert [rater.name for rater in study.rater_records()] == ["ana", "ben"]
-    with pytest.raises(InvalidInput, match="attribute age is nan"):
+    with pytest.raises(InvalidInput, match="Attribute age is nan"):
         study.describe_rater("ana", age=float("nan"))
 
 

@@ -26,7 +26,7 @@ def test_every_goal_has_a_policy_and_says_when() -> None:
     assert GOALS["rank"].policy == "RankingPair"
     mine = create_study("mine", "memory", goal="rank", policy="vacdb")
     assert (mine.settings.policy, mine.settings.goal) == ("VACDB", "rank")
-    with pytest.raises(InvalidInput, match="goal is 'win'; choose one of best, rank, learn, serve"):
+    with pytest.raises(InvalidInput, match=r"goal is 'win'\. Choose one of best, rank, learn, serve"):
         create_study("other", "memory", goal="win")
 
 
@@ -42,7 +42,7 @@ def test_a_policy_is_given_as_itself(url: str) -> None:
     assert study.policy().scale == 0.7
     with pytest.raises(StudyExists, match="has policy_settings="):
         create_study("one", url, policy=dl.LocalPairUCB(scale=0.8), seed=9, load_if_exists=True)
-    with pytest.raises(InvalidInput, match="give only one of the two"):
+    with pytest.raises(InvalidInput, match="Give only one of the two"):
         create_study("three", url, policy=dl.VACDB(), policy_settings={"horizon": 3})
     with pytest.raises(InvalidInput, match="policy is 3; give the name of a policy, or a policy"):
         create_study("three", url, policy=3)

@@ -153,7 +153,7 @@ def test_a_damaged_snapshot_is_made_again_from_the_log(monkeypatch: pytest.Monke
     with study._storage.writing(study._id) as tx:
         tx.drop_snapshots([0, 8, 16])
         tx.put_snapshot(0, b"")
-    with pytest.raises(StorageCorrupted, match="its votes can: export them"):
+    with pytest.raises(StorageCorrupted, match="Its votes can: export them"):
         load_study("study", url).policy()
     assert len(load_study("study", url).votes()) == 20
 

@@ -296,7 +296,7 @@ class NativePolicyContract(RuleContract, PolicyContract):
 
     def _refused(self, policy: NativePolicy, verb: Callable[..., None], duel: Duel, *args: float) -> None:
         before = policy.snapshot()
-        with pytest.raises(UnknownDuel, match=f"duel {duel.id} .*; "):
+        with pytest.raises(UnknownDuel, match=rf"Duel {duel.id} .*\. "):
             verb(duel, *args)
         assert policy.snapshot() == before
 

@@ -178,7 +178,7 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.ask("six"), "arms"),
         (lambda: policy.ask([[np.nan, 1.0]]), "arms"),
         (lambda: policy.learn([[1.0], [1.0, 2.0]], 1.0), "ArmTable"),
-        (lambda: policy.ask([-1, 2]), "number arms from 0"),
+        (lambda: policy.ask([-1, 2]), "Number arms from 0"),
         (lambda: policy.ask(5000), "4096 arms at most"),
         (lambda: policy.ask(3, exclude=[(0, 5)]), "exclude holds"),
         (lambda: policy.ask(2, exclude=[(0, 1)]), "no pair is left"),

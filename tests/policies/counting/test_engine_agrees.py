@@ -53,7 +53,7 @@ def test_late_votes_ties_weights_excluded_pairs_and_arms_that_come_and_go(name, 
         try:
             duel = policy.ask(dl.ArmTable(numbers), **how)
         except dl.InvalidInput:
-            with pytest.raises(dl.InvalidInput, match="no pair is left"):
+            with pytest.raises(dl.InvalidInput, match="No pair is left"):
                 reference.ask(dl.ArmTable(numbers), **how)
             refused += 1
             continue

@@ -121,5 +121,5 @@ def test_a_study_with_features_shows_them_who_the_arms_are(tmp_path):
 
 
 def test_a_study_says_what_a_policy_needs(tmp_path):
-    with pytest.raises(dl.InvalidInput, match=r'give policy_settings=\{"horizon": T\}'):
+    with pytest.raises(dl.InvalidInput, match=r'Pass policy_settings=\{"horizon": 1000\}'):
         dl.create_study("s", storage=f"sqlite:///{tmp_path}/v.db", policy="InterleavedFilter")

@@ -68,7 +68,7 @@ def test_a_refused_question_changes_nothing():
     policy = dl.BestArmPair(random_state=0)
     policy.initialize(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]))
     before = policy.snapshot()
-    with pytest.raises(dl.InvalidInput, match="no pair is left"):
+    with pytest.raises(dl.InvalidInput, match="No pair is left"):
         policy.ask(np.array([[1.0, 5.0], [2.0, 9.0]]), exclude=[(0, 1)])
     assert policy.snapshot() == before
 

@@ -92,7 +92,7 @@ def test_it_says_so_in_its_settings(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_wrong_estimator_is_refused(name):
-    with pytest.raises(InvalidInput, match="estimator is 'onlin'; choose one of exact, online"):
+    with pytest.raises(InvalidInput, match=r"estimator is 'onlin'\. Choose one of exact, online"):
         POLICIES[name](estimator="onlin")
 
 

@@ -67,14 +67,14 @@ def test_format_is_as_documented(snapshot):
     "thing", [None, 3, "text", "{}", b"bytes", [], [1, 2], {}, {"a": 1}, {"policy": "VACDB"}], ids=repr
 )
 def test_not_a_snapshot(thing):
-    with pytest.raises(dl.InvalidSnapshot, match=r"not a policy snapshot: .*; give what `snapshot\(\)` returned"):
+    with pytest.raises(dl.InvalidSnapshot, match=r"Not a policy snapshot: .*. Give what `snapshot\(\)` returned"):
         dl.VACDB.restore(thing)
     with pytest.raises(dl.InvalidSnapshot):
         dl.restore_policy(thing)
 
 
 def test_json_text_is_not_yet_a_snapshot(snapshot):
-    with pytest.raises(dl.InvalidSnapshot, match="not a policy snapshot"):
+    with pytest.raises(dl.InvalidSnapshot, match="Not a policy snapshot"):
         dl.VACDB.restore(json.dumps(snapshot))
     with pytest.raises(dl.InvalidSnapshot):
         dl.restore_policy(json.dumps(snapshot))
@@ -82,7 +82,7 @@ def test_json_text_is_not_yet_a_snapshot(snapshot):
 
 @pytest.mark.parametrize("name", [n for n in POLICIES if n != "VACDB"])
 def test_snapshot_of_another_policy(snapshot, name):
-    with pytest.raises(dl.InvalidSnapshot, match=f"'VACDB', not {name}; .*restore_policy"):
+    with pytest.raises(dl.InvalidSnapshot, match=rf"'VACDB', not {name}\. .*restore_policy"):
         POLICIES[name].restore(snapshot)
 
 
@@ -102,7 +102,7 @@ def test_another_version(snapshot, version):
 
 @pytest.mark.parametrize("form", ["duelist.simulation.runs", "", None, 1])
 def test_another_format(snapshot, form):
-    refused(sealed(snapshot, format=form), "not a policy snapshot")
+    refused(sealed(snapshot, format=form), "Not a policy snapshot")
 
 
 # -- damage --------------------------------------------------------------------------------------
@@ -117,13 +117,13 @@ def test_missing_part(snapshot, part):
 @pytest.mark.parametrize("part", [part for part in PARTS if part not in HEADER])
 def test_missing_part_with_its_checksum_in_order(snapshot, part):
     del snapshot[part]
-    refused(sealed(snapshot), "incomplete", part, "take a new one")
+    refused(sealed(snapshot), "incomplete", part, "Take a new one")
 
 
 @pytest.mark.parametrize("name", played().snapshot()["state"])
 def test_missing_array(snapshot, name):
     del snapshot["state"][name]
-    refused(snapshot, "damaged", "use another copy")
+    refused(snapshot, "damaged", "Use another copy")
     refused(sealed(snapshot), "incomplete", name)
 
 
@@ -167,7 +167,7 @@ def test_every_character_of_a_small_array_counts(snapshot):
     for k in range(len(data)):
         wrong = "A" if data[k] != "A" else "B"
         snapshot["state"]["rounds"]["data"] = data[:k] + wrong + data[k + 1 :]
-        refused(snapshot, "damaged", "use another copy")
+        refused(snapshot, "damaged", "Use another copy")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_every_character_of_a_small_array_counts(snapshot):
     ids=str,
 )
 def test_nonsense_with_its_checksum_in_order(snapshot, part, value):
-    refused(sealed(snapshot, **{part: value}), "incomplete", "take a new one")
+    refused(sealed(snapshot, **{part: value}), "incomplete", "Take a new one")
 
 
 @pytest.mark.parametrize("dtype", ["O", "|O", "<M8[s]x", "nonsense", ""])

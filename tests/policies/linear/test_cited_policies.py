@@ -276,7 +276,7 @@ def test_apo_forgets_no_direction():
 @pytest.mark.parametrize(
     ("policy", "settings", "said"),
     [
-        (dl.DesignPair, {"criterion": "E"}, "criterion is 'E'; choose one of D, A"),
+        (dl.DesignPair, {"criterion": "E"}, "criterion is 'E'. Choose one of D, A"),
         (dl.DeltaUCB, {"scale": 0.0}, "scale is 0.0"),
         (dl.InfoMax, {"scale": -1}, "scale is -1"),
         (dl.DRTS, {"scale": math.nan}, "scale is nan"),

@@ -184,7 +184,7 @@ def test_what_may_be_asked_is_respected_and_considering_changes_nothing():
         assert {choice.first, choice.second} not in ({0, 1}, {2, 3})
     assert policy.suggest(arms, distinct=False)[:2] == tuple(dl.FGTS.restore(before).ask(arms, distinct=False))
     assert policy.snapshot() == before
-    with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
+    with pytest.raises(dl.InvalidInput, match="No pair is left to ask"):
         policy.suggest(arms[:2], exclude=[(1, 0)])
 
 
@@ -217,7 +217,7 @@ def test_in_a_study_and_in_the_shell():
     ("settings", "said"),
     [
         ({"eta": 0.0}, "eta is 0.0"),
-        ({"feel_good": -0.1}, "feel_good is -0.1; give a number of at least 0, or None"),
+        ({"feel_good": -0.1}, "feel_good is -0.1. Give a number of at least 0, or leave it out"),
         ({"ridge": -1.0}, "ridge is -1.0"),
         ({"steps": 0}, "steps is 0"),
         ({"horizon": 0}, "horizon is 0"),

@@ -72,7 +72,7 @@ def test_a_pair_tires():
 
 @pytest.mark.parametrize("top", [0, -1, 2.5, True, "all"])
 def test_a_top_that_makes_no_sense(top):
-    with pytest.raises(dl.InvalidInput, match=r"top is .*; give a whole number of at least 1, or None"):
+    with pytest.raises(dl.InvalidInput, match=r"top is .*\. Give a whole number of at least 1, or leave it out"):
         dl.RankingPair(top=top)
 
 

@@ -204,7 +204,7 @@ def test_one_duel_is_by_chance_as_often():
 
 @pytest.mark.parametrize("coverage", [-0.1, 1.01, np.nan, "half", None, True])
 def test_a_share_is_a_share(coverage):
-    with pytest.raises(InvalidInput, match=r"coverage is .*; give a share from 0 to 1"):
+    with pytest.raises(InvalidInput, match=r"coverage is .*. Give a share from 0 to 1"):
         dl.RewardDesign(coverage=coverage)
 
 

@@ -90,7 +90,7 @@ def test_calibration_by_hand():
     votes = [vote(1, "a0", "a1", "first"), vote(2, "a2", "a3", "tie")]
     (only,) = calibration(votes, names(4), folds=2).bins
     assert (only.predicted, only.observed, only.votes) == (pytest.approx(0.5, abs=1e-12), 0.75, 2)
-    with pytest.raises(InvalidInput, match="folds is 1; give a whole number of at least 2"):
+    with pytest.raises(InvalidInput, match=r"folds is 1\. Give a whole number of at least 2"):
         calibration(votes, names(4), folds=1)
     assert calibration([], names(2)).bins == ()
 
@@ -284,7 +284,7 @@ def test_weights_are_inverse_chances():
     policy = [vote(900, "a0", "a1", "first", chosen_by=ChosenBy.POLICY)]
     even, odd = (estimated_regret(random(2, chance) + policy, names(3)) for chance in (0.2, 0.4))
     assert abs(even.policy.value - odd.policy.value) > 1e-3
-    with pytest.raises(InvalidInput, match=r"has the chance 0.0; give a probability"):
+    with pytest.raises(InvalidInput, match=r"has the chance 0.0. Give a probability"):
         estimated_regret(random(1, 0.0) + policy, names(3))
 
 
@@ -303,7 +303,7 @@ def test_the_best_of_a_group_and_a_duel_of_several_votes():
 
 @pytest.mark.parametrize(("kept", "missing"), [(ChosenBy.RANDOM, "by the policy"), (ChosenBy.POLICY, "at random")])
 def test_regret_needs_both_kinds_of_duels(kept, missing):
-    with pytest.raises(InvalidInput, match=f"no vote is on a duel chosen {missing}"):
+    with pytest.raises(InvalidInput, match=f"No vote is on a duel chosen {missing}"):
         estimated_regret([vote(1, "a0", "a1", "first", chosen_by=kept)], names(2))
 
 

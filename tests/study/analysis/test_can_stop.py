@@ -188,9 +188,9 @@ def test_arms_that_are_level_to_within_a_tolerance():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"unit": "nonsense"}, "unit is 'nonsense'; choose one of utility, chance"),
-        ({"tolerance": -1}, "tolerance is -1; give a finite number of at least 0"),
-        ({"delta": 2}, "delta is 2; give an error rate between 0 and 1"),
+        ({"unit": "nonsense"}, "unit is 'nonsense'. Choose one of utility, chance"),
+        ({"tolerance": -1}, "tolerance is -1. Give a finite number of at least 0"),
+        ({"delta": 2}, "delta is 2. Give an error rate between 0 and 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_for_every_goal(goal, wrong, said):
@@ -213,7 +213,7 @@ def test_a_tolerance_is_said_in_the_unit_it_was_given_in():
 
 @pytest.mark.parametrize("goal", ["best", "rank", "serve"])
 def test_without_arms_there_is_nothing_to_stop(goal):
-    with pytest.raises(InvalidInput, match="there are no arms; add some first"):
+    with pytest.raises(InvalidInput, match=r"There are no arms\. Add some first"):
         create_study("empty", "memory", goal=goal).can_stop()
 
 
@@ -223,7 +223,7 @@ def test_too_few_votes_say_so():
 
 
 def test_an_option_that_there_is_not_is_named():
-    with pytest.raises(InvalidInput, match="can_stop has no option 'dleta'; it has criterion, everyone"):
+    with pytest.raises(InvalidInput, match=r"can_stop has no option 'dleta'\. It has criterion, everyone"):
         filled().can_stop(dleta=0.2)
 
 

@@ -285,10 +285,10 @@ def test_a_table_in_words():
     [
         ({"arms": ["a0"]}, "names the arm 'a1', which is not among the 1 arms"),
         ({"arms": ["a0", "a1", "a0"]}, "arms has 'a0' twice"),
-        ({"level": 1.0}, "level is 1.0; give a number between 0 and 1"),
-        ({"ridge": 0.0}, "ridge is 0.0; give a positive"),
+        ({"level": 1.0}, "level is 1.0. Give a number between 0 and 1"),
+        ({"ridge": 0.0}, "ridge is 0.0. Give a positive"),
         ({"features": np.ones((3, 2))}, r"features have shape \(3, 2\), but there are 2 arms"),
-        ({"top": 0}, "top is 0; give a whole number"),
+        ({"top": 0}, "top is 0. Give a whole number"),
     ],
 )
 def test_what_makes_no_sense_is_named(arguments, message):

@@ -232,7 +232,7 @@ NOTHING = LOG.of(slice(0, 0))
         ({"level": 1.0}, "level is 1.0"),
         ({"folds": 1}, "folds is 1"),
         ({"groups": ["a"]}, "groups has 1"),
-        ({"votes": LOG.of((LOG.first == 2) & (LOG.second == 5)), "target": {("arm 0", "arm 1"): 1.0}}, "none of"),
+        ({"votes": LOG.of((LOG.first == 2) & (LOG.second == 5)), "target": {("arm 0", "arm 1"): 1.0}}, "None of"),
     ],
 )
 def test_what_cannot_be_estimated_is_named(changes, message):
@@ -245,7 +245,7 @@ def test_a_replay_needs_equal_chances_and_enough_votes():
     uneven = WORLD.log(50, np.random.default_rng(9), chances=np.arange(1, 16) / 120.0)
     with pytest.raises(dl.InvalidInput, match="needs equal ones"):
         replay(uneven, WORLD.arms, WORLD.features, dl.UniformPair(), rounds=3)
-    with pytest.raises(dl.InvalidInput, match="ask for fewer rounds"):
+    with pytest.raises(dl.InvalidInput, match="Ask for fewer rounds"):
         replay(LOG, WORLD.arms, WORLD.features, dl.UniformPair(), rounds=40)
     with pytest.raises(dl.InvalidInput, match="rounds is 0"):
         replay(LOG, WORLD.arms, WORLD.features, dl.UniformPair(), rounds=0)

@@ -40,7 +40,7 @@ def test_the_best_arm_leads_and_is_recommended():
 def test_contexts_are_read_one_at_a_time():
     study, _ = filled(contexts=["one"] * 3 + ["two"] * 3)
     assert {s.arm for s in study.leaderboard("two").standings} == {"a3", "a4", "a5"}
-    with pytest.raises(dl.InvalidInput, match="context is 'three', which has no arms; there are: 'one', 'two'"):
+    with pytest.raises(dl.InvalidInput, match=r"context is 'three', which has no arms\. There are: 'one', 'two'"):
         study.leaderboard("three")
     with pytest.raises(dl.InvalidInput, match="context is 'three'"):
         study.recommend("three")
@@ -84,7 +84,7 @@ def voted():
 )
 def test_a_stray_option_is_named_with_those_there_are(name):
     study = voted()
-    with pytest.raises(InvalidInput, match=f"{name} has no option 'lvel'; it has .*criterion, everyone.*retired"):
+    with pytest.raises(InvalidInput, match=f"{name} has no option 'lvel'. It has .*criterion, everyone.*retired"):
         getattr(study, name)(lvel=0.9)
     ours = {"raters": "judges", "scorer": "source", "history": "remembered"}.get(name, "among")
     with pytest.raises(InvalidInput, match=f"has no option '{ours}'"):

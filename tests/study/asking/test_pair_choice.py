@@ -60,7 +60,7 @@ def test_all_but_one_pair_out(policy: str) -> None:
         frozenset(p) for p in combinations([f"a{k}" for k in range(12)], 2)
     }
     assert (last.chosen_by, last.propensity) in ((ChosenBy.POLICY, None), (ChosenBy.RANDOM, 1.0))
-    with pytest.raises(NothingToAsk, match="all 66 pairs of the 12 candidates are out"):
+    with pytest.raises(NothingToAsk, match="All 66 pairs of the 12 candidates are out"):
         study.ask("one too many")
 
 
@@ -83,7 +83,7 @@ def test_a_rater_answers_every_pair_once_and_is_through(url: str) -> None:
     study.add_arms([f"a{k}" for k in range(5)], features(5))
     asked = [pair(answer(study, "ana", ("first", "skip")[k % 2])) for k in range(10)]
     assert len(set(asked)) == 10
-    told = r"'ana' has answered all 10 pairs of the 5 candidates; .*`repeat_pairs` \(it is 'never'\)"
+    told = r"'ana' has answered all 10 pairs of the 5 candidates\. .*\(the setting repeat_pairs is 'never'\)"
     for again in (study, load_study("study", url)):
         with pytest.raises(NoPairsLeft, match=told):
             again.ask("ana")
@@ -100,7 +100,7 @@ def test_what_others_hold_is_not_what_a_rater_has_answered() -> None:
     held = study.ask("cleo"), study.ask("dora")
     assert len({pair(duel) for duel in held}) == 2
     with pytest.raises(
-        NothingToAsk, match="of the 3 pairs of the 3 candidates, 'ana' has answered 2, and the others are out"
+        NothingToAsk, match="Of the 3 pairs of the 3 candidates, 'ana' has answered 2, and the others are out"
     ) as e:
         study.ask("ana")
     assert not isinstance(e.value, NoPairsLeft)
@@ -179,7 +179,7 @@ def test_a_share_of_repeats_as_a_check() -> None:
 
 @pytest.mark.parametrize("value", ["always", -1, 1.0, 0.0, 1.5, True, None, float("nan")])
 def test_settings_that_mean_nothing(value: object) -> None:
-    with pytest.raises(InvalidInput, match=r"repeat_pairs is .*; give \"never\", a whole number"):
+    with pytest.raises(InvalidInput, match=r"repeat_pairs is .*. Give \"never\", a whole number"):
         create_study("s", "memory", repeat_pairs=value)
 
 

@@ -165,47 +165,47 @@ def test_a_cell_may_be_long(tmp_path):
 
 HEADER = '{"format": "duelist.votes", "version": 1}\n'
 DAMAGED = [
-    ("csv", "left,right\na,b\n", "has no column 'winner'; its columns are left, right"),
-    ("csv", "left,right,winner\na,b,left\na,b,up\n", "line 3: winner is 'up'; give one of left, right, tie, both_bad, skip"),
+    ("csv", "left,right\na,b\n", "has no column 'winner'. Its columns are left, right"),
+    ("csv", "left,right,winner\na,b,left\na,b,up\n", "line 3: winner is 'up'. Give one of left, right, tie, both_bad, skip"),
     ("csv", 'left,right,winner\n"a\na",b,left\na,b\n', "line 4 has 2 cells, but the header has 3"),
     ("csv", "left,right,winner\na,a,left\n", "line 2 compares 'a' with itself"),
-    ("csv", "left,right,winner\n,a,left\n", "line 2: left is ''; give a text that is not empty"),
+    ("csv", "left,right,winner\n,a,left\n", "line 2: left is ''. Give a text that is not empty"),
     ("csv", "left,right,winner,winner\n", "has the column 'winner' twice"),
     ("csv", 'left,right,winner\na,"b"x,left\n', "cannot be read as CSV"),
-    ("csv", "", "is empty; give a header"),
-    ("csv", "left,right,winner,voted_at\na,b,left,yesterday\n", "line 2: voted_at is 'yesterday'; give a time like"),
+    ("csv", "", "is empty. Give a header"),
+    ("csv", "left,right,winner,voted_at\na,b,left,yesterday\n", "line 2: voted_at is 'yesterday'. Give a time like"),
     ("csv", "left,right,winner,voted_at\na,b,left,2026-01-01T00:00:00\n", "with its offset"),
-    ("csv", "left,right,winner,propensity\na,b,left,nan\n", "propensity is 'nan'; give a finite number"),
-    ("csv", "left,right,winner,propensity\na,b,left,1.5\n", "propensity is '1.5'; give a probability from 0 to 1"),
-    ("csv", "left,right,winner,source\na,b,left,me\n", "source is 'me'; give one of human, model, import"),
-    ("arena", '[{"model_a": "a",\n"model_b": "b"},\n{"model_a" "b"}]', "line 1 has no field 'winner'; give one of model_a"),
+    ("csv", "left,right,winner,propensity\na,b,left,nan\n", "propensity is 'nan'. Give a finite number"),
+    ("csv", "left,right,winner,propensity\na,b,left,1.5\n", "propensity is '1.5'. Give a probability from 0 to 1"),
+    ("csv", "left,right,winner,source\na,b,left,me\n", "source is 'me'. Give one of human, model, import"),
+    ("arena", '[{"model_a": "a",\n"model_b": "b"},\n{"model_a" "b"}]', "line 1 has no field 'winner'. Give one of model_a"),
     ("arena", json.dumps(ARENA) + "\n{", "line 2 is not JSON"),
-    ("arena", json.dumps(ARENA) + "\n[1]", r"line 2 holds \[1\]; each record must be an object"),
+    ("arena", json.dumps(ARENA) + "\n[1]", r"line 2 holds \[1\]. Each record must be an object"),
     ("arena", "[" + json.dumps(ARENA) + ",\n" + json.dumps(ARENA)[:-9], "line 2: the record that begins there is not JSON"),
     ("arena", "[" + json.dumps(ARENA) + ",\n", "ends inside its JSON array, at line 2"),
     ("arena", "[" + json.dumps(ARENA) + ",\n]", "line 2 has a comma before the end"),
     ("arena", "[" + json.dumps(ARENA) + "\n" + json.dumps(ARENA) + "]", "line 2: records of an array are separated"),
     ("arena", "[" + json.dumps(ARENA) + "]\n{}", "line 2 goes on after the array"),
-    ("arena", json.dumps(ARENA | {"conversation_b": [3]}), r"conversation_b is \[3\]; give a list of messages"),
-    ("arena", json.dumps(ARENA | {"tstamp": 1e300}), r"tstamp is 1e\+300; give seconds since 1970"),
-    ("arena", json.dumps(ARENA | {"model_a": None}), "model_a is None; give a text"),
+    ("arena", json.dumps(ARENA | {"conversation_b": [3]}), r"conversation_b is \[3\]. Give a list of messages"),
+    ("arena", json.dumps(ARENA | {"tstamp": 1e300}), r"tstamp is 1e\+300. Give seconds since 1970"),
+    ("arena", json.dumps(ARENA | {"model_a": None}), "model_a is None. Give a text"),
     ("trl", '{"prompt": "p", "chosen": "c"}', "line 1 has no field 'rejected'"),
     ("trl", '{"prompt": "p", "chosen": "c", "rejected": [{"role": "user", "content": "x"}]}', "the same kind as chosen"),
-    ("openai", '{"input": {"messages": []}}', r"line 1, input: messages is \[\]; give a list of messages"),
-    ("jsonl", '{"first": "a"}', "does not begin with .*is it of another format"),
+    ("openai", '{"input": {"messages": []}}', r"line 1, input: messages is \[\]. Give a list of messages"),
+    ("jsonl", '{"first": "a"}', "does not begin with .*Is it of another format"),
     ("jsonl", "", "does not begin with"),
-    ("jsonl", '{"format": "duelist.votes", "version": 2}', "has version 2; this release reads 1"),
-    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "left"}', "line 2: outcome is 'left'; give one of first"),
+    ("jsonl", '{"format": "duelist.votes", "version": 2}', "has version 2. This release reads 1"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "left"}', "line 2: outcome is 'left'. Give one of first"),
     ("jsonl", HEADER + '{"first": "a", "second": "b"}', "line 2 has no field 'outcome'"),
-    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'; fields of your own"),
-    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "late": 1}', "late is 1; give true or false"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'. Fields of your own"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "late": 1}', "late is 1. Give true or false"),
     ("jsonl", HEADER + '{"first": ' + "[" * 100_000, "line 2 is not JSON"),
     ("jsonl", HEADER + '{"first": ' + "1" * 5000 + "}", "line 2 is not JSON"),
     ("arena", '[{"model_a": ' + "[" * 100_000, "line 1: the record that begins there is not JSON"),
-    ("label-studio", '[{"data": {"text1": null, "text2": 2}, "annotations": []}]', "text1 is None; give it, or name the keys"),
+    ("label-studio", '[{"data": {"text1": null, "text2": 2}, "annotations": []}]', "text1 is None. Give it, or name the keys"),
     ("label-studio", '[{"data": {"text1": 1, "text2": 2}}]', "line 1 has no field 'annotations'"),
     ("label-studio", '[{"data": {"text1": 1, "text2": 2}, "annotations": [{"result": [{"type": "pairwise", "value": '
-     '{"selected": "up"}}]}]}]', "annotation 1, value: selected is 'up'; give one of left, right"),
+     '{"selected": "up"}}]}]}]', "annotation 1, value: selected is 'up'. Give one of left, right"),
 ]  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_files_that_are_no_text(tmp_path):
 
 
 def test_names_and_options_that_do_not_exist(tmp_path):
-    with pytest.raises(InvalidInput, match="format is 'xml'; choose one of arena, trl"):
+    with pytest.raises(InvalidInput, match=r"format is 'xml'\. Choose one of arena, trl"):
         read("xml", tmp_path)
     with pytest.raises(InvalidInput, match="cannot be read; choose one of arena"):
         read("trl-unpaired", tmp_path)
@@ -248,7 +248,7 @@ def test_a_failed_export_leaves_the_old_file(tmp_path):
     row = Comparison("a", "b", Outcome.TIE)
     write("jsonl", [row], path)
     before = path.read_bytes()
-    with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*give texts"):
+    with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*Give texts"):
         write("jsonl", [row, row, replace(row, payload_first={1, 2})], path)
     with pytest.raises(InvalidInput, match="cannot be written as JSON"):
         write("jsonl", [replace(row, propensity=float("nan"))], path)

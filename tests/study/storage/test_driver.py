@@ -67,7 +67,7 @@ def test_a_statement_is_worded_once(sqlite_url: str) -> None:
     ("difference", "layer", "share", "complaint"),
     [
         ([1.0, np.nan, 0.0], 0, 1.0, "difference"),
-        ([1.0, 2.0], 0, 1.0, "give 3 numbers"),
+        ([1.0, 2.0], 0, 1.0, "Give 3 numbers"),
         (None, 0, 1.0, "difference is None"),
         ([1.0, 2.0, 3.0], True, 1.0, "layer is True"),
         ([1.0, 2.0, 3.0], 99, 1.0, "layer is 99"),

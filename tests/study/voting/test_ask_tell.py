@@ -38,7 +38,7 @@ def test_raters_get_different_pairs_until_none_is_left() -> None:
     duels = [study.ask(f"rater {k}") for k in range(6)]
     assert len({pair(duel) for duel in duels}) == 6
     assert all(len(pair(duel)) == 2 for duel in duels)
-    with pytest.raises(NothingToAsk, match="all 6 pairs of the 4 candidates are out"):
+    with pytest.raises(NothingToAsk, match="All 6 pairs of the 4 candidates are out"):
         study.ask("one too many")
     study.tell(duels[3].id, "skip", "rater 3")
     assert pair(study.ask("one too many")) == pair(duels[3])
@@ -203,10 +203,10 @@ def test_undo_does_not_put_a_pair_out_twice() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ((99, "first", "ana"), UnknownDuel, "duel 99"),
+        ((99, "first", "ana"), UnknownDuel, "Duel 99"),
         ((2**70, "first", "ana"), UnknownDuel, "never asked"),
-        ((-1, "first", "ana"), UnknownDuel, "duel -1"),
-        ((1, "left", "ana"), InvalidInput, "outcome is 'left'; choose one of first, second"),
+        ((-1, "first", "ana"), UnknownDuel, "Duel -1"),
+        ((1, "left", "ana"), InvalidInput, "outcome is 'left'. Choose one of first, second"),
         ((1, "first", ""), InvalidInput, "rater is ''"),
         ((1, "first", "ben"), VoteConflict, "not asked of 'ben'"),
         (("1", "first", "ana"), InvalidInput, "duel is '1'"),
@@ -321,8 +321,8 @@ def test_a_clock_that_goes_back(clock: Clock) -> None:
         ({"random_share": 1.1}, "random_share is 1.1"),
         ({"random_share": float("nan")}, "random_share is nan"),
         ({"colour": "red"}, "no setting 'colour'"),
-        ({"policy": 7}, "policy is 7; give the name of a policy"),
-        ({"policy_settings": None}, "policy_settings is None; give a dict"),
+        ({"policy": 7}, "policy is 7. Give a policy or its name"),
+        ({"policy_settings": None}, "policy_settings is None. Give a mapping"),
     ],
 )
 def test_bad_settings_make_no_study(settings: dict, match: str, sqlite_url: str) -> None:

@@ -378,4 +378,4 @@ def _in_game(arms: Sequence[Arm]) -> list[str]:
 
 def _which_contexts(arms: Sequence[Arm]) -> str:
     names = list(dict.fromkeys(arm.context for arm in arms if arm.context is not None))
-    return f"there are: {', '.join(map(repr, names[:10]))}" if names else "the arms of this study have no contexts"
+    return f"There are: {', '.join(map(repr, names[:10]))}" if names else "The arms of this study have no contexts"

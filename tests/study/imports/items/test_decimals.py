@@ -97,5 +97,5 @@ def test_numbers_of_votes_have_no_underscores_and_may_have_thousands(tmp_path):
     path.write_text("left;right;winner;response_seconds\na;b;left;1.234,5\n")
     assert [vote.response_seconds for vote in read("csv", path)] == [1234.5]
     path.write_text("left;right;winner;response_seconds\na;b;left;1_2\n")
-    with pytest.raises(InvalidInput, match="response_seconds is '1_2'; give a finite number"):
+    with pytest.raises(InvalidInput, match=r"response_seconds is '1_2'\. Give a finite number"):
         list(read("csv", path))

@@ -36,7 +36,7 @@ def test_a_later_file_does_not_replace_a_prompt(draft):
     assert draft("a.csv", "id,context,prompt,text\na,q,Why?,x\nb,q,Why?,y\n").add_to(study) == 2
     assert draft("a.csv", "id,context,prompt,text\na,q,Why?,x\nc,q,Why?,z\n").add_to(study) == 1
     with pytest.raises(
-        InvalidInput, match=r"prompt of context 'q' is 'Why\?', and here it is 'How\?'; .* `set_context`"
+        InvalidInput, match=r"prompt of context 'q' is 'Why\?', and here it is 'How\?'\. .* change the stored prompt"
     ):
         draft("b.csv", "id,context,prompt,text\nd,q,How?,x\n").add_to(study)
     assert (study.context_payload("q"), len(study.arms())) == ("Why?", 3)
@@ -164,7 +164,7 @@ def test_a_corrected_price_makes_no_other_arm(draft):
     study = draft("a.csv", PRICED).create("s", "memory")
     with pytest.raises(
         InvalidInput,
-        match=r"^arm '2' is in this study already, with the same content and other features; name the arms in",
+        match=r"^arm '2' is in this study already, with the same content and other features. Name the arms in",
     ):
         draft("a.csv", PRICED.replace("6", "8") + "1,four\n").add_to(study)
     assert len(study.arms()) == 3
@@ -182,7 +182,7 @@ def test_a_text_is_known_whatever_its_features(draft):
 
 def test_a_number_too_large_is_called_so_and_nothing_else(draft, recwarn):
     study = draft("a.csv", PRICED).create("s", "memory")
-    with pytest.raises(InvalidInput, match=r"features\[0, 0\] is .*e\+300; replace missing and very large features"):
+    with pytest.raises(InvalidInput, match=r"features\[0, 0\] is .*e\+300. Replace missing and very large features"):
         draft("b.csv", "price,text\n1e300,one\n").add_to(study)
     assert not recwarn.list
 
@@ -282,7 +282,7 @@ def test_pictures_of_one_name_are_told_apart_by_their_folders(pictures, form):
 @pytest.mark.parametrize("said", ["1.png", "c/1.png"])
 def test_a_picture_that_may_be_any_of_several_is_refused(pictures, said):
     with pytest.raises(
-        InvalidInput, match=rf"^t.csv, line 2: '{said}' may be any of 2 files of that name; name its folder"
+        InvalidInput, match=rf"^t.csv, line 2: '{said}' may be any of 2 files of that name. Name its folder"
     ):
         pictures(f"id,image\nx,{said}\ny,a/1.png\n")
 
@@ -290,19 +290,19 @@ def test_a_picture_that_may_be_any_of_several_is_refused(pictures, said):
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        ({"settings": {"goal": "rank"}}, "settings has 'goal', which has a place of its own; put it beside `settings`"),
+        ({"settings": {"goal": "rank"}}, "settings has 'goal', which has a place of its own. Put it beside settings"),
         ({"settings": {"policy": "VACDB"}}, "settings has 'policy'"),
-        ({"settings": {"storage": "memory"}}, "settings has 'storage', which a plan does not say; leave it out"),
+        ({"settings": {"storage": "memory"}}, "settings has 'storage', which a plan does not say. Leave it out"),
         ({"settings": {"lease_seconds": float("nan")}}, "settings is .*nan.*, which JSON cannot hold"),
-        ({"settings": {"criteria": 5}}, "settings.criteria is 5; give a list"),
-        ([1], r"the plan is \[1\]; give an object with name, goal"),
-        ({"settings": [1]}, r"settings is \[1\]; give an object"),
+        ({"settings": {"criteria": 5}}, "settings.criteria is 5. Give a list"),
+        ([1], r"The plan is \[1\]. Give an object with name, goal"),
+        ({"settings": [1]}, r"settings is \[1\]. Give an object"),
         ({"features": {"size": float("inf")}}, "features is .*inf.*, which JSON cannot hold"),
-        ({"features": {"columns": "x"}}, "features.columns is 'x'; give a list of names"),
-        ({"features": "own"}, "features is 'own'; give an object"),
-        ({"columns": "text"}, "columns is 'text'; give an object"),
-        ({"encoding": 5}, "encoding is 5; give a text, or leave it out"),
-        ({"goal": 5}, "goal is 5; give a text, or leave it out"),
+        ({"features": {"columns": "x"}}, "features.columns is 'x'. Give a list of names"),
+        ({"features": "own"}, "features is 'own'. Give an object"),
+        ({"columns": "text"}, "columns is 'text'. Give an object"),
+        ({"encoding": 5}, "encoding is 5. Give a text, or leave it out"),
+        ({"goal": 5}, "goal is 5. Give a text, or leave it out"),
     ],
 )
 def test_a_plan_that_cannot_be_followed_is_refused(draft, plan, said):
@@ -314,7 +314,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(draft, plan, said):
 def test_what_json_cannot_hold_is_named(draft, field):
     line = '{"id": "%s", "context": "c", "' + field + '": {"x": NaN}}\n'
     with pytest.raises(
-        InvalidInput, match=f"^a.jsonl, line 1: '{field}' is .* which JSON cannot hold .*; give a finite"
+        InvalidInput, match=f"^a.jsonl, line 1: '{field}' is .* which JSON cannot hold .*. Give a finite"
     ):
         draft("a.jsonl", line % "a" + line % "b")
 

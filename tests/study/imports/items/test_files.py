@@ -105,7 +105,7 @@ def test_features_that_were_asked_for_need_a_number_for_every_arm(tmp_path):
     (tmp_path / "arms.csv").write_text(HOLE)
     wanted = {"features": {"kind": "columns", "columns": ["price", "length"]}}
     with pytest.raises(
-        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty; a feature needs a number for each arm"
+        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty. A feature needs a number for each arm"
     ):
         read_draft([tmp_path / "arms.csv"], wanted).create("s", "memory")
 
@@ -241,7 +241,7 @@ def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
         ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
         ("a.json", '["a", ' + "[" * 100_000, "a.json is not JSON"),
-        ("a.csv", ",,\n,,\n", "a.csv is empty; give a header and a row for each arm"),
+        ("a.csv", ",,\n,,\n", "a.csv is empty. Give a header and a row for each arm"),
         ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
         ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
         ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),

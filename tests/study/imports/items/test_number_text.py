@@ -84,7 +84,7 @@ def test_what_only_looks_like_numbers_is_named_and_not_shown_to_raters(tmp_path,
     (note,) = about(found)
     assert note.startswith(f"arms.tsv, line {line}: 'x' {said}")
     assert f"so this column is left out; {way_out}" in note
-    with pytest.raises(InvalidInput, match=r"a feature needs a number for each arm: .*, or choose other columns"):
+    with pytest.raises(InvalidInput, match=r"A feature needs a number for each arm: .*, or choose other columns"):
         column(tmp_path, cells, {"features": {"kind": "columns", "columns": ["x"]}}).create("s", "memory")
 
 

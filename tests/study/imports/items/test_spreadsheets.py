@@ -69,14 +69,14 @@ def test_columns_without_a_name_and_rows_without_content_are_passed_over(tmp_pat
     path.write_text("left,right,winner,,\na,b,left,,\n\n")
     assert [vote.extra for vote in read("csv", path)] == [{}]
     path.write_text("left,right,winner,,\na,b,left,,note\n")
-    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+    with pytest.raises(InvalidInput, match=r"line 2 has 'note' in a column without a name\. Name that column"):
         list(read("csv", path))
 
 
 def test_a_comma_among_the_digits_of_a_comma_separated_file_is_refused(tmp_path):
     path = tmp_path / "v.csv"
     path.write_text('left,right,winner,propensity\na,b,left,"0,5"\n')
-    with pytest.raises(InvalidInput, match="propensity is '0,5'; give a finite number"):
+    with pytest.raises(InvalidInput, match=r"propensity is '0,5'\. Give a finite number"):
         list(read("csv", path))
 
 
@@ -89,7 +89,9 @@ def test_columns_of_other_names(tmp_path):
     columns = {"left": "A", "second": "B", "winner": "better", "rater": "who", "context": "prompt"}
     (vote,) = read("csv", path, columns=columns)
     assert vote == Comparison("x", "y", Outcome.SECOND, rater="ana", context="8")
-    with pytest.raises(InvalidInput, match=r"columns has 'rater': 'worker', but the columns of .* are A, B, better"):
+    with pytest.raises(
+        InvalidInput, match=r"columns has 'rater': 'worker', but .* has no such column\. Its columns are A, B, better"
+    ):
         list(read("csv", path, columns={"rater": "worker"}))
     with pytest.raises(InvalidInput, match=r"has no column 'left'; its columns are A, B.*--column left="):
         list(read("csv", path))
@@ -154,7 +156,7 @@ def test_arms_with_prompts_that_contradict_each_other(tmp_path):
     path.write_text('{"id": "a", "features": [1], "context": "q", "prompt": "one"}\n'
                     '{"id": "b", "features": [1], "context": "q", "prompt": "two"}\n')  # fmt: skip
     with pytest.raises(
-        InvalidInput, match="line 2: context 'q' has another prompt further up; give a context one prompt"
+        InvalidInput, match=r"line 2: context 'q' has another prompt further up\. Give a context one prompt"
     ):
         read_draft([path])
 
@@ -199,7 +201,7 @@ def test_a_sheet_is_as_large_as_its_cells_and_not_as_it_says(tmp_path, write_onl
 
 def test_a_cell_beyond_the_header_of_a_sheet_is_refused(tmp_path):
     save_sheet(tmp_path / "v.xlsx", [["left", "right", "winner"], ["a", "b", "left", None, "note"]])
-    with pytest.raises(InvalidInput, match="line 2 has 'note' in a column without a name; name that column"):
+    with pytest.raises(InvalidInput, match=r"line 2 has 'note' in a column without a name\. Name that column"):
         list(read("csv", tmp_path / "v.xlsx"))
 
 
@@ -225,7 +227,7 @@ def test_sheets_that_are_not_read_are_named(tmp_path):
     save_book(path, {"hotels": arms, "blank": []})
     assert read_draft([path]).notes == []
     save_book(path, {"cover": [], "hotels": arms})
-    with pytest.raises(InvalidInput, match=r"nothing in its first sheet, .*; move 'hotels' to the front"):
+    with pytest.raises(InvalidInput, match=r"nothing in its first sheet, .*. Move 'hotels' to the front"):
         read_draft([path])
 
 
@@ -265,7 +267,7 @@ def test_a_damaged_sheet_is_named(tmp_path):
             other.writestr(entry, body[: len(body) // 2] if "sheet1" in entry else body)
     for damaged in (b"nope", b"", whole[: len(whole) // 2], cut.read_bytes()):
         path.write_bytes(damaged)
-        with pytest.raises(InvalidInput, match=r"v.xlsx cannot be read as an Excel file .*; save it again, or as CSV"):
+        with pytest.raises(InvalidInput, match=r"v.xlsx cannot be read as an Excel file .*. Save it again, or as CSV"):
             read_draft([path])
     with pytest.raises(InvalidInput, match=r"none.xlsx is not a file"):
         read_draft([tmp_path / "none.xlsx"])
@@ -275,7 +277,7 @@ def test_an_id_that_is_missing_is_named_and_numbers_nobody_anew(tmp_path):
     path = tmp_path / "arms.csv"
     path.write_text("id,text\na,one\n,two\nc,three\n,four\n")
     with pytest.raises(
-        InvalidInput, match=r"^arms.csv, line 3: 'id' is empty, and 1 more of its cells are; give every"
+        InvalidInput, match=r"^arms.csv, line 3: 'id' is empty, and 1 more of its cells are. Give every"
     ):
         read_draft([path])
     path.write_text("nr,text\na,one\n,two\n")
