@@ -130,10 +130,10 @@ def test_a_failed_cell_is_told_with_its_settings(folder, monkeypatch):
     ("words", "message"),
     [
         (["absent.toml"], "there is no file absent.toml"),
-        (["small.toml", "--engine", "moon"], "--engine is 'moon'; choose one of process, processes, dask"),
-        (["small.toml", "--workers", "2"], "add --engine processes or --engine dask"),
+        (["small.toml", "--engine", "moon"], "--engine is 'moon'. Choose one of process, processes, dask"),
+        (["small.toml", "--workers", "2"], "Add --engine processes or --engine dask"),
         (["small.toml", "--engine", "processes", "--workers", "0"], "processes is 0"),
-        (["small.toml", "--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "give one of them"),
+        (["small.toml", "--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "Give one of them"),
         (["small.toml", "--scheduler", "nonsense"], "nonsense"),
     ],
 )
@@ -147,7 +147,7 @@ def test_errors_of_run_name_the_value(folder, words, message):
 def test_an_unknown_policy_in_the_file_is_named(folder):
     Path("small.toml").write_text(TOML.replace('"VACDB"', '"VACBD"'))
     text = flat(run("run", "small.toml", code=2).output)
-    assert "small.toml: policy is 'VACBD'; choose one of LocalPairUCB," in text
+    assert "small.toml: policy is 'VACBD'. Choose one of LocalPairUCB," in text
 
 
 def test_a_folder_of_another_version_is_refused_and_kept(folder):

@@ -87,7 +87,7 @@ def test_votes_are_repeated_revised_and_undone(study):
         (("study", "tell", "captions", "1", "[red]", "-r", "ana"), "outcome is '[red]'"),
         (
             ("study", "leaderboard", "captions", "--plot", "board.docx"),
-            "--plot is board.docx; give a name that ends in one of",
+            "--plot is board.docx. Give a name that ends in one of",
         ),
         (("storage", "upgrade", "sqlite:///nowhere.db"), "no file 'nowhere.db'"),
     ],
@@ -137,7 +137,7 @@ def test_options_of_a_format(study):
     words = ("study", "import", "captions", "tasks.json", "-f", "label-studio", "-o", "left=one", "-o", "right=two")
     assert "1 vote added" in study(*words)
     assert "2 rows written" in study("study", "export", "captions", "b.csv", "-f", "arena", "-o", "both_bad=both_bad")
-    assert "give KEY=VALUE" in study(*words, "-o", "prompt", code=2)
+    assert "Give KEY=VALUE" in study(*words, "-o", "prompt", code=2)
     assert "label-studio has no option 'side'" in study(*words, "-o", "side=x", code=2)
 
 
@@ -169,7 +169,7 @@ def test_columns_of_other_names(study, tmp_path):
         (("study", "export", "captions", "votes.json"), "votes.json does not say which format is meant"),
         (("study", "export", "captions", "votes.xlsx"), "would be an Excel file, which is not written"),
         (("study", "import", "captions", "arms.jsonl"), "is of no format that is known: it begins with id, features"),
-        (("study", "import", "captions", "arms.jsonl", "--column", "rater"), "--column is 'rater'; give KEY=VALUE"),
+        (("study", "import", "captions", "arms.jsonl", "--column", "rater"), "--column is 'rater'. Give KEY=VALUE"),
     ],
 )
 def test_files_that_do_not_say_what_they_are(study, words, said):

@@ -43,7 +43,7 @@ def test_limits(study):  # noqa: F811
     study("study", "limit", "captions", "--per-rater", "none")
     vote(study)
     assert "`duelist study limit NAME --total ...`" in study("study", "ask", "captions", "-r", "ana", code=2)
-    assert "--per-pair is 'few'; give a number of votes, or none" in study(
+    assert "--per-pair is 'few'. Give a number of votes, or none" in study(
         "study", "limit", "captions", "--per-pair", "few", code=2
     )
     assert "lease_seconds=5" in study("study", "change", "captions", "lease_seconds=5", "gold_share=0.2")
@@ -74,7 +74,7 @@ def test_gold_and_why(study):  # noqa: F811
     assert duel["kind"] == "gold"
     assert "It is a gold pair" in study("study", "why", "captions", duel["id"])
     assert "give FIRST SECOND OUTCOME, or --remove" in study("study", "gold", "captions", "a0", code=2)
-    assert "'z' is not in this study; add it with `duelist study add-arms`" in study(
+    assert "'z' is not in this study. Add it with `duelist study add-arms`" in study(
         "study", "gold", "captions", "a0", "z", "tie", code=2
     )
     assert study("study", "gold", "captions", "--remove", "a0", "a1") == ""

@@ -71,7 +71,7 @@ def test_outcomes(outcome):
 def test_bad_outcomes(outcome):
     with pytest.raises(dl.InvalidInput) as caught:
         check_outcome(outcome)
-    assert f"outcome is {outcome!r}; give a number from 0 to 1" in str(caught.value)
+    assert f"outcome is {outcome!r}. Give a number from 0 to 1" in str(caught.value)
 
 
 @pytest.mark.parametrize("weight", [1, 2.5, 1e-300, 1e15, True, np.float32(0.5), np.int64(3)])
@@ -85,7 +85,7 @@ def test_weights(weight):
 def test_bad_weights(weight):
     with pytest.raises(dl.InvalidInput) as caught:
         check_weight(weight)
-    assert f"weight is {weight!r}; give a positive finite number" in str(caught.value)
+    assert f"weight is {weight!r}. Give a positive finite number" in str(caught.value)
 
 
 @pytest.mark.parametrize("weight", [1.01e15, 1e200, 10**16])

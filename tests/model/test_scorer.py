@@ -115,9 +115,9 @@ def test_objects_in_an_npz_are_not_loaded(tmp_path):
     [
         ({"theta": np.zeros((2, 2))}, r"theta has shape \(2, 2\)"),
         ({"theta": [np.nan]}, "theta"),
-        ({"link": "cauchy"}, "link is 'cauchy'; a scorer knows logistic, probit, exponential"),
-        ({"columns": ("a", "b")}, "columns are a, b; give 3 names"),
-        ({"centre": np.zeros(2)}, r"centre has shape \(2,\); give 3 numbers"),
+        ({"link": "cauchy"}, "link is 'cauchy'. A scorer knows logistic, probit, exponential"),
+        ({"columns": ("a", "b")}, "columns are a, b. Give 3 names"),
+        ({"centre": np.zeros(2)}, r"centre has shape \(2,\). Give 3 numbers"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields, message):
@@ -186,7 +186,7 @@ def test_it_needs_neither_the_engine_nor_scipy(tmp_path):
 def test_garbage_is_no_scorer(tmp_path, body, suffix):
     path = tmp_path / f"scorer{suffix}"
     path.write_bytes(body)
-    with pytest.raises(dl.InvalidInput, match=r"is not a scorer.*; give a file that `Scorer.save` wrote"):
+    with pytest.raises(dl.InvalidInput, match=r"is not a scorer.*\. Give a file that Scorer\.save wrote"):
         dl.load_scorer(path)
 
 
@@ -207,7 +207,7 @@ def test_a_scorer_that_was_cut_or_turned_into_something_else_is_refused(tmp_path
     (tmp_path / "plain.npz").write_bytes((tmp_path / "plain.npy").read_bytes())
     with pytest.raises(dl.InvalidInput, match="is not a scorer"):
         dl.load_scorer(tmp_path / "plain.npz")
-    with pytest.raises(dl.InvalidInput, match="there is no file"):
+    with pytest.raises(dl.InvalidInput, match="There is no file"):
         dl.load_scorer(tmp_path / "missing.npz")
 
 

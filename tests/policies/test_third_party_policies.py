@@ -137,7 +137,7 @@ def test_an_entry_point_makes_a_policy_known_by_name(brought):
 
 
 def test_without_the_package_the_name_is_unknown():
-    with pytest.raises(dl.InvalidInput, match="policy is 'Bold'; choose one of"):
+    with pytest.raises(dl.InvalidInput, match=r"policy is 'Bold'\. Choose one of"):
         dl.make_policy("Bold")
 
 

@@ -307,7 +307,7 @@ def test_the_pair_is_the_best_allowed_one(
         asked = {"distinct": table.distinct, "exclude": exclude}
         if not table.pairs(different=bool(never_itself and n > 1)):
             before = policy.rounds_, next_numbers(policy)
-            with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
+            with pytest.raises(dl.InvalidInput, match="No pair is left to ask"):
                 policy.ask(arms, **asked)
             assert (policy.rounds_, next_numbers(policy)) == before
             refused += 1
@@ -383,7 +383,7 @@ def test_a_single_arm_meets_itself(name: str) -> None:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_nobody_is_left_to_ask(name: str) -> None:
     policy = REFERENCES[name](random_state=0)
-    with pytest.raises(dl.InvalidInput, match="no pair is left to ask: 3 arms, 3 pairs excluded"):
+    with pytest.raises(dl.InvalidInput, match="No pair is left to ask: 3 arms, 3 pairs excluded"):
         policy.ask(np.eye(3), exclude=[(0, 1), (1, 2), (2, 0)])
     assert policy.rounds_ == 0
     policy.tell(policy.ask(np.ones((2, 5))), 1)  # not even the number of features was learned
@@ -398,7 +398,7 @@ def test_every_pair_can_be_asked_until_none_is_left(name: str) -> None:
         assert not duel.is_self_duel
         assert frozenset(duel) not in out
         out.add(frozenset(duel))
-    with pytest.raises(dl.InvalidInput, match="no pair is left"):
+    with pytest.raises(dl.InvalidInput, match="No pair is left"):
         policy.ask(arms, exclude=out)
 
 

@@ -99,5 +99,5 @@ def test_distinct_is_the_default(name: str) -> None:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_nothing_is_left_to_ask(name: str) -> None:
     policy, _ = twins(name, 1)
-    with pytest.raises(dl.InvalidInput, match="no pair is left to ask"):
+    with pytest.raises(dl.InvalidInput, match="No pair is left to ask"):
         policy.ask(np.eye(3), exclude=[(0, 1), (1, 2), (2, 0)])

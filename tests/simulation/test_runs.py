@@ -209,7 +209,7 @@ def test_plot_makes_axes_where_none_are_given(runs, pyplot):
 
 
 def test_plot_refuses_an_unknown_band_by_name_and_leaves_no_figure(runs, pyplot):
-    with pytest.raises(dl.InvalidInput, match=r"band is 'se'; choose one of sd, interval, quantile"):
+    with pytest.raises(dl.InvalidInput, match=r"band is 'se'. Choose one of sd, interval, quantile"):
         runs.plot(band="se")
     assert not pyplot.get_fignums()
 

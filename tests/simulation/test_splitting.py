@@ -158,7 +158,7 @@ def part(label="a", runs=range(3), **changes):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([], "no parts"),
+        ([], "No parts"),
         ([part(), part(runs=range(4, 6))], "have a gap"),
         ([part(), part(runs=range(2, 6))], "overlap"),
         ([part(), part("b", runs=range(3, 6))], "runs 0 to 2 of 'a' and runs 3 to 5 of 'b'"),

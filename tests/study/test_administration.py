@@ -136,13 +136,13 @@ def test_a_limit_in_total(url: str) -> None:
     with pytest.raises(LimitReached, match="has 3 votes, and the limit is 3"):
         load_study("study", url).ask("dora")
     study.undo(duels["ana"], "ana")
-    with pytest.raises(LimitReached, match="2 votes and 1 to come"):
+    with pytest.raises(LimitReached, match="2 votes and 1 pending"):
         study.ask("dora")
     study.limit(total=4)
     study.ask("dora")
     study.limit(total=None)
     study.ask("erik")
-    with pytest.raises(InvalidInput, match="max_votes is -1; give a whole number from 1"):
+    with pytest.raises(InvalidInput, match=r"max_votes is -1\. Give a whole number from 1"):
         study.limit(total=-1)
 
 
@@ -160,7 +160,7 @@ def test_a_limit_per_rater(url: str) -> None:
     study.tell(vote.duel_id, "second", "ben")
     study.tell(vote.duel_id, "first", "ben", revise=True)
     study.tell(study.ask("ben"), "first", "ben")  # only the second that stands
-    with pytest.raises(LimitReached, match="rater 'ben' has 2 votes"):
+    with pytest.raises(LimitReached, match="Rater 'ben' has 2 votes"):
         study.ask("ben")
 
 

@@ -55,7 +55,7 @@ def test_answers_by_criteria_come_all_or_none(url: str) -> None:
     with pytest.raises(InvalidInput, match="Keep it first"):
         study.change(criteria=["short", "clear"])
     study.change(criteria=["clear", "short", "kind"])
-    with pytest.raises(InvalidInput, match="name each once"):
+    with pytest.raises(InvalidInput, match="Name each once"):
         create_study("other", url, criteria=["a", "a"])
 
 

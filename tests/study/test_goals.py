@@ -44,7 +44,7 @@ def test_a_policy_is_given_as_itself(url: str) -> None:
         create_study("one", url, policy=dl.LocalPairUCB(scale=0.8), seed=9, load_if_exists=True)
     with pytest.raises(InvalidInput, match="Give only one of the two"):
         create_study("three", url, policy=dl.VACDB(), policy_settings={"horizon": 3})
-    with pytest.raises(InvalidInput, match="policy is 3; give the name of a policy, or a policy"):
+    with pytest.raises(InvalidInput, match="policy is 3\. Give a policy or its name"):
         create_study("three", url, policy=3)
 
 
@@ -197,7 +197,7 @@ def test_places_that_make_no_sense_are_refused(given: dict[str, object], said: s
 @pytest.mark.parametrize("name", ["RMED2FH", "BeatTheMean", "InterleavedFilter"])
 def test_a_horizon_is_asked_for_in_the_words_of_a_study(name: str) -> None:
     with pytest.raises(
-        InvalidInput, match=rf'{name} has to know .*; give policy_settings=\{{"horizon": T\}}, or policy='
+        InvalidInput, match=rf'{name} needs to know the number of rounds\. Pass policy_settings=\{{"horizon": 1000\}}'
     ):
         create_study("s", "memory", policy=name)
     given = (

@@ -62,7 +62,7 @@ class ArmTableContract(ABC):
             assert {duel.first, duel.second} == set(left)
             policy.tell(duel, 1.0)
         before = policy.snapshot()
-        with pytest.raises(InvalidInput, match="no pair is left"):
+        with pytest.raises(InvalidInput, match="No pair is left"):
             policy.ask(table, exclude=pairs)
         assert policy.snapshot() == before
 

@@ -181,7 +181,7 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.ask([-1, 2]), "Number arms from 0"),
         (lambda: policy.ask(5000), "4096 arms at most"),
         (lambda: policy.ask(3, exclude=[(0, 5)]), "exclude holds"),
-        (lambda: policy.ask(2, exclude=[(0, 1)]), "no pair is left"),
+        (lambda: policy.ask(2, exclude=[(0, 1)]), "No pair is left"),
         (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
         (lambda: policy.tell(duel, 1.0, weight=0.0), "weight is 0.0"),
         (lambda: policy.tell(duel, 1.0, weight=1e16), "at most 1e"),

@@ -187,7 +187,7 @@ def test_a_small_set_of_photos(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"items": "event_id,valid\n7,1\n"}, r"items\.csv has no column 'in_k100'; its columns are event_id, valid"),
+        ({"items": "event_id,valid\n7,1\n"}, r"items\.csv has no column 'in_k100'. Its columns are event_id, valid"),
         ({"items": ""}, "event_id.*none"),
         ({"items": ITEMS + "7,1,1\n"}, "event_id 7 twice"),
         ({"items": ITEMS + "x,1,1\n"}, r"line 6.*event_id 'x'"),
@@ -256,7 +256,7 @@ def test_a_small_set_of_answers(tmp_path):
         ({"responses": "name,prompt,result\na,8\n"}, r"responses\.csv, line 2 ends before 'result'"),
         (
             {"comparisons": ANSWERS["comparisons"] + "1,8,1,2,ana,up,a,b\n"},
-            "line 4: winner is 'up'; .*left, right, tie",
+            "line 4: winner is 'up'. .*left, right, tie",
         ),
     ],
 )
@@ -267,7 +267,7 @@ def test_damaged_answers_are_refused_by_value(tmp_path, changed, named):
 
 @pytest.mark.parametrize("load", [load_eventtime, load_photos, load_llmfao])
 def test_a_file_that_is_not_there_is_named(tmp_path, load):
-    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there; docs/data\.md"):
+    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there. Docs/data\.md"):
         list(load(tmp_path))
 
 

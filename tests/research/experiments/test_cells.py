@@ -129,7 +129,7 @@ def test_other_code_refuses_to_play():
     from duelist.core.errors import EngineLost
 
     packed = cell().pack()._replace(stamp="0123")
-    with pytest.raises(EngineLost, match=r"another duelist .*install the same release"):
+    with pytest.raises(EngineLost, match=r"another duelist .*Install the same release"):
         play_packed(packed)
 
 

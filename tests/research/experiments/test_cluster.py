@@ -160,5 +160,5 @@ def test_workers_that_cannot_play_are_named_and_a_cluster_without_any_waits(clus
     assert Results(tmp_path / "r").complete
 
     monkeypatch.setattr("duelist.research.experiments.cells.stamp", lambda: "another")
-    with pytest.raises(EngineLost, match="install the same release on all workers"):
+    with pytest.raises(EngineLost, match="Install the same release on all workers"):
         run_experiment(experiment(**small), tmp_path / "other", Cluster(cluster.address))

@@ -134,11 +134,11 @@ def test_labels_of_environments(environment, label):
         (("runs_per_cell = 4", "runs_per_cell = 0"), "runs_per_cell is 0"),
         (("runs_per_cell = 4", "points = 1"), "points is 1"),
         (("runs_per_cell = 4", 'keep = "all"'), "keep is 'all'"),
-        (('policy = "VACDB"', 'policy = "VACBD"'), "policy is 'VACBD'; choose one of"),
+        (('policy = "VACDB"', 'policy = "VACBD"'), "policy is 'VACBD'. Choose one of"),
         (('policy = "VACDB"', 'plicy = "VACDB"'), "does not say which policy"),
         (('explore = "widest"', 'explore = "sideways"'), "'sideways'"),
         (('explore = "widest"', "speed = 3"), "no setting 'speed'"),
-        (("sweep.scale = [0.5, 1.0]", "sweep.scale = 0.5"), "give a list of values"),
+        (("sweep.scale = [0.5, 1.0]", "sweep.scale = 0.5"), "Give a list of values"),
         (("sweep.scale = [0.5, 1.0]", "sweep.scale = []"), "over nothing"),
         (("sweep.scale = [0.5, 1.0]\nsweep.ridge = [0.1, 1.0, 10.0]", "sweep = 3"), "sweep is 3"),
         (("sweep.scale = [0.5, 1.0]", "sweep.scale = [0.5, 0.5]"), "given twice"),
@@ -155,7 +155,7 @@ def test_what_is_wrong_in_a_file_is_named_with_the_file(file, change, message):
 
 
 def test_nothing_to_play_is_refused():
-    with pytest.raises(dl.InvalidInput, match="no policy is given"):
+    with pytest.raises(dl.InvalidInput, match="No policy is given"):
         Experiment([], ["Hypercube"], 10)
     with pytest.raises(dl.InvalidInput, match="policies is 3"):
         Experiment(3, ["Hypercube"], 10)

@@ -138,7 +138,7 @@ def test_a_policy_of_this_program_only_is_refused_before_anything_is_sent(tmp_pa
 
 
 def test_no_scheduler_is_a_clear_error():
-    with pytest.raises(EngineLost, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*dask scheduler"):
+    with pytest.raises(EngineLost, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9 .*dask scheduler"):
         Cluster("tcp://127.0.0.1:9", patience=0.5).__enter__()
 
 

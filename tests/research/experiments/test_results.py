@@ -246,7 +246,9 @@ def test_results_of_other_code_are_refused_and_kept(tmp_path):
     plan = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps({**plan, "code": "0123", "duelist": "9.9"}))
     before = sorted(p.name for p in tmp_path.rglob("*"))
-    with pytest.raises(InvalidResults, match=r"duelist 9\.9 \(0123\).*another folder, or `recompute`"):
+    with pytest.raises(
+        InvalidResults, match=r"duelist 9\.9 \(0123\).*another folder, or compute everything again with recompute=True"
+    ):
         run_experiment(experiment(), tmp_path)
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
     assert Results(tmp_path).finished == 40  # they can still be read
@@ -259,7 +261,7 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path):
     def again(*_):
         if not inner:
             inner.append(1)
-            with pytest.raises(InvalidResults, match="another run is writing"):
+            with pytest.raises(InvalidResults, match="Another run is writing"):
                 run_experiment(experiment(), tmp_path)
 
     assert run_experiment(experiment(), tmp_path, progress=again).complete

@@ -77,7 +77,7 @@ def test_noiseless_votes_are_turned_round_whichever_is_inside():
 
 
 def test_flipping_twice_is_refused():
-    with pytest.raises(dl.InvalidInput, match="give one FlippedVotes both"):
+    with pytest.raises(dl.InvalidInput, match="Give one FlippedVotes both"):
         FlippedVotes(FlippedVotes(Hypercube(dim=2), first=10), share=0.2)
 
 

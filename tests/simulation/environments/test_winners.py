@@ -79,5 +79,5 @@ def test_copeland_regret_counts_arms_that_are_beaten():
 def test_errors_say_which_winners_there_are():
     with pytest.raises(dl.InvalidInput, match=r"no Condorcet winner.*copeland"):
         PreferenceMatrix(CIRCLE)
-    with pytest.raises(dl.InvalidInput, match="choose one of condorcet, copeland, borda"):
+    with pytest.raises(dl.InvalidInput, match="Choose one of condorcet, copeland, borda"):
         PreferenceMatrix(CIRCLE, winner="kemeny")

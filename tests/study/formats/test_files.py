@@ -233,13 +233,13 @@ def test_files_that_are_no_text(tmp_path):
 def test_names_and_options_that_do_not_exist(tmp_path):
     with pytest.raises(InvalidInput, match=r"format is 'xml'\. Choose one of arena, trl"):
         read("xml", tmp_path)
-    with pytest.raises(InvalidInput, match="cannot be read; choose one of arena"):
+    with pytest.raises(InvalidInput, match="cannot be read. Choose one of arena"):
         read("trl-unpaired", tmp_path)
-    with pytest.raises(InvalidInput, match="both_bad is 'bad'; choose one of"):
+    with pytest.raises(InvalidInput, match=r"both_bad is 'bad'\. Choose one of"):
         write("arena", [], tmp_path / "b.json", both_bad="bad")
-    with pytest.raises(InvalidInput, match="arena has no option 'bothbad' here; it takes both_bad"):
+    with pytest.raises(InvalidInput, match=r"arena has no option 'bothbad' here\. It takes both_bad"):
         write("arena", [], tmp_path / "b.json", bothbad="bad")
-    with pytest.raises(InvalidInput, match="jsonl has no option 'left' here; it takes none"):
+    with pytest.raises(InvalidInput, match=r"jsonl has no option 'left' here\. It takes none"):
         read("jsonl", tmp_path / "b.json", left="a")
 
 

@@ -294,7 +294,7 @@ def test_every_known_code_has_its_error() -> None:
     ):
         error = _explain.explained(sa.exc.InternalError("SELECT 1", {}, Refusal(**codes)), "here")
         assert type(error) is kind
-        assert str(error).startswith("storage here ")
+        assert str(error).startswith("Storage here ")
         assert str(error).endswith("(as the database says it)")
 
 

@@ -164,7 +164,7 @@ def test_a_corrected_price_makes_no_other_arm(draft):
     study = draft("a.csv", PRICED).create("s", "memory")
     with pytest.raises(
         InvalidInput,
-        match=r"^arm '2' is in this study already, with the same content and other features. Name the arms in",
+        match=r"^Arm '2' is in this study already, with the same content and other features. Name the arms in",
     ):
         draft("a.csv", PRICED.replace("6", "8") + "1,four\n").add_to(study)
     assert len(study.arms()) == 3

@@ -113,15 +113,15 @@ def test_features_that_were_asked_for_need_a_number_for_every_arm(tmp_path):
 def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
     made, given = both_ways(shell, tmp_path, "id,x,y\na,1,2\nb,3,5\n")
     Path("more.csv").write_text("id,y,x\nc,7,\nd,8,1\n")
-    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+    assert "line 2: 'x' is empty. A feature needs a number for each arm" in shell(
         "add-arms", "made", "more.csv", code=2
     )
     Path("narrow.csv").write_text("id,y\nc,7\n")
     said = shell("add-arms", "made", "narrow.csv", code=2)
     assert (
-        "features are made of the column 'x', and the file has no numbers there; its columns of numbers are: y" in said
+        "features are made of the column 'x', and the file has no numbers there. Its columns of numbers are: y" in said
     )
-    assert "line 2: 'x' is empty; a feature needs a number for each arm" in shell(
+    assert "line 2: 'x' is empty. A feature needs a number for each arm" in shell(
         "add-arms", "given", "more.csv", code=2
     )
     assert len(made.arms()) == len(given.arms()) == 2
@@ -156,7 +156,7 @@ def test_an_arm_with_other_features_is_refused_in_words_of_the_shell(shell):
     shell("create", "hotels", "one.csv")
     Path("two.csv").write_text("id,x\nAstor,2\n")
     said = shell("add-arms", "hotels", "two.csv", code=2)
-    assert "arm 'Astor' is in this study already, with other features; give this one another id, or change" in said
+    assert "Arm 'Astor' is in this study already, with other features. Give this one another id, or change" in said
     assert "those there in Python: `study.update_features(...)`" in said
 
 
@@ -172,7 +172,7 @@ def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
     assert study.features().tolist() == [[900, 4.5], [120, 3], [450, 4], [80, 5]]
     refused = shell("add-arms", "offers", "three.csv", code=2)
     assert (
-        "made of the column 'price', and the file has no numbers there; its columns of numbers are: year, pages"
+        "made of the column 'price', and the file has no numbers there. Its columns of numbers are: year, pages"
         in refused
     )
     assert len(study.arms()) == 4

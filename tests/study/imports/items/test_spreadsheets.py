@@ -93,7 +93,7 @@ def test_columns_of_other_names(tmp_path):
         InvalidInput, match=r"columns has 'rater': 'worker', but .* has no such column\. Its columns are A, B, better"
     ):
         list(read("csv", path, columns={"rater": "worker"}))
-    with pytest.raises(InvalidInput, match=r"has no column 'left'; its columns are A, B.*--column left="):
+    with pytest.raises(InvalidInput, match=r"has no column 'left'\. Its columns are A, B.*pass columns="):
         list(read("csv", path))
 
 
@@ -281,7 +281,7 @@ def test_an_id_that_is_missing_is_named_and_numbers_nobody_anew(tmp_path):
     ):
         read_draft([path])
     path.write_text("nr,text\na,one\n,two\n")
-    with pytest.raises(InvalidInput, match=r"^arms.csv, line 3: 'nr' is empty; give every arm its id"):
+    with pytest.raises(InvalidInput, match=r"^arms.csv, line 3: 'nr' is empty. Give every arm its id"):
         read_draft([path], {"columns": {"id": "nr"}})
     path.write_text("id,text\n,one\n,two\n")
     assert [arm.id for arm in read_draft([path]).arms] == ["1", "2"]
