@@ -124,7 +124,7 @@ def test_features_that_are_all_alike_tiny_or_too_many():
         policy = dl.LocalPairUCB(estimator="online")
         policy.tell(policy.ask(table), 1.0)
         assert np.isfinite(policy.posterior(table).utilities).all()
-    with pytest.raises(dl.InvalidInput, match="arms have 8193 features. Beside arm effects"):
+    with pytest.raises(dl.InvalidInput, match=r"arms have 8193 features\. Beside arm effects"):
         dl.LocalPairUCB(estimator="online").ask(dl.ArmTable(2, np.ones((2, 8193))))
 
 

@@ -39,7 +39,7 @@ def test_what_is_put_in_is_left_as_it_is():
 
 
 def test_a_section_that_is_not_there_is_named():
-    with pytest.raises(dl.InvalidInput, match="no section 'nothing'. There are: title, summary"):
+    with pytest.raises(dl.InvalidInput, match=r"no section 'nothing'\. There are: title, summary"):
         TextTemplates(WORDS)("nothing")
 
 

@@ -233,7 +233,7 @@ def test_files_that_are_no_text(tmp_path):
 def test_names_and_options_that_do_not_exist(tmp_path):
     with pytest.raises(InvalidInput, match=r"format is 'xml'\. Choose one of arena, trl"):
         read("xml", tmp_path)
-    with pytest.raises(InvalidInput, match="cannot be read. Choose one of arena"):
+    with pytest.raises(InvalidInput, match=r"cannot be read\. Choose one of arena"):
         read("trl-unpaired", tmp_path)
     with pytest.raises(InvalidInput, match=r"both_bad is 'bad'\. Choose one of"):
         write("arena", [], tmp_path / "b.json", both_bad="bad")

@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused():
         study.update_features(["a"], [[1.0]])
     described = create_study("t", storage)
     described.add_arms(["a", "b"], [[1.0], [2.0]])
-    with pytest.raises(InvalidInput, match="the arms of this study have 1 each. Give these arms features"):
+    with pytest.raises(InvalidInput, match=r"the arms of this study have 1 each\. Give these arms features"):
         described.add_arms(["c"])
     layered = create_study("u", storage, policy="VACDB")
     layered.add_arms(["a", "b"])  # it knows arms by features alone: each has one of its own

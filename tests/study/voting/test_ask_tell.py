@@ -164,7 +164,7 @@ def test_a_different_vote_is_refused_and_changes_nothing(url: str) -> None:
     study = filled(storage=url)
     duel = study.ask("ana")
     study.tell(duel.id, "first", "ana")
-    with pytest.raises(VoteConflict, match=r"voted 'first' .* 'second'; .*revise=True"):
+    with pytest.raises(VoteConflict, match=r"voted 'first' .* 'second'\. .*revise=True"):
         study.tell(duel.id, "second", "ana")
     assert len(study) == 1
     revised = study.tell(duel.id, "second", "ana", revise=True)
