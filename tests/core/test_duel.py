@@ -92,7 +92,7 @@ def test_bad_weights(weight):
 def test_weights_beyond_what_sums_hold(weight):
     with pytest.raises(dl.InvalidInput) as caught:
         check_weight(weight)
-    assert str(caught.value) == f"weight is {weight!r}. Give at most 1e+15"
+    assert str(caught.value) == f"weight is {weight!r}. Give at most 1e+15."
 
 
 def test_errors_are_what_python_programmers_catch():

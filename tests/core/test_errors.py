@@ -15,7 +15,7 @@ import duelist
 from duelist.cli.hints import HINTS as SHELL
 from duelist.core import errors
 from duelist.core.errors import DuelistError, LimitReached, MissingExtra, StudyNotOpen, UnknownArm, error_class
-from duelist.server.hints import HINTS as HTTP
+from duelist.server.errors import HINTS as HTTP
 
 SOURCE = Path(duelist.__file__).parent
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, DuelistError)]

@@ -62,6 +62,14 @@ def test_a_vote_sent_twice_counts_once_and_another_needs_revise(ana: httpx.Clien
     assert [vote.outcome for vote in opened(storage, study).votes()] == ["first", "tie"]
 
 
+def test_names_pass_through_errors_as_they_are(admin: httpx.Client, ana: httpx.Client, study: str) -> None:
+    name = "None of these; 2024"
+    checked(admin.patch(study, json={"name": name, "state": "paused"}))
+    error = refused(ana.post(f"{study}/ask", json={}), 409, "study_not_open")
+    assert f"Study '{name}' is paused" in error["message"]
+    assert error["hint"] == "An owner can open it again."
+
+
 def test_undo_and_release_give_the_duel_back(ana: httpx.Client, study: str, storage: str) -> None:
     duel = ask(ana, study)["id"]
     checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))

@@ -154,7 +154,7 @@ def test_what_cannot_be_judged_is_refused():
         evaluate(runs, world, "rank")
     with pytest.raises(dl.InvalidInput, match="goal is 'serve'"):
         evaluate(runs, world, "serve")
-    with pytest.raises(dl.InvalidInput, match="these runs have environment"):
+    with pytest.raises(dl.InvalidInput, match="These runs have environment"):
         evaluate(runs, Hypercube(dim=2), "best")
     with pytest.raises(dl.InvalidInput, match="confidence is 2"):
         evaluate(runs, world, "learn", confidence=2)

@@ -44,7 +44,7 @@ def test_a_policy_is_given_as_itself(url: str) -> None:
         create_study("one", url, policy=dl.LocalPairUCB(scale=0.8), seed=9, load_if_exists=True)
     with pytest.raises(InvalidInput, match="Give only one of the two"):
         create_study("three", url, policy=dl.VACDB(), policy_settings={"horizon": 3})
-    with pytest.raises(InvalidInput, match="policy is 3\. Give a policy or its name"):
+    with pytest.raises(InvalidInput, match=r"policy is 3\. Give a policy or its name"):
         create_study("three", url, policy=3)
 
 
