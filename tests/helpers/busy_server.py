@@ -80,7 +80,7 @@ class Raters:
                     told = self._send(client, luck, "votes", {"duel": duel["id"], "outcome": outcome})
                 if told is not None:
                     vote = told["votes"][0]
-                    self.acknowledged.append((vote["sequence"], vote["duel"], vote["outcome"], name))
+                    self.acknowledged.append((vote["sequence"], vote["duel_id"], vote["outcome"], name))
 
     def _send(self, client: httpx.Client, luck: random.Random, verb: str, body: dict[str, object]) -> dict | None:  # type: ignore[type-arg]
         try:

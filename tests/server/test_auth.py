@@ -27,7 +27,7 @@ LOOKING = {
     ("GET", S),
     *(("GET", f"{S}/{what}") for what in (
         "leaderboard", "can-stop", "recommend", "progress", "win-matrix", "win-chances", "history", "calibration", "regret",
-        "raters", "queue", "log", "duels/{duel}/why", "contexts", "export/{form}", "arms", "gold", "events",
+        "raters", "queue", "log", "duels/{duel}/explanation", "contexts", "export/{form}", "arms", "gold", "events",
     )),
 }  # fmt: skip
 OWNING = {
@@ -36,7 +36,7 @@ OWNING = {
     ("GET", f"{S}/tokens"),
     ("DELETE", f"{S}/tokens/{{token}}"),
     *(("POST", f"{S}/{what}") for what in (
-        "arms", "arms/retire", "arms/restore", "files", "import", "raters/block", "raters/unblock", "raters/describe",
+        "arms", "arms/retire", "arms/activate", "files", "import", "raters/block", "raters/reinstate", "raters/describe",
         "raters/erase", "gold", "gold/remove", "tokens", "links",
     )),
 }  # fmt: skip

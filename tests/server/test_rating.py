@@ -22,7 +22,14 @@ def test_a_rater_asks_and_tells_and_the_vote_is_in_the_log(ana: httpx.Client, st
     assert (vote.rater, vote.outcome, vote.reason, vote.duel_id) == ("ana", "second", "better", duel["id"])
     assert told == {
         "votes": [
-            {"sequence": 1, "duel": duel["id"], "outcome": "second", "late": False, "revises": None, "criterion": None}
+            {
+                "sequence": 1,
+                "duel_id": duel["id"],
+                "outcome": "second",
+                "late": False,
+                "revises": None,
+                "criterion": None,
+            }
         ]
     }
 
@@ -92,7 +99,7 @@ def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make
         checked(bo.post(f"{study}/undo", json={"duel": duels[0]}))
         me = checked(bo.get(f"{study}/me"))
     assert (me["rater"], me["votes"], me["max_votes"], me["state"]) == ("bo", 2, 9, "open")
-    assert me["last"] == [{"duel": duels[2], "outcome": "tie"}, {"duel": duels[1], "outcome": "second"}]
+    assert me["recent"] == [{"duel_id": duels[2], "outcome": "tie"}, {"duel_id": duels[1], "outcome": "second"}]
     assert me["answers"] == ["first", "second", "tie"]
     assert (me["question"], me["guidelines"], me["ask_reason"]) == ("Which is funnier?", "# Look\n*twice*", True)
 
@@ -138,7 +145,7 @@ def test_a_blocked_rater_is_asked_no_more(ana: httpx.Client, admin: httpx.Client
     checked(admin.post(f"{study}/raters/block", json={"rater": "ana"}))
     refused(ana.post(f"{study}/ask", json={}), 409, "rater_blocked")
     assert checked(ana.get(f"{study}/me"))["blocked"]
-    checked(admin.post(f"{study}/raters/unblock", json={"rater": "ana"}))
+    checked(admin.post(f"{study}/raters/reinstate", json={"rater": "ana"}))
     ask(ana, study)
 
 

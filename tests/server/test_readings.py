@@ -67,7 +67,7 @@ def same(found: Any, wanted: Any, where: str = "") -> None:
         ("calibration", Study.calibration),
         ("raters", Study.raters),
         ("regret", Study.regret),
-        ("duels/3/why", lambda s: s.explain(3)),
+        ("duels/3/explanation", lambda s: s.explain(3)),
     ],
 )
 def test_readings_are_the_librarys(
@@ -190,10 +190,10 @@ def test_who_listens_is_told_though_many_other_studies_were_used(
 def test_the_queue_says_what_is_out(admin: httpx.Client, study: str) -> None:
     duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))
     queue = checked(admin.get(f"{study}/queue"))
-    (out,) = queue["out"]
+    (out,) = queue["pending"]
     assert (out["duel"], out["rater"], out["first"]) == (duel["id"], "ana", duel["first"]["id"])
     checked(admin.post(f"{study}/release", json={"duel": duel["id"], "rater": "ana"}), 204)
-    assert checked(admin.get(f"{study}/queue")) == {"out": [], "over": [], "returned": 1, "late": 0}
+    assert checked(admin.get(f"{study}/queue")) == {"pending": [], "expired": [], "returned": 1, "late": 0}
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "arena", "trl", "trl-unpaired", "openai", "label-studio", "evalica"])

@@ -45,7 +45,7 @@ HINTS: Final = {
     "limit_reached.total": "An owner of the study can raise the limit.",
     "missing_extra.encoding": "Save it as UTF-8, or name its encoding.",
     "nothing_to_ask.too_few_arms": "An owner of the study can add items, or bring retired ones back.",
-    "rater_blocked.blocked": "An owner of the study can unblock them.",
+    "rater_blocked.blocked": "An owner of the study can reinstate them.",
     "study_exists.name": 'Use it, send "load_if_exists": true, or choose another name.',
     "study_exists.settings": "Leave it out, change it with `PATCH` of the study where it can be changed, or choose another name.",
     "study_not_open": "An owner can open it again.",
@@ -56,7 +56,7 @@ HINTS: Final = {
     "unknown_study.storage": "Create a study with `POST /api/v1/studies`.",
     "unknown_token.id": "`GET /api/v1/tokens` lists the tokens.",
     "vote_conflict.contradiction": 'Send "revise": true to change the vote.',
-    "vote_conflict.rater_blocked": "An owner of the study can unblock them.",
+    "vote_conflict.rater_blocked": "An owner of the study can reinstate them.",
     "vote_conflict.study_not_open": "An owner can open it again.",
 }
 """Hints in the words of HTTP, for errors whose own hint names functions and arguments of Python."""

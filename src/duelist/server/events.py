@@ -82,7 +82,7 @@ class StudyEvents:
 
 
 def _state(study: Study) -> dict[str, Any]:
-    return {"out": len(study.pending()), "state": study.state.value, "name": study.name}
+    return {"pending": len(study.pending()), "state": study.state.value, "name": study.name}
 
 
 async def _either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> bool:

@@ -162,9 +162,9 @@ def test_why_this_pair(server: Server, tabs: Tabs, study_with_votes: tuple[str, 
     page.get_by_role("button", name="Why pair 3?").first.click()
     why = server.load_study(name).explain(3)
     shown = rows(page, f"Best of {why.candidates} candidates by the estimates of the policy")
-    assert [row[0] for row in shown] == [each.arm for each in why.considered]
+    assert [row[0] for row in shown] == [each.arm for each in why.candidates]
     np.testing.assert_allclose(
-        [number(row[1]) for row in shown], [each.utility for each in why.considered], atol=0.0051
+        [number(row[1]) for row in shown], [each.utility for each in why.candidates], atol=0.0051
     )
 
 
@@ -238,7 +238,7 @@ def test_a_panel_refreshes_after_a_failed_request(tabs: Tabs, eight_texts: tuple
           const path = () => {
             requests += 1;
             if (requests === 1) throw new Error("the first request fails");
-            return `/studies?put_away=${requests % 2 === 0}`;
+            return `/studies?archived=${requests % 2 === 0}`;
           };
           const draw = () => {
             drawings += 1;

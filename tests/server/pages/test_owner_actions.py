@@ -192,7 +192,7 @@ def test_rater_links(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -
     link = page.get_by_label("Link for бен").input_value()
     rater = tabs.open(link)
     expect(rater.locator("#rating")).to_be_visible()
-    assert {each["rater"] for each in server.call("GET", f"/studies/{eight_texts[1]}/queue")["out"]} == {"бен"}
+    assert {each["rater"] for each in server.call("GET", f"/studies/{eight_texts[1]}/queue")["pending"]} == {"бен"}
     page.get_by_role("button", name="Revoke access of бен").click()
     page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_role("button", name="Revoke access of бен")).to_have_count(0)

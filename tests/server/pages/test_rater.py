@@ -232,7 +232,7 @@ def test_two_raters_at_once(server: Server, tabs: Tabs, eight_texts: tuple[str, 
     for k in range(8):
         for page in pages.values():
             wait_until_ready(page)
-        out = server.call("GET", f"/studies/{study}/queue")["out"]
+        out = server.call("GET", f"/studies/{study}/queue")["pending"]
         pairs = [frozenset((each["first"], each["second"])) for each in out]
         assert len(set(pairs)) == len(pairs)
         for page in pages.values():

@@ -23,7 +23,7 @@ BATCH_SIZE = 1000
 _MAX_LINE_BYTES = 8 * 2**20
 
 
-@router.get("/arms")
+@router.get("/arms", response_model=schemas.ArmsResponse)
 async def arms(
     study: schemas.StudyId,
     server: ServerDep,
@@ -32,7 +32,7 @@ async def arms(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     context: Annotated[schemas.Name | None, Query()] = None,
     search: Annotated[str | None, Query(max_length=200)] = None,
-) -> schemas.ArmsResponse:
+) -> dict[str, Any]:
     """A page of arms, in the order they were added."""
     async with server.study(study) as opened:
         show = server.renderer(opened.study)
@@ -41,7 +41,7 @@ async def arms(
         "arms", study, {name: value for name, value in given.items() if value is not None}
     )
     shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
-    return schemas.ArmsResponse.model_validate({"arms": shown, "next": found["next"], "total": found["total"]})
+    return {"arms": shown, "next": found["next"], "total": found["total"]}
 
 
 @router.post(
@@ -197,8 +197,8 @@ async def retire(
         return await _retired(opened)
 
 
-@router.post("/arms/restore")
-async def restore(
+@router.post("/arms/activate")
+async def activate(
     study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: Owner
 ) -> schemas.ArmCountsResponse:
     """Take retired arms back in."""

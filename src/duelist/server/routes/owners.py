@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 
@@ -13,9 +13,9 @@ from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
-from duelist.study import Study
-from duelist.study.access import Scope, Token, create_token, list_tokens, revoke_token
-from duelist.study.serialization import plain
+from duelist.study import Erasure, Rater, Study
+from duelist.study.access import Scope, create_token, list_tokens, revoke_token
+from duelist.study.serialization import from_plain, plain
 
 router = APIRouter()
 _raters = APIRouter(prefix="/studies/{study}/raters", tags=["owners"], responses=IN_STUDY)
@@ -28,41 +28,35 @@ TokenId = Annotated[str, Path(max_length=100)]
 
 
 @_raters.post("/block")
-async def block(
-    study: schemas.StudyId, given: schemas.BlockRequest, server: ServerDep, caller: Owner
-) -> schemas.RaterResponse:
+async def block(study: schemas.StudyId, given: schemas.BlockRequest, server: ServerDep, caller: Owner) -> Rater:
     """Ask a rater no more, and leave their votes out, or in."""
     await server.check(study)
     found = await server.worker.run_task("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
-    return schemas.RaterResponse.model_validate(found)
+    return from_plain(Rater, found)
 
 
-@_raters.post("/unblock")
-async def unblock(
-    study: schemas.StudyId, given: schemas.ReinstateRequest, server: ServerDep, caller: Owner
-) -> schemas.RaterResponse:
+@_raters.post("/reinstate")
+async def reinstate(study: schemas.StudyId, given: schemas.ReinstateRequest, server: ServerDep, caller: Owner) -> Rater:
     """Ask a rater again, and count their votes again, as if nothing had been."""
     await server.check(study)
-    return schemas.RaterResponse.model_validate(await server.worker.run_task("unblock", study, {"rater": given.rater}))
+    return from_plain(Rater, await server.worker.run_task("reinstate", study, {"rater": given.rater}))
 
 
 @_raters.post("/describe")
 async def describe(
     study: schemas.StudyId, given: schemas.DescribeRaterRequest, server: ServerDep, caller: Owner
-) -> schemas.RaterResponse:
+) -> Rater:
     """Keep attributes of a rater; null takes one away."""
 
-    def describe_rater(known: Study) -> object:
-        return known.describe_rater(given.rater, **given.attributes)
+    def describe_rater(opened: Study) -> Rater:
+        return opened.describe_rater(given.rater, **given.attributes)
 
     async with server.study(study) as opened:
-        return schemas.RaterResponse.model_validate(plain(await opened.write(describe_rater)))
+        return await opened.write(describe_rater)
 
 
 @_raters.post("/erase")
-async def erase(
-    study: schemas.StudyId, given: schemas.EraseRaterRequest, server: ServerDep, caller: Owner
-) -> schemas.ErasureResponse:
+async def erase(study: schemas.StudyId, given: schemas.EraseRaterRequest, server: ServerDep, caller: Owner) -> Erasure:
     """Forget who a rater is; their votes stay, their links end. There is no way back."""
     if given.confirm != given.rater:
         raise RequestError(
@@ -71,7 +65,7 @@ async def erase(
     async with server.study(study) as opened:
         found = await opened.write(Study.erase_rater, given.rater)
     server.forget_tokens()
-    return schemas.ErasureResponse(name=found.name, votes=found.votes)
+    return found
 
 
 # -- gold pairs --------------------------------------------------------------------------
@@ -111,22 +105,16 @@ async def remove_gold(
 # -- tokens ------------------------------------------------------------------------------
 
 
-def _shown(token: Token) -> dict[str, object]:
-    return plain(token)
-
-
-async def _made(
-    server: ServerContext, study: int | None, given: schemas.CreateTokenRequest
-) -> schemas.NewTokenResponse:
+async def _made(server: ServerContext, study: int | None, given: schemas.CreateTokenRequest) -> dict[str, Any]:
     made = await asyncio.to_thread(
         create_token, server.storage, given.scope, study, given.rater, given.label, given.days
     )
-    return schemas.NewTokenResponse.model_validate({**_shown(made.token), "token": made.secret})
+    return {**plain(made.token), "token": made.secret}
 
 
 async def _listed(server: ServerContext, study: int | None) -> schemas.TokensResponse:
     found = await asyncio.to_thread(list_tokens, server.storage, study)
-    return schemas.TokensResponse.model_validate({"tokens": [_shown(token) for token in found]})
+    return schemas.TokensResponse(tokens=found)
 
 
 async def _revoke(server: ServerContext, token_id: str, study: int | None) -> None:
@@ -143,10 +131,8 @@ async def tokens(server: ServerDep, caller: ServerAdmin) -> schemas.TokensRespon
     return await _listed(server, None)
 
 
-@_tokens.post("/tokens", status_code=201)
-async def make_token(
-    given: schemas.CreateTokenRequest, server: ServerDep, caller: ServerAdmin
-) -> schemas.NewTokenResponse:
+@_tokens.post("/tokens", status_code=201, response_model=schemas.NewTokenResponse)
+async def make_token(given: schemas.CreateTokenRequest, server: ServerDep, caller: ServerAdmin) -> dict[str, Any]:
     """A token of all studies; its secret is shown this once."""
     return await _made(server, None, given)
 
@@ -164,10 +150,10 @@ async def tokens_of_study(study: schemas.StudyId, server: ServerDep, caller: Own
     return await _listed(server, study)
 
 
-@_tokens.post("/studies/{study}/tokens", status_code=201)
+@_tokens.post("/studies/{study}/tokens", status_code=201, response_model=schemas.NewTokenResponse)
 async def make_token_of_study(
     study: schemas.StudyId, given: schemas.CreateTokenRequest, server: ServerDep, caller: Owner
-) -> schemas.NewTokenResponse:
+) -> dict[str, Any]:
     """A token of one study; its secret is shown this once."""
     await server.check(study)
     return await _made(server, study, given)

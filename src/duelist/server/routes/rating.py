@@ -13,7 +13,6 @@ from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.server.worker.readings import vote_to_json
 from duelist.study import Outcome, Study, StudyDuel, Vote
 from duelist.study.serialization import plain
 
@@ -49,7 +48,7 @@ async def me(
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
         blocked=said.blocked,
-        last=[schemas.RecentVoteSchema(duel=duel, outcome=outcome.value) for duel, outcome in own.last],
+        recent=[schemas.RecentVoteSchema(duel_id=duel, outcome=outcome.value) for duel, outcome in own.last],
     )
 
 
@@ -67,10 +66,10 @@ async def ask(
         return schemas.DuelResponse.model_validate(_shown(duel, server, opened.study, caller))
 
 
-@router.post("/votes")
+@router.post("/votes", response_model=schemas.VotesResponse)
 async def vote(
     study: schemas.StudyId, given: schemas.VoteRequest, caller: StudyRater, server: ServerDep
-) -> schemas.VotesResponse:
+) -> dict[str, Any]:
     """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
     rater = caller.rater(given.rater)
     more: dict[str, Any] = {
@@ -95,10 +94,10 @@ async def vote(
     return _votes(votes, caller)
 
 
-@router.post("/undo")
+@router.post("/undo", response_model=schemas.VotesResponse)
 async def undo(
     study: schemas.StudyId, given: schemas.UndoRequest, caller: StudyRater, server: ServerDep
-) -> schemas.VotesResponse:
+) -> dict[str, Any]:
     """Take an answer back."""
     async with server.study(study) as opened:
         return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
@@ -197,9 +196,7 @@ def _shown(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller)
     return dict(readable(body))
 
 
-def _votes(votes: list[Vote], caller: Caller) -> schemas.VotesResponse:
-    shown = [vote_to_json(vote) for vote in votes]
-    if not caller.is_privileged:
-        kept = ("sequence", "duel", "outcome", "late", "revises", "criterion")
-        shown = [{name: vote[name] for name in kept} for vote in shown]
-    return schemas.VotesResponse.model_validate({"votes": shown})
+def _votes(votes: list[Vote], caller: Caller) -> dict[str, Any]:
+    if caller.is_privileged:
+        return {"votes": votes}
+    return {"votes": [{name: getattr(vote, name) for name in schemas.RATER_VOTE_FIELDS} for vote in votes]}

@@ -215,8 +215,8 @@ async def log(
     return await _answer(server, study, "log", {}, have, before=before, limit=limit, **wanted)
 
 
-@router.get("/duels/{duel}/why", responses=_documented(ExplanationResponse))
-async def why(
+@router.get("/duels/{duel}/explanation", responses=_documented(ExplanationResponse))
+async def explanation(
     study: schemas.StudyId,
     duel: Annotated[int, Path(ge=1, le=_MAX_ID)],
     server: ServerDep,
@@ -224,7 +224,7 @@ async def why(
     have: Have = None,
 ) -> Response:
     """Why a pair was asked."""
-    return await _answer(server, study, "why", {"duel": duel}, have)
+    return await _answer(server, study, "explanation", {"duel": duel}, have)
 
 
 @router.get("/contexts", responses=_documented(ContextsResponse))
@@ -258,7 +258,7 @@ async def export(
     return sent(path, f"{name} {form}.{ending}", "application/octet-stream", said)
 
 
-@router.post("/import", responses=IN_STUDY)
+@router.post("/import", response_model=schemas.ImportResponse, responses=IN_STUDY)
 async def import_votes(
     study: schemas.StudyId,
     request: Request,
@@ -269,9 +269,8 @@ async def import_votes(
         str, Query(max_length=300, description="What the file is called; its end says what it is.")
     ] = "votes",
     again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
-) -> schemas.ImportResponse:
+) -> Any:
     """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""
     await server.check(study)
     async with uploaded(request, safe_name(filename)) as path:
-        found = await server.worker.run_task("import", study, {"format": form, "path": str(path), "again": again})
-    return schemas.ImportResponse.model_validate(found)
+        return await server.worker.run_task("import", study, {"format": form, "path": str(path), "again": again})

@@ -66,12 +66,12 @@ async def studies(
     request: Request,
     server: ServerDep,
     caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, anywhere=True))],
-    put_away: Annotated[bool, Query(description="Those that were put away, too.")] = False,
+    archived: Annotated[bool, Query(description="Also list archived studies.")] = False,
 ) -> schemas.StudiesResponse:
     """The studies that the token may see, oldest first."""
     rows = await asyncio.to_thread(server.storage.list_studies)
     own = caller.token.study
-    shown = [row for row in rows if (own is None or row.id == own) and (put_away or row.state != "archived")]
+    shown = [row for row in rows if (own is None or row.id == own) and (archived or row.state != "archived")]
     return schemas.StudiesResponse(studies=[_shown(row, server, request) for row in shown])
 
 

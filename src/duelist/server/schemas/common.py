@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from duelist.server.schemas.records import schema_of
+from duelist.study import Arm, Imported, Vote
+from duelist.study.access import Token
 
 MAX_ID: int = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
@@ -141,29 +145,20 @@ class ReleaseRequest(RequestBody):
     rater: Name | None = None
 
 
-class RaterVoteSchema(ResponseBody):
-    """A vote as its rater is told of it; admins are told more."""
-
-    model_config = ConfigDict(extra="allow")
-
-    sequence: int
-    duel: int
-    outcome: OutcomeName | None
-    late: bool
-    revises: int | None
-    criterion: str | None
-
-
-class VotesResponse(ResponseBody):
-    """The votes as they stand in the log; they are durable."""
-
-    votes: list[RaterVoteSchema]
+RATER_VOTE_FIELDS = ("sequence", "duel_id", "outcome", "late", "revises", "criterion")
+"""What a rater sees of their own votes."""
+RaterVote = schema_of(Vote, "RaterVote", only=RATER_VOTE_FIELDS)
+VotesResponse = create_model(
+    "VotesResponse",
+    __doc__="Durable votes, as they are in the log; raters see a part of each.",
+    votes=(list[Vote] | list[RaterVote], ...),  # type: ignore[arg-type, valid-type]
+)
 
 
 class RecentVoteSchema(ResponseBody):
     """One of a rater's newest votes."""
 
-    duel: int
+    duel_id: int
     outcome: OutcomeName
 
 
@@ -182,7 +177,7 @@ class MeResponse(ResponseBody):
     votes: int
     max_votes: int | None
     blocked: bool
-    last: list[RecentVoteSchema]
+    recent: list[RecentVoteSchema]
 
 
 # -- studies -----------------------------------------------------------------------------
@@ -300,25 +295,14 @@ class ArmCountsResponse(ResponseBody):
     retired: int
 
 
-class ArmSchema(ResponseBody):
-    """An arm."""
-
-    id: str
-    number: int
-    payload: Any
-    content: list[BlockSchema]
-    context: str | None
-    version: int
-    retired: bool
-
-
-class ArmsResponse(ResponseBody):
-    """A page of arms."""
-
-    arms: list[ArmSchema]
-    next: int | None
-    total: int
-
+ArmSchema = schema_of(Arm, "ArmSchema", content=list[BlockSchema])
+ArmsResponse = create_model(
+    "ArmsResponse",
+    __doc__="A page of arms; `next` is the `after` of the next page.",
+    arms=(list[ArmSchema], ...),  # type: ignore[valid-type]
+    next=(int | None, ...),
+    total=(int, ...),
+)
 
 # -- raters, gold, tokens ----------------------------------------------------------------
 
@@ -348,23 +332,6 @@ class EraseRaterRequest(RequestBody):
 
     rater: Name
     confirm: Name
-
-
-class RaterResponse(ResponseBody):
-    """What was said of a rater."""
-
-    name: str
-    attributes: dict[str, Any]
-    blocked: bool
-    excluded: bool
-    erased: bool
-
-
-class ErasureResponse(ResponseBody):
-    """The made-up name, null if there was nobody of that name, and how many votes were kept."""
-
-    name: str | None
-    votes: int
 
 
 class GoldPairSchema(RequestBody):
@@ -397,29 +364,15 @@ class CreateTokenRequest(RequestBody):
     rater: Name | None = None
 
 
-class TokenResponse(ResponseBody):
-    """A token, without its secret."""
-
-    id: str
-    scope: Literal["admin", "reader", "rater"]
-    study: int | None
-    rater: str | None
-    label: str | None
-    created_at: datetime
-    expires_at: datetime | None
-    revoked: bool
-
-
-class NewTokenResponse(TokenResponse):
-    """A token with its secret, which is shown this once."""
-
-    token: str
+NewTokenResponse = schema_of(
+    Token, "NewTokenResponse", token=Annotated[str, Field(description="The secret, shown once.")]
+)
 
 
 class TokensResponse(ResponseBody):
     """TokensResponse, oldest first."""
 
-    tokens: list[TokenResponse]
+    tokens: list[Token]
 
 
 class CreateLinksRequest(RequestBody):
@@ -451,13 +404,4 @@ class HealthResponse(ResponseBody):
     version: str
 
 
-class ImportResponse(ResponseBody):
-    """What became of an import."""
-
-    added: int
-    known: int
-    revised: int
-    left_out: dict[str, int]
-    dropped: dict[str, int]
-    set_aside: dict[str, int]
-    statement: str
+ImportResponse = schema_of(Imported, "ImportResponse", statement=str)

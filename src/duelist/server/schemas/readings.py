@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from duelist.server.schemas.common import BlockSchema, OutcomeName, ResponseBody
+from duelist.server.schemas.common import BlockSchema, ResponseBody
+from duelist.server.schemas.records import schema_of
+from duelist.study import Explanation, Rater, Vote
+from duelist.study.analysis import Progress, Raters
+from duelist.study.analysis.raters.raters import RaterStatistics
+from duelist.study.analysis.stopping import Recommended
+from duelist.study.analysis.sufficiency import CanStop
 
-
-class CanStopResponse(ResponseBody):
-    """Whether to stop asking, and why."""
-
-    done: bool
-    statement: str = Field(description="All of it in one sentence.")
-    reason: str = Field(description="Why, without the verdict and the forecast.")
-    goal: str
-    context: str | None
-    votes_expected: int | None = Field(
-        description="Votes still needed if they go on as so far; null where nobody can say."
-    )
-
-
-class RecommendationResponse(ResponseBody):
-    """The arm to name."""
-
-    best: str
-    probability: float
-    interval: list[float] = Field(min_length=2, max_length=2)
-    candidates: list[str]
-    delta: float
-    identical: list[str] = Field(description="Arms with the features of the best, named with it.")
-    tied: list[str] = Field(
-        description="Arms exactly as good as the best by the votes so far; where there are any, nobody leads."
-    )
-    tolerance: float = Field(description="In utility.")
-    tolerance_given: list[float | str] | None = Field(
-        min_length=2, max_length=2, description="As it was given, and its unit."
-    )
-    votes_expected: int | None
-    advice: str
-    decided: bool
-    statement: str
-
-
-class ProgressResponse(ResponseBody):
-    """How near a study is to knowing its best arm."""
-
-    leader: str
-    chance_best: float
-    not_ruled_out: int
-    arms: int
-    votes: int
-    delta: float
-    note: str | None
-    votes_expected: int | None
-    tied: int = Field(description="Other arms exactly as good as the leader by the votes so far.")
-    identical: int = Field(description="Other arms with the features of the leader, which no vote can tell from it.")
-    done: bool
-    statement: str
+CanStopResponse = schema_of(
+    CanStop,
+    "CanStopResponse",
+    statement=Annotated[str, Field(description="The decision, its reason and the forecast in one sentence.")],
+    reason=Annotated[str, Field(description="The reason alone.")],
+)
+RecommendationResponse = schema_of(
+    Recommended,
+    "RecommendationResponse",
+    best=str,
+    candidates=list[str],
+    identical=list[str],
+    tied=list[str],
+    decided=bool,
+    statement=str,
+)
+ProgressResponse = schema_of(Progress, "ProgressResponse", done=bool, statement=str)
+ExplanationResponse = schema_of(Explanation, "ExplanationResponse", statement=str)
+RaterRow = schema_of(RaterStatistics, "RaterRow", blocked=bool, erased=bool, attributes=dict[str, Any])
+RatersResponse = schema_of(
+    Raters,
+    "RatersResponse",
+    rows=list[RaterRow],  # type: ignore[valid-type]
+    others=Annotated[list[Rater], Field(description="Raters who have attributes or are blocked, and have not voted.")],
+)
 
 
 class WinMatrixResponse(ResponseBody):
@@ -95,44 +75,6 @@ class HistoryResponse(ResponseBody):
     n_arms: int
 
 
-class RaterStatisticsSchema(ResponseBody):
-    """A rater."""
-
-    rater: str
-    votes: int
-    ties: int
-    both_bad: int
-    skips: int
-    median_seconds: float | None
-    votes_per_hour: float | None
-    first_share: float | None
-    first_low: float | None
-    first_high: float | None
-    agreement_others: float | None
-    kappa: float | None
-    repeats: int
-    repeat_agreement: float | None
-    gold: int
-    gold_right: float | None
-    agreement_model: float | None
-    expected_model: float | None
-    excluded: bool
-    reasons: list[str]
-    blocked: bool
-    erased: bool
-    attributes: dict[str, Any]
-
-
-class RatersResponse(ResponseBody):
-    """Raters who have voted, and, in `others`, those of whom only something was said."""
-
-    rows: list[RaterStatisticsSchema]
-    level: float
-    false_alarms: float
-    alpha: float | None
-    others: list[dict[str, Any]]
-
-
 class QueuedDuelSchema(ResponseBody):
     """A duel in somebody's hands."""
 
@@ -150,73 +92,18 @@ class QueuedDuelSchema(ResponseBody):
 class QueueResponse(ResponseBody):
     """What is out; whose time is over and who asks next will get; how many came back unanswered so far; votes that came late."""
 
-    out: list[QueuedDuelSchema]
-    over: list[QueuedDuelSchema]
+    pending: list[QueuedDuelSchema]
+    expired: list[QueuedDuelSchema]
     returned: int
     late: int
-
-
-class VoteSchema(ResponseBody):
-    """A row of the log."""
-
-    sequence: int
-    duel: int
-    outcome: OutcomeName | None
-    rater: str | None
-    voted_at: datetime | None
-    first: str
-    second: str
-    context: str | None
-    source: str
-    response_seconds: float | None
-    late: bool
-    revises: int | None
-    chosen_by: str
-    propensity: float | None
-    reason: str | None
-    criterion: str | None
-    kind: str
-    expected: OutcomeName | None
-    excluded: bool
 
 
 class LogResponse(ResponseBody):
     """A page of the log; `next` is the `before` of the next."""
 
-    votes: list[VoteSchema]
+    votes: list[Vote]
     next: int | None
     total: int
-
-
-class CandidateSchema(ResponseBody):
-    """A candidate."""
-
-    arm: str
-    utility: float
-    width: float
-
-
-class ExplanationResponse(ResponseBody):
-    """Why a pair was asked."""
-
-    duel: int
-    first: str
-    second: str
-    kind: str
-    chosen_by: str
-    propensity: float | None
-    policy: str
-    utility_first: float
-    utility_second: float
-    width: float
-    wider_pairs: float
-    chance_first: float
-    candidates: int
-    considered: list[CandidateSchema]
-    wins: list[float] | None = Field(
-        description="Of the first over the second and back, for policies that count; else null."
-    )
-    statement: str
 
 
 class ContextSchema(ResponseBody):

@@ -104,14 +104,14 @@ def _raters(study: Study, given: Given) -> Any:
 def _queue(study: Study, given: Given) -> Any:
     found = study.queue()
     return {
-        "out": [_out(duel) for duel in found.out],
-        "over": [_out(duel) for duel in found.over],
+        "pending": [_queued_duel(duel) for duel in found.out],
+        "expired": [_queued_duel(duel) for duel in found.over],
         "returned": found.returned,
         "late": found.late,
     }
 
 
-def _out(duel: Any) -> dict[str, Any]:
+def _queued_duel(duel: Any) -> dict[str, Any]:
     kept = {
         name: plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
     }
@@ -120,16 +120,10 @@ def _out(duel: Any) -> dict[str, Any]:
 
 def _log(study: Study, given: Given) -> Any:
     page = study.log(**given)
-    return {"votes": [vote_to_json(vote) for vote in page.votes], "next": page.next, "total": page.total}
+    return plain(page)
 
 
-def vote_to_json(vote: Any) -> dict[str, Any]:
-    """A row of the log; a duel is called `duel` wherever it is named."""
-    fields = plain(vote)
-    return {"sequence": fields.pop("sequence"), "duel": fields.pop("duel_id"), **fields}
-
-
-def _why(study: Study, given: Given) -> Any:
+def _explanation(study: Study, given: Given) -> Any:
     found = study.explain(given["duel"])
     return {**plain(found), "statement": str(found).splitlines()[0]}
 
@@ -179,7 +173,7 @@ READINGS: Final[dict[str, Reading]] = {
     "raters": _raters,
     "queue": _queue,
     "log": _log,
-    "why": _why,
+    "explanation": _explanation,
     "arms": _arms,
     "contexts": _contexts,
     "gold": _gold,

@@ -61,7 +61,7 @@ def _block(storage: Storage, study: Study | None, given: Given) -> Any:
     return plain(_of(study).block(given["rater"], keep_votes=given["keep_votes"]))
 
 
-def _unblock(storage: Storage, study: Study | None, given: Given) -> Any:
+def _reinstate(storage: Storage, study: Study | None, given: Given) -> Any:
     return plain(_of(study).reinstate(given["rater"]))
 
 
@@ -87,7 +87,7 @@ TASKS: Final[dict[str, Task]] = {
     "copy": _copy,
     "import": _import,
     "block": _block,
-    "unblock": _unblock,
+    "reinstate": _reinstate,
     "preview": _preview,
     "create": _create,
     "add": _add,

@@ -76,7 +76,7 @@ def _found(wire: Wire, address: str, name: str | None) -> int:
                 f"{address!r} does not say which study.", f"Give its name, or its own address, {base}/study/ID."
             )
         return int(own)
-    there = wire.call("GET", "/studies", params={"put_away": True})["studies"]
+    there = wire.call("GET", "/studies", params={"archived": True})["studies"]
     found = next((study["id"] for study in there if study["name"] == name), None)
     if found is None:
         names = ", ".join(repr(study["name"]) for study in there[:10]) or "none"
@@ -181,7 +181,7 @@ class RemoteStudy:
 
     def activate(self, ids: Sequence[str]) -> None:
         """Take retired arms back in, as `Study.activate`."""
-        self._post("/arms/restore", {"ids": list(ids)})
+        self._post("/arms/activate", {"ids": list(ids)})
 
     def arms(self, context: str | None = None) -> list[Arm]:
         """All arms in the order they were added, or those of a context."""
@@ -334,7 +334,7 @@ class RemoteStudy:
 
     def explain(self, duel: StudyDuel | int) -> Explanation:
         """Why this pair, as `Study.why`."""
-        return self._read(Explanation, f"/duels/{checked_number(duel)}/why")
+        return self._read(Explanation, f"/duels/{checked_number(duel)}/explanation")
 
     def votes(self) -> list[Vote]:
         """The log, every row of it."""
@@ -362,7 +362,7 @@ class RemoteStudy:
         """What is out and what came back, as `Study.queue`; arms have nothing but their ids."""
         found = self._get("/queue")
         return Queue(
-            [_out(d) for d in found["out"]], [_out(d) for d in found["over"]], found["returned"], found["late"]
+            [_out(d) for d in found["pending"]], [_out(d) for d in found["expired"]], found["returned"], found["late"]
         )
 
     # -- owners --------------------------------------------------------------------------
@@ -373,7 +373,7 @@ class RemoteStudy:
 
     def reinstate(self, rater: str) -> Rater:
         """Ask a rater again, as `Study.unblock`."""
-        return from_plain(Rater, self._post("/raters/unblock", {"rater": rater}))
+        return from_plain(Rater, self._post("/raters/reinstate", {"rater": rater}))
 
     def describe_rater(self, name: str, /, **attributes: Any) -> Rater:
         """Keep attributes of a rater, as `Study.describe_rater`."""
@@ -464,7 +464,7 @@ def _arm(side: dict[str, Any]) -> Arm:
 
 def _vote(body: dict[str, Any]) -> Vote:
     missing = {"rater": None, "voted_at": None, "first": "", "second": ""}
-    return from_plain(Vote, {**missing, **body, "duel_id": body["duel"]})
+    return from_plain(Vote, {**missing, **body})
 
 
 def _out(body: dict[str, Any]) -> StudyDuel:

@@ -92,8 +92,8 @@ function listen() {
   if (document.hidden) return;
   events = new EventSource(`/api/v1${app.base}/events`);
   events.addEventListener("change", (event) => {
-    const { votes, duels, arms, out, state, name } = JSON.parse(event.data);
-    Object.assign(app.study, { votes, duels, arms, out, state, name });
+    const { votes, duels, arms, pending, state, name } = JSON.parse(event.data);
+    Object.assign(app.study, { votes, duels, arms, pending, state, name });
     updateTitle();
     scheduleRefresh();
   });

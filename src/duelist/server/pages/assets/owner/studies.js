@@ -8,7 +8,7 @@ import { tokensCard } from "./tabs/access.js";
 const main = find("#main");
 
 async function show(isServerAdmin, withArchived = false) {
-  const { studies } = await get(`/studies?put_away=${withArchived}`);
+  const { studies } = await get(`/studies?archived=${withArchived}`);
   const rows = studies.map((study) => [
     el("a", { href: `/study/${study.id}` }, truncated(study.name)),
     STATES[study.state][0],

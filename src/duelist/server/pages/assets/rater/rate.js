@@ -150,15 +150,15 @@ async function undo() {
 
 /** Undo a vote that was given on another day or device; the server returns its pair. */
 async function undoOnServer() {
-  const last = state.profile.last?.[0];
+  const last = state.profile.recent?.[0];
   if (!last) return speak("There is nothing to undo.");
   const criteria = state.profile.criteria.length ? state.profile.criteria : [""];
   try {
-    await send({ kind: "undo", duel: last.duel, criteria });
+    await send({ kind: "undo", duel: last.duel_id, criteria });
     const pair = await post(`/studies/${study}/ask`, { in_progress: idsOnPage().slice(0, 3) });
     if (state.current) state.upcoming.unshift(state.current);
     state.newVotes -= 1;
-    state.profile.last = state.profile.last.filter((each) => each.duel !== last.duel);
+    state.profile.recent = state.profile.recent.filter((each) => each.duel_id !== last.duel_id);
     show(pair);
     updateStatus();
   } catch (error) {

@@ -25,7 +25,7 @@ export function itemsTab(app) {
   };
   const setRetired = async (item, retired) => {
     try {
-      await post(`${app.base}/arms/${retired ? "retire" : "restore"}`, { ids: [item.id] });
+      await post(`${app.base}/arms/${retired ? "retire" : "activate"}`, { ids: [item.id] });
       await load();
     } catch (error) {
       replace(status, note("bad", describe(error)));

@@ -158,7 +158,7 @@ function actions(row, update) {
     "span",
     { class: "actions" },
     row.blocked || row.excluded
-      ? button("Reinstate", () => update("unblock", { rater }, `${rater} was reinstated.`), {
+      ? button("Reinstate", () => update("reinstate", { rater }, `${rater} was reinstated.`), {
           class: "small",
           title: "Let this rater vote again, and count their votes again.",
         })

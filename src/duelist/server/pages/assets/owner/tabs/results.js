@@ -70,7 +70,7 @@ export function resultsTab(app) {
         "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote.",
       path: () => `${app.base}/can-stop${app.query()}`,
       draw: (data) => stoppingDecision(data, app),
-      dependencies: () => [app.study.votes, app.study.arms, app.study.out],
+      dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
       notEnoughData: "Add items in the Items tab to start.",
     }),
     ranking,
@@ -103,7 +103,7 @@ function stoppingDecision(data, app) {
       { class: "facts" },
       fact("entries in the vote log", app.study.votes.toLocaleString("en")),
       fact("items", app.study.arms.toLocaleString("en")),
-      fact("pending pairs", app.study.out ?? "–"),
+      fact("pending pairs", app.study.pending ?? "–"),
       fact("goal", goalLabel(data.goal)),
     ),
   );

@@ -17,7 +17,7 @@ export function votesTab(app) {
   const explain = async (pair) => {
     replace(explanation, el("p", { class: "muted" }, "Loading…"));
     try {
-      replace(explanation, explanationOf(await get(`${app.base}/duels/${pair}/why`)));
+      replace(explanation, explanationOf(await get(`${app.base}/duels/${pair}/explanation`)));
     } catch (error) {
       replace(explanation, note("warn", describe(error)));
     }
@@ -52,7 +52,7 @@ const whyButton = (pair, explain) => button(`Why pair ${pair}?`, () => explain(p
 
 function pendingPairs(data, explain) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
-  const rows = data.out
+  const rows = data.pending
     .slice(0, MAX_PENDING)
     .map((each) => [
       truncated(each.rater ?? "–"),
@@ -68,8 +68,8 @@ function pendingPairs(data, explain) {
     el(
       "dl",
       { class: "facts" },
-      fact("pending", data.out.length),
-      fact("timed out, waiting for another rater", data.over.length),
+      fact("pending", data.pending.length),
+      fact("timed out, waiting for another rater", data.expired.length),
       fact("returned without a vote so far", data.returned),
       fact("late votes", data.late),
     ),
@@ -88,14 +88,14 @@ function explanationOf(data) {
     el(
       "p",
       null,
-      `The left item wins with probability ${percent(data.chance_first)}. `,
+      `The left item wins with probability ${percent(data.win_probability)}. `,
       `The uncertainty about the pair (its width) is ${data.width.toFixed(2)}; `,
       `${percent(data.wider_pairs)} of the pairs among the items below are more uncertain.`,
     ),
     table(
-      `Best of ${data.candidates} candidates by the estimates of the policy`,
+      `Best of ${data.n_candidates} candidates by the estimates of the policy`,
       ["item", "utility", "uncertainty"],
-      data.considered.map((each) => [truncated(each.arm), number(signed(each.utility)), number(each.width.toFixed(3))]),
+      data.candidates.map((each) => [truncated(each.arm), number(signed(each.utility)), number(each.width.toFixed(3))]),
     ),
   );
 }
@@ -161,7 +161,7 @@ function voteLog(app, explain) {
           formatTime(vote.voted_at),
           number(vote.response_seconds === null ? "–" : vote.response_seconds.toFixed(1)),
           notes(vote),
-          whyButton(vote.duel, explain),
+          whyButton(vote.duel_id, explain),
         ]),
       ),
       el(
