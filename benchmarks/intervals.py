@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.policies import make_policy
-from duelist.study.analysis import Log, fitted
+from duelist.study.analysis import VoteTable, fit_votes
 from duelist.study.opening import DEFAULT_POLICY
 
 N_ARMS = 10
@@ -51,11 +51,11 @@ class Found(NamedTuple):
     half_width: float
 
 
-def made_log(first: np.ndarray, second: np.ndarray, outcome: np.ndarray, n_arms: int = N_ARMS) -> Log:
+def made_log(first: np.ndarray, second: np.ndarray, outcome: np.ndarray, n_arms: int = N_ARMS) -> VoteTable:
     """Columns of votes about which nothing is known but who met whom, and how it ended."""
     n = len(first)
     nothing, unknown = np.zeros(n, np.int8), np.full(n, np.nan)
-    return Log(
+    return VoteTable(
         n_arms=n_arms,
         raters=(),
         first=first,
@@ -80,13 +80,13 @@ def answers(gap: np.ndarray, nu: float, luck: np.ndarray) -> np.ndarray:
     return np.where(place < first, 0, np.where(place < first + second, 1, 2))
 
 
-def random_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> Log:
+def random_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> VoteTable:
     first = rng.integers(N_ARMS, size=cell.votes)
     second = (first + rng.integers(1, N_ARMS, size=cell.votes)) % N_ARMS
     return made_log(first, second, answers(utilities[first] - utilities[second], cell.nu, rng.random(cell.votes)))
 
 
-def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> Log:
+def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> VoteTable:
     arms = np.eye(N_ARMS)
     policy = make_policy(DEFAULT_POLICY, estimator="online", random_state=int(rng.integers(2**31)))
     pairs, given = [], []
@@ -108,7 +108,7 @@ def measured(cell: Cell, logs: int, seed: int = 0) -> Found:
         rng = np.random.default_rng((seed, k))
         utilities = cell.spread * rng.normal(size=N_ARMS)
         log = (adaptive_log if cell.adaptive else random_log)(rng, utilities, cell)
-        posterior = fitted(log, [str(k) for k in range(N_ARMS)], ridge=cell.ridge).posterior
+        posterior = fit_votes(log, [str(k) for k in range(N_ARMS)], ridge=cell.ridge).posterior
         half = SPREAD_95 * np.sqrt(posterior.variance)
         truth = utilities - utilities.mean()
         held = np.abs(truth - posterior.mean) <= half
@@ -136,7 +136,7 @@ def held_by_place(cell: Cell, logs: int, seed: int = 1) -> np.ndarray:
     for k in range(logs):
         rng = np.random.default_rng((seed, k))
         log = (adaptive_log if cell.adaptive else random_log)(rng, TRUTH, cell)
-        posterior = fitted(log, [str(k) for k in range(N_ARMS)], ridge=cell.ridge).posterior
+        posterior = fit_votes(log, [str(k) for k in range(N_ARMS)], ridge=cell.ridge).posterior
         held += np.abs(truth - posterior.mean) <= SPREAD_95 * np.sqrt(posterior.variance)
     return held / logs
 

@@ -124,7 +124,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     page = "\n".join(
         [
-            "# Readings of a large log",
+            "# StudyAnalysis of a large log",
             "",
             f"Made by `make bench-readings`: {options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
             f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The machine had "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelist.study.analysis import CHOSEN_CODES, NO_TIME, Log
+from duelist.study.analysis import CHOSEN_CODES, NO_TIME, VoteTable
 
 
 class World:
@@ -35,7 +35,7 @@ class World:
         own = self.leaning * rng.standard_normal((raters, len(self.arms)))
         gap = self.utilities[first] - self.utilities[second] + own[rater, first] - own[rater, second]
         won = rng.random(votes) < 1.0 / (1.0 + np.exp(-gap))
-        return Log(
+        return VoteTable(
             n_arms=len(self.arms),
             raters=tuple(f"rater {k}" for k in range(raters)),
             first=first,

@@ -21,8 +21,8 @@ import numpy as np
 from duelist.core.errors import InvalidInput, StorageCorrupted, UnknownArm
 from duelist.policies import Policy, restore_policy
 from duelist.study.administration import Owning
-from duelist.study.analysis.can_stop import Deciding
-from duelist.study.analysis.plotting import Plotting
+from duelist.study.analysis.plots.study_plots import StudyPlots
+from duelist.study.analysis.study_stopping import StudyStopping
 from duelist.study.asking.ask import Leased, Wanted, ask, holds
 from duelist.study.asking.gold import gold_duel
 from duelist.study.asking.limits import within_limits
@@ -46,7 +46,7 @@ from duelist.study.validation import (
 from duelist.study.voting.tell import Told, tell, undo
 
 
-class Study(Owning, Serving, Filing, Deciding, Plotting):
+class Study(Owning, Serving, Filing, StudyStopping, StudyPlots):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all

@@ -19,8 +19,8 @@ from duelist.study.analysis import (
     win_matrix,
 )
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.votes import as_log, counted
-from duelist.study.analysis.formatting import binomial_interval
+from duelist.study.analysis.fit.votes import as_vote_table, counted
+from duelist.study.analysis.intervals import binomial_interval
 from duelist.study.analysis.raters import poisson_binomial as _coins
 from duelist.study.analysis.raters.poisson_binomial import Sums, clearly_above, tails
 from duelist.study.analysis.raters.raters import DISAGREES, ONE_SIDED
@@ -276,7 +276,7 @@ def test_weights_are_inverse_chances():
         ]
 
     def utilities(votes, ridge):
-        log = as_log(votes, names(3))
+        log = as_vote_table(votes, names(3))
         return fit_utilities(counted(log, regret._weights(log.propensity)), ridge=ridge).mean
 
     assert np.allclose(utilities(random(2, 0.4), 1.5), utilities(random(1, 0.2), 1.0), atol=1e-12)

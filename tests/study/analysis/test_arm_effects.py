@@ -1,4 +1,4 @@
-"""The fit of features and arm effects, against theta and the terms fitted one by one with SciPy."""
+"""The fit of features and arm effects, against theta and the terms fit_votes one by one with SciPy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.special import expit
 from duelist.study.analysis import WithArmEffects, leaderboard
 from duelist.study.analysis.fit import bradley_terry as fit_module
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.votes import as_log, counted
+from duelist.study.analysis.fit.votes import as_vote_table, counted
 from tests.helpers.model_votes import vote
 
 
@@ -55,7 +55,7 @@ def test_the_fit_is_that_of_all_parameters(ridge, few, monkeypatch):
     features, pairs, first_won = world()
     if not few:
         monkeypatch.setattr(fit_module, "FEW", 3)
-    log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
+    log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
     fit = fit_utilities(counted(log), WithArmEffects(features), ridge)
     mean, covariance = by_hand(features, pairs, first_won, ridge)
     np.testing.assert_allclose(fit.mean, mean, atol=1e-6)
@@ -69,7 +69,7 @@ def test_the_fit_is_that_of_all_parameters(ridge, few, monkeypatch):
 def test_a_sketch_of_the_covariance_has_its_size(monkeypatch):
     """By 256 draws: standard deviations are right to 15 %, more than three of their standard errors (1/sqrt(512))."""
     features, pairs, first_won = world()
-    log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
+    log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
     whole = fit_utilities(counted(log), WithArmEffects(features))
     monkeypatch.setattr(fit_module, "FEW", 3)
     monkeypatch.setattr(fit_module, "DENSE", 3)
@@ -79,7 +79,7 @@ def test_a_sketch_of_the_covariance_has_its_size(monkeypatch):
 
 def test_the_ridge_is_found_with_them_too():
     features, pairs, first_won = world(votes=600)
-    log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
+    log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
     fit = fit_utilities(counted(log), WithArmEffects(features), "auto")
     assert 0.2 < fit.ridge < 5.0  # utilities of variance 1
 
@@ -90,7 +90,7 @@ def test_features_that_say_nothing_leave_the_board_nearly_as_without():
     utility = rng.normal(size=40)
     pairs = np.array([rng.permutation(40)[:2] for _ in range(2000)])
     first_won = rng.random(2000) < expit(utility[pairs[:, 0]] - utility[pairs[:, 1]])
-    log = as_log(made_votes(pairs, first_won), [f"a{k}" for k in range(40)])
+    log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(40)])
     noise = rng.normal(size=(40, 8))
     without = fit_utilities(counted(log)).mean
     linear = fit_utilities(counted(log), noise).mean

@@ -94,13 +94,13 @@ def equals(n_votes, features):
 
 def test_arms_with_the_same_features_and_terms_of_their_own_want_a_tolerance():
     study = equals(400, [[1.0], [1.0], [2.0]])
-    way_out = (
+    stopping_hint = (
         "b has the same features as a, so that votes alone tell them apart: if they are equally good, only a tolerance "
     )
     for said in (study.can_stop(), study.recommend(), study.progress()):
-        assert f'{way_out}ends it, such as tolerance=0.05, unit="chance"' in str(said)
+        assert f'{stopping_hint}ends it, such as tolerance=0.05, unit="chance"' in str(said)
     assert not study.can_stop()
-    assert f"1 comparison is open, between a and b; {way_out}" in str(study.can_stop(goal="rank"))
+    assert f"1 comparison is open, between a and b; {stopping_hint}" in str(study.can_stop(goal="rank"))
 
 
 def test_arms_that_are_nearly_equal_want_a_tolerance():

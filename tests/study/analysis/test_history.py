@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duelist.study import Outcome
-from duelist.study.analysis import Remembered, history, leaderboard
+from duelist.study.analysis import HistoryCache, history, leaderboard
 from tests.helpers.model_votes import davidson_votes, names
 
 ARMS = names(6)
@@ -30,7 +30,7 @@ def test_each_moment_is_what_a_leaderboard_said_then():
 
 
 def test_moments_stay_when_votes_are_added():
-    votes, known = some_votes(230), Remembered()
+    votes, known = some_votes(230), HistoryCache()
     before = history(votes[:210], ARMS, points=6, remembered=known)
     first = dict(known.chances)
     after = history(votes, ARMS, points=6, remembered=known)
@@ -41,7 +41,7 @@ def test_moments_stay_when_votes_are_added():
 
 @pytest.mark.parametrize("changed", ["outcome", "arms", "features", "ridge", "among"])
 def test_what_is_remembered_is_used_for_nothing_else(changed):
-    votes, known = some_votes(230), Remembered()
+    votes, known = some_votes(230), HistoryCache()
     vectors = np.random.default_rng(1).normal(size=(6, 2))
     options = {"features": vectors, "ridge": 1.0, "among": ARMS[:4]}
     history(votes, ARMS, points=6, remembered=known, **options)

@@ -13,7 +13,7 @@ from duelist.study.analysis import leaderboard, progress
 from duelist.study.analysis.fit import bradley_terry as _fit
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import as_log, counted
+from duelist.study.analysis.fit.votes import as_vote_table, counted
 from duelist.study.analysis.leaderboard import DRAWS, chances_of_best
 from duelist.study.records import Outcome
 from tests.helpers.model_votes import NOW, made_votes, names, vote
@@ -172,7 +172,7 @@ def test_the_chance_of_being_best_is_how_often_the_leader_is():
 def test_of_two_arms_the_chance_is_exact():
     votes = [vote(k, "a0", "a1", "first" if k % 3 else "second") for k in range(1, 20)]
     first, second = leaderboard(votes, names(2)).standings
-    posterior = fit_utilities(counted(as_log(votes, names(2))))
+    posterior = fit_utilities(counted(as_vote_table(votes, names(2))))
     c = posterior.rows(np.arange(2))
     gap = (first.utility - second.utility) / np.sqrt(c[0, 0] + c[1, 1] - 2 * c[0, 1])
     assert first.chance_best == pytest.approx(ndtr(gap), abs=1e-12)
@@ -211,13 +211,13 @@ def test_the_way_for_very_many_arms_finds_the_same(monkeypatch):
     """Same utilities to the solver's precision; a variance from 256 draws has relative deviation sqrt(2/256) = 0.088."""
     rng = np.random.default_rng(3)
     votes = made_votes(rng, rng.normal(size=40), 600)
-    dense = fit_utilities(counted(as_log(votes, names(45))))
+    dense = fit_utilities(counted(as_vote_table(votes, names(45))))
     monkeypatch.setattr(_fit, "FEW", 10)
-    between = fit_utilities(counted(as_log(votes, names(45))))
+    between = fit_utilities(counted(as_vote_table(votes, names(45))))
     assert np.abs(between.mean - dense.mean).max() < 1e-8
     assert np.allclose(between.covariance, dense.covariance, atol=1e-8)
     monkeypatch.setattr(_fit, "DENSE", 10)
-    sparse = fit_utilities(counted(as_log(votes, names(45))))
+    sparse = fit_utilities(counted(as_vote_table(votes, names(45))))
     assert sparse.covariance is None
     assert np.abs(sparse.mean - dense.mean).max() < 1e-8
     assert np.abs(sparse.variance / dense.variance - 1.0).max() < 5 * np.sqrt(2 / 256)

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 from duelist.core.errors import InvalidInput
 from duelist.study.analysis import (
     cohen_kappa,
-    fitted,
+    fit_votes,
     fleiss_kappa,
     krippendorff_alpha,
     leaderboard,
@@ -161,7 +161,7 @@ def test_a_rater_who_answers_at_random_is_found_and_leaving_them_out_restores_th
     centred = utilities - utilities.mean()
 
     def slope(given):
-        return fitted(given, names(12)).posterior.mean @ centred / (centred @ centred)
+        return fit_votes(given, names(12)).posterior.mean @ centred / (centred @ centred)
 
     without = [v for v in votes if v.rater not in found.outliers]
     assert slope(votes) < 0.65
@@ -172,7 +172,7 @@ def test_a_rater_who_answers_at_random_is_found_and_leaving_them_out_restores_th
 
 
 def test_who_is_left_out_has_a_row_and_judges_nobody():
-    """Nine liars outvote one honest rater; with them left out, nobody is left to judge her, and she judges them."""
+    """Nine liars outvote one honest rater; with them left out, nobody is left to judge her, and she cross_fits them."""
     sides = [("a0", "a1", "first", "second"), ("a1", "a0", "second", "first")]
     votes = [vote(k, *sides[k % 2][:3], "ana") for k in range(1, 41)]
     votes += [vote(40 + k, *sides[k % 2][:2], sides[k % 2][3], f"r{k % 9}") for k in range(1, 361)]
@@ -213,9 +213,9 @@ def test_a_judgement_goes_on_from_the_last_one():
     """With the fits of before it says what it says without them, though a rater has joined meanwhile; see `_judging._PRECISION`."""
     votes = davidson_votes(np.random.default_rng(5), np.linspace(1.0, -1.0, 6), 900, 0.3, raters=12)
     before = [v for v in votes if v.rater != votes[-1].rater]
-    judges = {}
-    rater_statistics(before, names(6), judges=judges)
-    later, anew = rater_statistics(votes, names(6), judges=judges), rater_statistics(votes, names(6))
+    cross_fits = {}
+    rater_statistics(before, names(6), cross_fits=cross_fits)
+    later, anew = rater_statistics(votes, names(6), cross_fits=cross_fits), rater_statistics(votes, names(6))
     for one, other in zip(later.rows, anew.rows, strict=True):
         assert one.expected_model == pytest.approx(other.expected_model, abs=1e-6)
         assert replace(one, expected_model=0.0) == replace(other, expected_model=0.0)

@@ -86,7 +86,7 @@ def test_a_stray_option_is_named_with_those_there_are(name):
     study = voted()
     with pytest.raises(InvalidInput, match=f"{name} has no option 'lvel'. It has .*criterion, everyone.*retired"):
         getattr(study, name)(lvel=0.9)
-    ours = {"raters": "judges", "scorer": "source", "history": "remembered"}.get(name, "among")
+    ours = {"raters": "cross_fits", "scorer": "source", "history": "remembered"}.get(name, "among")
     with pytest.raises(InvalidInput, match=f"has no option '{ours}'"):
         getattr(study, name)(**{ours: None})
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from duelist.study.analysis import as_log, fitted, leaderboard, progress, win_chances
+from duelist.study.analysis import as_vote_table, fit_votes, leaderboard, progress, win_chances
 from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from tests.helpers.model_votes import davidson_votes, names, vote
 
@@ -22,7 +22,7 @@ def test_utilities_are_unbiased_and_intervals_hold(nu, share):
     runs, slopes, held, tied = 100, [], [], []
     for seed in range(runs):
         votes = davidson_votes(np.random.default_rng(seed), UTILITIES, 2000, nu)
-        posterior = fitted(votes, names(7)).posterior
+        posterior = fit_votes(votes, names(7)).posterior
         slopes.append(posterior.mean @ CENTRED / (CENTRED @ CENTRED))
         held.append(np.mean(np.abs(posterior.mean - CENTRED) <= 1.959964 * np.sqrt(posterior.variance)))
         tied.append(np.mean([v.outcome == "tie" for v in votes]))
@@ -38,7 +38,7 @@ def test_half_wins_would_shrink_utilities(nu):
     halves = [
         vote(k, v.first, v.second, side) for k, (v, side) in enumerate((v, side) for v in votes for side in _sides(v))
     ]
-    shrunk, right = (fitted(given, names(7)).posterior.mean for given in (halves, votes))
+    shrunk, right = (fit_votes(given, names(7)).posterior.mean for given in (halves, votes))
     slope = CENTRED @ CENTRED
     assert shrunk @ CENTRED / slope < 0.85
     assert abs(right @ CENTRED / slope - 1.0) < 0.05
@@ -61,7 +61,7 @@ def test_intervals_hold_as_often_as_they_say_with_ties(nu, votes):
     for seed in range(runs):
         rng = np.random.default_rng((7, seed))
         utilities = rng.normal(size=n)
-        posterior = fitted(davidson_votes(rng, utilities, votes, nu), names(n)).posterior
+        posterior = fit_votes(davidson_votes(rng, utilities, votes, nu), names(n)).posterior
         truth = utilities - utilities.mean()
         held.append(np.mean(np.abs(posterior.mean - truth) <= 1.959964 * np.sqrt(posterior.variance)))
     assert abs(np.mean(held) - 0.95) < 4 * np.std(held) / np.sqrt(runs) + 0.02
@@ -133,7 +133,7 @@ def test_stopping_waits_for_the_truth_with_ties():
     wrong = decided = 0
     for seed in range(100):
         votes = davidson_votes(np.random.default_rng((9, seed)), np.array([0.25, 0.0]), 1500, 1.5)
-        log = as_log(votes, names(2))
+        log = as_vote_table(votes, names(2))
         for n in range(50, 1501, 50):
             found = progress(log.of(slice(0, n)), names(2))
             if found.done:
@@ -149,8 +149,8 @@ def test_the_ridge_is_found():
     rng = np.random.default_rng(5)
     utilities = 3.0 * rng.normal(size=40)
     votes = davidson_votes(rng, utilities, 20_000, 0.5)
-    posterior = fitted(votes, names(40), ridge="auto").posterior
+    posterior = fit_votes(votes, names(40), ridge="auto").posterior
     assert abs(1 / posterior.ridge / np.var(utilities, ddof=1) - 1.0) < 0.25
     x = np.eye(40)[:, :] + 1e-9 * rng.normal(size=(40, 40))
-    linear = fitted(votes, names(40), x, ridge="auto").posterior
+    linear = fit_votes(votes, names(40), x, ridge="auto").posterior
     assert linear.ridge == pytest.approx(posterior.ridge, rel=0.05)  # the same but for the direction of the origin

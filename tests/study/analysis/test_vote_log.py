@@ -9,7 +9,7 @@ import pytest
 import duelist as dl
 from duelist.core.errors import DisconnectedArms
 from duelist.study import create_study, current_votes, load_study
-from duelist.study.analysis import as_log, board_of, fitted_as_explained, win_matrix
+from duelist.study.analysis import as_vote_table, fit_with_misfit_test, leaderboard_from_fit, win_matrix
 from duelist.study.analysis import vote_log as vote_log
 from duelist.study.records import DuelKind, Outcome, counted
 from duelist.study.storage import RaterRow
@@ -44,14 +44,14 @@ def columns_of(log, arms):
 
 def seen(study, **scope):
     """What a reading looks at, and what the votes themselves say."""
-    from duelist.study.analysis.readings import _Scope
+    from duelist.study.analysis.study_analysis import Scope
 
-    return study._seen(_Scope(**scope))
+    return study._select(Scope(**scope))
 
 
 def assert_up_to_date(study):
     arms = [arm.id for arm in study.arms()]
-    expected = as_log([v for v in current_votes(study.votes()) if not v.excluded], arms)
+    expected = as_vote_table([v for v in current_votes(study.votes()) if not v.excluded], arms)
     assert columns_of(seen(study).log, arms) == columns_of(expected, arms)
 
 
@@ -94,13 +94,13 @@ def test_fits_are_kept_until_something_is_new():
     study = fresh()
     play(study, np.random.default_rng(2), 30)
     board = study.leaderboard()
-    kept = next(iter(study._kept._fits.values())).fit
+    kept = next(iter(study._cache._fits.values())).fit
     assert study.leaderboard() == board
     study.progress()
-    assert [entry.fit is kept for entry in study._kept._fits.values()] == [True]
+    assert [entry.fit is kept for entry in study._cache._fits.values()] == [True]
     play(study, np.random.default_rng(3), 1)
     assert_same(study.leaderboard(), load_study_again(study).leaderboard())
-    assert len(study._kept._fits) == 1
+    assert len(study._cache._fits) == 1
 
 
 def load_study_again(study):
@@ -131,7 +131,7 @@ def test_a_warm_reading_says_what_a_cold_one_says():
 
 def board_with(votes, arms, x):
     """What a study with these features says of votes; where they do not explain the votes, arms have arm effects."""
-    return board_of(fitted_as_explained(as_log(votes, arms), arms, x))
+    return leaderboard_from_fit(fit_with_misfit_test(as_vote_table(votes, arms), arms, x))
 
 
 def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):

@@ -181,7 +181,7 @@ READINGS: Final[dict[str, Reading]] = {
 }
 
 BY_THE_CLOCK: Final = ("queue",)
-"""Readings that change though nobody has done anything: a lease runs out."""
+"""StudyAnalysis that change though nobody has done anything: a lease runs out."""
 
 
 def _without_top(given: Given) -> tuple[Given, int | None]:

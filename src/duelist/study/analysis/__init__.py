@@ -1,16 +1,16 @@
 """Reading a study: who is best, who won against whom, whom to trust, how far along it is.
 
-Pure functions of votes that stand (as a list, or as the columns of a `Log`), the ids of the arms, and their features where
-there are any. Those that end in `_of` take a fit that is there already (`fitted`), which several readings share.
+Pure functions of votes that stand (as a list, or as the columns of a `VoteTable`), the ids of the arms, and their features where
+there are any. Those that end in `_of` take a fit that is there already (`fit_votes`), which several readings share.
 """
 
 from duelist.study.analysis.calibration import Bin, Calibration, calibration
 from duelist.study.analysis.fit.arm_effects import WithArmEffects
-from duelist.study.analysis.fit.fitted import Fitted, fitted, fitted_as_explained
-from duelist.study.analysis.fit.scoring import scorer_of
-from duelist.study.analysis.fit.votes import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log, as_log
-from duelist.study.analysis.history import History, Remembered, history
-from duelist.study.analysis.leaderboard import Leaderboard, Standing, board_of, leaderboard
+from duelist.study.analysis.fit.scoring import scorer_from_votes
+from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes, fit_with_misfit_test
+from duelist.study.analysis.fit.votes import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable, as_vote_table
+from duelist.study.analysis.history import History, HistoryCache, history
+from duelist.study.analysis.leaderboard import Leaderboard, LeaderboardRow, leaderboard, leaderboard_from_fit
 from duelist.study.analysis.plots.figures import (
     draw_calibration,
     draw_history,
@@ -18,11 +18,18 @@ from duelist.study.analysis.plots.figures import (
     draw_raters,
     draw_win_matrix,
 )
-from duelist.study.analysis.progress import Progress, progress, progress_of, verdict_of
+from duelist.study.analysis.progress import Progress, progress, progress_from_fit, recommendation_from_fit
 from duelist.study.analysis.raters.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from duelist.study.analysis.raters.raters import Raters, RaterStatistics, rater_statistics
 from duelist.study.analysis.regret import Estimate, RegretEstimate, estimated_regret
-from duelist.study.analysis.win_matrix import WinChances, WinMatrix, chances_of, matrix_of, win_chances, win_matrix
+from duelist.study.analysis.win_matrix import (
+    WinChances,
+    WinMatrix,
+    win_chances,
+    win_chances_from_fit,
+    win_matrix,
+    win_matrix_from_votes,
+)
 
 __all__ = [
     "CHOSEN_CODES",
@@ -32,23 +39,21 @@ __all__ = [
     "Bin",
     "Calibration",
     "Estimate",
-    "Fitted",
     "History",
+    "HistoryCache",
     "Leaderboard",
-    "Log",
+    "LeaderboardRow",
     "Progress",
     "RaterStatistics",
     "Raters",
     "RegretEstimate",
-    "Remembered",
-    "Standing",
+    "StudyFit",
+    "VoteTable",
     "WinChances",
     "WinMatrix",
     "WithArmEffects",
-    "as_log",
-    "board_of",
+    "as_vote_table",
     "calibration",
-    "chances_of",
     "cohen_kappa",
     "draw_calibration",
     "draw_history",
@@ -56,18 +61,20 @@ __all__ = [
     "draw_raters",
     "draw_win_matrix",
     "estimated_regret",
-    "fitted",
-    "fitted_as_explained",
+    "fit_votes",
+    "fit_with_misfit_test",
     "fleiss_kappa",
     "history",
     "krippendorff_alpha",
     "leaderboard",
-    "matrix_of",
+    "leaderboard_from_fit",
     "progress",
-    "progress_of",
+    "progress_from_fit",
     "rater_statistics",
-    "scorer_of",
-    "verdict_of",
+    "recommendation_from_fit",
+    "scorer_from_votes",
     "win_chances",
+    "win_chances_from_fit",
     "win_matrix",
+    "win_matrix_from_votes",
 ]

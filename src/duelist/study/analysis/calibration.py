@@ -10,11 +10,11 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, Log, as_log, counted
-from duelist.study.analysis.formatting import binomial_interval, check_level, percent
-from duelist.study.analysis.table import Shown, Table, columns_of
+from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
+from duelist.study.analysis.intervals import binomial_interval, check_level
 from duelist.study.records import Vote
 
 
@@ -34,7 +34,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(Shown):
+class Calibration(TabularResult):
     """Predicted against observed; bins without votes are not there. Intervals hold with probability `level` each."""
 
     bins: tuple[Bin, ...]
@@ -49,9 +49,9 @@ class Calibration(Shown):
     """Share of ties that the fits predict for these votes."""
     observed_ties: float = 0.0
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         rows = [
             [
                 f"{each.start:.1f} to {each.stop:.1f}",
@@ -65,14 +65,16 @@ class Calibration(Shown):
         notes = [f"calibration error {self.error:.3f}, log loss {self.log_loss:.3f}, {self.votes} votes"]
         if self.observed_ties:
             notes.append(f"ties: {self.predicted_ties:.3f} predicted, {self.observed_ties:.3f} observed")
-        return Table(["bin", "predicted", "observed", f"{percent(self.level)} interval", "votes"], rows, notes)
+        return TableContent(
+            ["bin", "predicted", "observed", f"{format_percent(self.level)} interval", "votes"], rows, notes
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return columns_of(self.bins, [field.name for field in fields(Bin)])
 
 
 def calibration(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -90,7 +92,7 @@ def calibration(
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InvalidInput(f"{name} is {value!r}.", f"Give a whole number of at least {least}.", field=name)
     check_level(level)
-    log = as_log(votes, arms).on_arms
+    log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)
     win, tie = _predicted(log, features, folds, ridge, seed)
     predicted = np.clip(win + 0.5 * tie, 0.0, 1.0)
@@ -106,7 +108,7 @@ def calibration(
     return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
 
 
-def _predicted(log: Log, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
+def _predicted(log: VoteTable, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
     """The chances that the first wins and of a tie, for each vote from a fit that has not seen it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))

@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
-from duelist.study.analysis.fit.fitted import fitted
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import Log, as_log
-from duelist.study.analysis.formatting import percent
+from duelist.study.analysis.fit.study_fit import fit_votes
+from duelist.study.analysis.fit.votes import VoteTable, as_vote_table
 from duelist.study.analysis.leaderboard import chances_of_best
-from duelist.study.analysis.table import Shown, Table
 from duelist.study.records import Vote
 
 
 @dataclass(frozen=True, eq=False)
-class History(Shown):
+class History(TabularResult):
     """The chance of being best of each arm, after the first so many votes that teach."""
 
     arms: tuple[str, ...]
@@ -33,7 +32,7 @@ class History(Shown):
     chance_best: Floats
     """(len(votes), n_arms)."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
     def leading(self, most: int) -> list[int]:
         """Positions of the arms to look at: those that end highest, then those that were once."""
@@ -42,12 +41,13 @@ class History(Shown):
         order = np.lexsort((-self.chance_best.max(axis=0), -self.chance_best[-1]))
         return [int(k) for k in order[:most] if self.chance_best[:, k].max() > 0.0]
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         chosen = self.leading(5)
         rows = [
-            [f"{n}", *(percent(row[k]) for k in chosen)] for n, row in zip(self.votes, self.chance_best, strict=True)
+            [f"{n}", *(format_percent(row[k]) for k in chosen)]
+            for n, row in zip(self.votes, self.chance_best, strict=True)
         ]
-        return Table(["after votes", *(self.arms[k] for k in chosen)], rows)
+        return TableContent(["after votes", *(self.arms[k] for k in chosen)], rows)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         points, n = self.chance_best.shape
@@ -59,7 +59,7 @@ class History(Shown):
 
 
 @dataclass
-class Remembered:
+class HistoryCache:
     """What a history found, for the next one of the same study: most moments will be the same."""
 
     chances: dict[bytes, Floats] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Remembered:
 
 
 def history(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -76,7 +76,7 @@ def history(
     points: int = 40,
     ridge: float | str = 1.0,
     seed: int = 0,
-    remembered: Remembered | None = None,
+    remembered: HistoryCache | None = None,
 ) -> History:
     """The chance of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and now: as if one had looked then.
 
@@ -85,17 +85,17 @@ def history(
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InvalidInput(f"points is {points!r}.", "Give a whole number of at least 1.", field="points")
-    log = as_log(votes, arms).on_arms
+    log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)
     moments = _moments(len(log), points)
     names = tuple(arms) if among is None else tuple(among)
-    known = Remembered() if remembered is None else remembered
+    known = HistoryCache() if remembered is None else remembered
     found: dict[bytes, Floats] = {}
     keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed)), features)
     for moment, key in zip(moments, keys, strict=True):
         row = known.chances.get(key)
         if row is None:
-            fit = fitted(
+            fit = fit_votes(
                 log.of(slice(0, moment)), arms, features, among=among, ridge=ridge, seed=seed, start=known.last
             )
             known.last, row = fit.whole, chances_of_best(fit.posterior, seed)
@@ -114,7 +114,7 @@ def _moments(n: int, points: int) -> NDArray[np.int64]:
     return np.unique(np.append(np.arange(0, n, step, dtype=np.int64), n))
 
 
-def _digests(log: Log, moments: NDArray[np.int64], settings: str, features: Features) -> list[bytes]:
+def _digests(log: VoteTable, moments: NDArray[np.int64], settings: str, features: Features) -> list[bytes]:
     """For each moment a digest of what its fit depends on."""
     digest = blake2b(settings.encode(), digest_size=16)
     vectors = features.features if isinstance(features, WithArmEffects) else features

@@ -12,23 +12,23 @@ from scipy.special import ndtr
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import DisconnectedArms, InvalidInput
+from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.fitted import Fitted, fitted
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import Log
-from duelist.study.analysis.formatting import percent, two_sided
-from duelist.study.analysis.table import Shown, Table, columns_of
+from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.votes import VoteTable
+from duelist.study.analysis.intervals import two_sided
 from duelist.study.records import Vote
 
 DRAWS: Final = 4000
-"""Draws for the chance of being best: its standard error is at most 0.8 percent points."""
+"""Draws for the chance of being best: its standard error is at most 0.8 format_percent points."""
 _HOPELESS: Final = 5.0
 """An arm so many standard deviations behind the leader has a chance under 3e-7, and is not drawn."""
 _CHUNK: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaderboardRow:
     """One arm of a leaderboard."""
 
     arm: str
@@ -55,10 +55,10 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaderboard(Shown):
+class Leaderboard(TabularResult):
     """Arms from best to worst. Intervals hold with probability `level` each, not all at once."""
 
-    standings: tuple[Standing, ...]
+    standings: tuple[LeaderboardRow, ...]
     level: float
     votes: int
     """Votes that teach: for one arm, or a tie."""
@@ -69,19 +69,19 @@ class Leaderboard(Shown):
     n_arms: int = 0
     """Arms that are ranked, of which `standings` may have only the best."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         grouped = self.note is not None
         bad = any(each.both_bad for each in self.standings)
-        headers = ["arm", "utility", f"{percent(self.level)} interval", "rank", "best", "votes", "wins", "ties"]
+        headers = ["arm", "utility", f"{format_percent(self.level)} interval", "rank", "best", "votes", "wins", "ties"]
         rows = [
             [
                 each.arm,
                 f"{each.utility:+.2f}",
                 f"{each.low:+.2f} to {each.high:+.2f}",
                 each.ranks,
-                percent(each.chance_best),
+                format_percent(each.chance_best),
                 str(each.votes),
                 str(each.wins),
                 str(each.ties),
@@ -91,14 +91,14 @@ class Leaderboard(Shown):
             for each in self.standings
         ]
         more = [*(["both bad"] if bad else []), *(["group"] if grouped else [])]
-        return Table([*headers, *more], rows, [] if self.note is None else [self.note])
+        return TableContent([*headers, *more], rows, [] if self.note is None else [self.note])
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        return columns_of(self.standings, [field.name for field in fields(Standing)])
+        return columns_of(self.standings, [field.name for field in fields(LeaderboardRow)])
 
 
 def leaderboard(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -110,7 +110,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Utility, interval, range of ranks and chance of being best of each arm, from an exact fit to all votes.
 
-    Ties are fitted as such, by Davidson's model (`fit_utilities`). "both bad" is counted beside; skips teach nothing.
+    Ties are fit_votes as such, by Davidson's model (`fit_utilities`). "both bad" is counted beside; skips teach nothing.
 
     Parameters
     ----------
@@ -134,19 +134,21 @@ def leaderboard(
     """
     _check_top(top)
     two_sided(level)
-    return board_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed), level=level, top=top, seed=seed)
+    return leaderboard_from_fit(
+        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed), level=level, top=top, seed=seed
+    )
 
 
-def board_of(fit: Fitted, *, level: float = 0.95, top: int | None = None, seed: int = 0) -> Leaderboard:
+def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None = None, seed: int = 0) -> Leaderboard:
     """The leaderboard of a fit that is there already."""
     posterior, spread = fit.posterior, two_sided(level)
     order = np.argsort(-posterior.mean, kind="stable")[: _check_top(top)]
     deviation = spread * np.sqrt(posterior.variance)
     best, worst = _rank_ranges(posterior, order, spread)
     chance = chances_of_best(posterior, seed)
-    names, tallies, groups = fit.ids, fit.tallies, fit.groups
+    names, counts_by_arm, groups = fit.ids, fit.counts_by_arm, fit.groups
     standings = tuple(
-        Standing(
+        LeaderboardRow(
             arm=names[arm],
             utility=float(posterior.mean[arm]),
             low=float(posterior.mean[arm] - deviation[arm]),
@@ -155,7 +157,7 @@ def board_of(fit: Fitted, *, level: float = 0.95, top: int | None = None, seed: 
             worst_rank=int(worst[k]),
             chance_best=float(chance[arm]),
             group=int(groups[arm]),
-            **{name: int(count[fit.among[arm]]) for name, count in tallies.items()},
+            **{name: int(count[fit.among[arm]]) for name, count in counts_by_arm.items()},
         )
         for k, arm in enumerate(order)
     )
@@ -165,7 +167,7 @@ def board_of(fit: Fitted, *, level: float = 0.95, top: int | None = None, seed: 
     return Leaderboard(standings, level, fit.votes, share, fit.note, len(names))
 
 
-def warn_if_apart(fit: Fitted) -> None:
+def warn_if_apart(fit: StudyFit) -> None:
     """Where nothing but the prior ranks some arms against others, say so aloud."""
     if fit.note is not None and fit.whole.features is None:
         warnings.warn(fit.note, DisconnectedArms, stacklevel=4)

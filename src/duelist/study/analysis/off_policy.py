@@ -15,7 +15,7 @@ share y, gives
     inverse propensity   (a(i, j) y + a(j, i) (1 - y)) / q
     doubly robust        D + (a(i, j) - a(j, i)) (y - m(i, j)) / q,   D = sum of a(i, j) m(i, j)
 
-where m is a Bradley-Terry model fitted to the votes of other folds. Both have the mean V, whatever m is; the second varies
+where m is a Bradley-Terry model fit_votes to the votes of other folds. Both have the mean V, whatever m is; the second varies
 less the better m is. Estimates are means over votes, intervals Student's.
 """
 
@@ -31,12 +31,12 @@ from scipy.special import expit, stdtrit
 
 from duelist.core.arrays import Floats, Ints, check_choice, check_integer, is_number
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.policies import Policy
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.votes import BOTH_BAD, CHOSEN_CODES, FIRST, SECOND, Log, as_log, counted
-from duelist.study.analysis.formatting import check_level, percent
+from duelist.study.analysis.fit.votes import BOTH_BAD, CHOSEN_CODES, FIRST, SECOND, VoteTable, as_vote_table, counted
+from duelist.study.analysis.intervals import check_level
 from duelist.study.analysis.regret import Estimate
-from duelist.study.analysis.table import Shown, Table
 from duelist.study.records import Vote, counted_votes, current_votes
 
 MEASURES: Final = {
@@ -50,7 +50,7 @@ Target = Policy | Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class OffPolicy(Shown):
+class OffPolicy(TabularResult):
     """What a policy would find, in two estimates of the same chance, and what it would ask."""
 
     inverse_propensity: Estimate
@@ -64,16 +64,16 @@ class OffPolicy(Shown):
     asked: tuple[tuple[str, str, float], ...]
     """The pairs that it would ask, and how often, the most frequent first."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         rows = [[kind.replace("_", " "), str(getattr(self, kind))] for kind in _ESTIMATES]
         notes = [
             f"the chance that {MEASURES[self.measure]}; {self.matched} of {self.votes} random votes say something about it"
         ]
         if self.matched < ROUGH:
             notes.append(f"so few votes make rough intervals; {ROUGH} are a beginning")
-        return Table(["estimate", f"value, {percent(self.level)} interval"], rows, notes)
+        return TableContent(["estimate", f"value, {format_percent(self.level)} interval"], rows, notes)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         parts = ("value", "low", "high")
@@ -87,7 +87,7 @@ _ESTIMATES: Final = ("inverse_propensity", "doubly_robust")
 
 
 @dataclass(frozen=True, slots=True)
-class Replay(Shown):
+class Replay(TabularResult):
     """What a policy that learns would find in its first rounds: the chance that the arm it names first wins."""
 
     value: Estimate
@@ -97,18 +97,20 @@ class Replay(Shown):
     votes: int
     level: float
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         notes = [f"{self.blocks} times {self.rounds} rounds from the beginning, with {self.votes} random votes"]
-        return Table(["estimate", f"value, {percent(self.level)} interval"], [["replay", str(self.value)]], notes)
+        return TableContent(
+            ["estimate", f"value, {format_percent(self.level)} interval"], [["replay", str(self.value)]], notes
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return {"estimate": ["replay"], **{part: [getattr(self.value, part)] for part in ("value", "low", "high")}}
 
 
 def off_policy(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: ArrayLike | None,
     target: Target,
@@ -138,7 +140,7 @@ def off_policy(
     draws
         A policy that draws is asked so often in each context what it would ask.
     folds
-        The model of the doubly robust estimate is fitted so often, each time without the votes it is used on.
+        The model of the doubly robust estimate is fit_votes so often, each time without the votes it is used on.
     by_rater
         True takes the votes of a rater as one observation: raters whose tastes differ make wider intervals.
     seed
@@ -174,7 +176,7 @@ def off_policy(
 
 
 def replay(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: ArrayLike | None,
     policy: Policy,
@@ -222,14 +224,14 @@ class _Rounds:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._seen = 0
+        self._select = 0
         self.found: list[float] = []
 
     def meet(self, features: Floats, table: Ints, i: int, j: int, y: float) -> None:
         arms = features[table]
         self._policy.initialize(arms)
-        choice = self._policy.suggest(arms, seed=self._seen, rounds=len(self.found))
-        self._seen += 1
+        choice = self._policy.suggest(arms, seed=self._select, rounds=len(self.found))
+        self._select += 1
         first, second = int(table[choice.first]), int(table[choice.second])
         if {first, second} != {i, j}:
             return
@@ -244,21 +246,21 @@ class _Rounds:
 class _Given(NamedTuple):
     """Votes on random duels: the arms, the share of the win that went to the first, and the chance of the pair among random ones."""
 
-    log: Log
+    log: VoteTable
     first: Ints
     second: Ints
     y: Floats
     q: Floats
 
 
-def _random_votes(votes: Sequence[Vote] | Log, arms: Sequence[str], random_share: float) -> _Given:
+def _random_votes(votes: Sequence[Vote] | VoteTable, arms: Sequence[str], random_share: float) -> _Given:
     if not (is_number(random_share) and 0.0 < random_share <= 1.0):
         raise InvalidInput(
             f"random_share is {random_share!r}.", "Give a share above 0 and at most 1.", field="random_share"
         )
-    if not isinstance(votes, Log):
+    if not isinstance(votes, VoteTable):
         votes = counted_votes(current_votes(list(votes)))
-    log = as_log(votes, arms).on_arms
+    log = as_vote_table(votes, arms).on_arms
     answered = (log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second)
     log = log.of(answered & (log.chosen_by == CHOSEN_CODES["random"]) & ~np.isnan(log.propensity))
     if not len(log):
@@ -381,7 +383,7 @@ def _weights(asked: _Asked, tables: list[Ints], measure: str, n_arms: int) -> _W
 def _doubly_robust(
     given: _Given, features: ArrayLike | None, weights: _Weights, scale: Floats, folds: int, by_rater: bool, seed: int
 ) -> Floats:
-    """The terms of the estimate, the model of each fitted to the votes of the other folds; a rater's votes share a fold if `by_rater`."""
+    """The terms of the estimate, the model of each fit_votes to the votes of the other folds; a rater's votes share a fold if `by_rater`."""
     rng = np.random.default_rng(seed)
     names = given.log.rater if by_rater else np.arange(len(given.y))
     _, name = np.unique(names, return_inverse=True)

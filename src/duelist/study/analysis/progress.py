@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.model.stopping import (
     MIN_VOTES_TO_FORECAST,
     check_delta,
@@ -19,17 +20,15 @@ from duelist.model.stopping import (
     utility_tolerance,
 )
 from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.fitted import Fitted, fitted
-from duelist.study.analysis.fit.votes import Log
-from duelist.study.analysis.formatting import percent
+from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_apart
-from duelist.study.analysis.stopping import Recommended, still_possible
-from duelist.study.analysis.table import Shown, Table
+from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 from duelist.study.records import Vote
 
 
 @dataclass(frozen=True, slots=True)
-class Progress(Shown):
+class Progress(TabularResult):
     """How near a study is to knowing its best arm."""
 
     leader: str
@@ -56,7 +55,7 @@ class Progress(Shown):
 
     def __str__(self) -> str:
         verbs = "lead and are" if self.identical else "leads and is"
-        leads = f"{self._leaders()} {verbs} best with probability {percent(self.chance_best)}"
+        leads = f"{self._leaders()} {verbs} best with probability {format_percent(self.chance_best)}"
         if self.tied:
             arms = (
                 "all arms"
@@ -84,16 +83,16 @@ class Progress(Shown):
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
         return f"{counted} not ruled out after {self.votes} votes ({verdict})"
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         leader = f"{self.leader} (level with {self.tied})" if self.tied else self._leaders()
         row = [
             leader,
-            percent(self.chance_best),
+            format_percent(self.chance_best),
             f"{self.not_ruled_out} of {self.arms - self.identical}",
             str(self.votes),
         ]
         headers = ["leader", "best", "not ruled out", "votes", "done"]
-        return Table(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
+        return TableContent(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         names = ("leader", "chance_best", "not_ruled_out", "arms", "votes", "delta", "done")
@@ -101,7 +100,7 @@ class Progress(Shown):
 
 
 def progress(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -111,14 +110,16 @@ def progress(
     seed: int = 0,
 ) -> Progress:
     """How sure the leader is, and how many arms may still be better."""
-    return progress_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed)
+    return progress_from_fit(
+        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed
+    )
 
 
-def progress_of(
-    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+def progress_from_fit(
+    fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
 ) -> Progress:
     """The progress of a fit that is there already."""
-    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
+    found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
     chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.identical}
     return Progress(
         leader=found.best,
@@ -134,9 +135,9 @@ def progress_of(
     )
 
 
-def verdict_of(
-    fit: Fitted, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
-) -> Recommended:
+def recommendation_from_fit(
+    fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+) -> StudyRecommendation:
     """The best arm, how sure that is, and the arms that are not ruled out; `tolerance` and `unit` as for a policy's `recommend`."""
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
@@ -155,7 +156,7 @@ def verdict_of(
     chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
     foreseen = forecast_votes(gap, variance, before, fit.votes, delta, within) if connected.all() else None
     alike[leader] = False
-    found = Recommended(
+    found = StudyRecommendation(
         best=names[leader],
         probability=float(chance),
         interval=lead_interval(leader, gap, variance),
@@ -170,10 +171,10 @@ def verdict_of(
     if found.decided:
         return found
     rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.identical]
-    return replace(found, advice=way_out(fit, rivals, foreseen, within))
+    return replace(found, advice=stopping_hint(fit, rivals, foreseen, within))
 
 
-def way_out(fit: Fitted, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
+def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
     """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will.
 
     `foreseen` is None where there are too few votes for a forecast, where it is too far off, or where no votes connect arms.

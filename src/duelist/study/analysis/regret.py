@@ -10,18 +10,18 @@ import numpy as np
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import CHOSEN_CODES, Log, as_log, counted
-from duelist.study.analysis.formatting import check_level, percent
-from duelist.study.analysis.table import Shown, Table
+from duelist.study.analysis.fit.votes import CHOSEN_CODES, VoteTable, as_vote_table, counted
+from duelist.study.analysis.intervals import check_level
 from duelist.study.records import Vote
 
 DRAWS: Final = 2000
 
 ESTIMATOR: Final = (
-    "average regret, u* - (u_first + u_second)/2 a duel, by utilities fitted to the votes on random duels only, "
+    "average regret, u* - (u_first + u_second)/2 a duel, by utilities fit_votes to the votes on random duels only, "
     "each weighted by the inverse of its chance where that is known"
 )
 
@@ -39,7 +39,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class RegretEstimate(Shown):
+class RegretEstimate(TabularResult):
     """Average regret a duel of the policy's choices and of random ones, in units of utility."""
 
     policy: Estimate
@@ -51,16 +51,16 @@ class RegretEstimate(Shown):
     level: float
     estimator: str = ESTIMATOR
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         rows = [
             ["policy", str(self.policy), str(self.policy_duels)],
             ["random", str(self.random), str(self.random_duels)],
             ["saved", str(self.saved), ""],
         ]
-        headers = ["regret a duel", f"estimate, {percent(self.level)} interval", "duels"]
-        return Table(headers, rows, [self.estimator])
+        headers = ["regret a duel", f"estimate, {format_percent(self.level)} interval", "duels"]
+        return TableContent(headers, rows, [self.estimator])
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         kinds = ("policy", "random", "saved")
@@ -69,7 +69,7 @@ class RegretEstimate(Shown):
 
 
 def estimated_regret(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -86,7 +86,7 @@ def estimated_regret(
     best utility among all arms, or among those of the same group (`groups` names one for each arm). Value and interval
     are over draws from the fit's posterior; each duel counts once, however many voted on it.
     """
-    log = as_log(votes, arms).on_arms
+    log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)
     by_policy, by_chance = (log.of(log.chosen_by == CHOSEN_CODES[name]) for name in ("policy", "random"))
     if not len(by_policy) or not len(by_chance):
@@ -127,7 +127,7 @@ def _weights(chance: Floats) -> Floats:
     return np.where(known, inverse / mean, 1.0)
 
 
-def _duels(log: Log) -> Ints:
+def _duels(log: VoteTable) -> Ints:
     """Arms of each duel, (n, 2), each duel once."""
     _, once = np.unique(log.duel, return_index=True)
     return np.stack([log.first[once], log.second[once]], axis=1).astype(np.int64)

@@ -22,7 +22,7 @@ from duelist.model.stopping import StoppingDecision, not_ruled_out
 Bools = NDArray[np.bool_]
 
 
-class Recommended(StoppingDecision[str]):
+class StudyRecommendation(StoppingDecision[str]):
     """A verdict on arms by their ids."""
 
     def _repr_html_(self) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult
 from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.fitted import Fitted, fitted
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log
-from duelist.study.analysis.table import Shown, Table
+from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table
 from duelist.study.records import Vote
 
 MOST_SHOWN: Final = 30
@@ -23,7 +23,7 @@ MOST_ARMS: Final = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class WinMatrix(Shown):
+class WinMatrix(TabularResult):
     """Wins, ties and both bad of every pair, in the order of `arms`."""
 
     arms: tuple[str, ...]
@@ -34,7 +34,7 @@ class WinMatrix(Shown):
     both_bad: Ints
     """Entry (i, j) = (j, i): how often neither was good enough, which says nothing of which is better."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
     @property
     def votes(self) -> Ints:
@@ -47,7 +47,7 @@ class WinMatrix(Shown):
         with np.errstate(invalid="ignore"):
             return np.asarray((self.wins + 0.5 * self.ties) / self.votes)
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         return _matrix_table(
             "won against",
             self.arms,
@@ -69,7 +69,7 @@ class WinMatrix(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class WinChances(Shown):
+class WinChances(TabularResult):
     """What the fit expects of every pair, in the order of `arms`: averaged over what it does not know."""
 
     arms: tuple[str, ...]
@@ -78,9 +78,9 @@ class WinChances(Shown):
     tie: Floats
     """Entry (i, j) = (j, i)."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         cells = [[f"{chance:.2f}" for chance in row] for row in self.win[:MOST_SHOWN]]
         for k in range(len(cells)):
             cells[k][k] = "-"
@@ -93,15 +93,15 @@ class WinChances(Shown):
         return {**names, **{name: chance.tolist() for name, chance in chances.items()}}
 
 
-def win_matrix(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> WinMatrix:
+def win_matrix(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> WinMatrix:
     """Wins, ties and both bad between these arms; votes on any other arm are not looked at."""
-    if not isinstance(votes, Log):
+    if not isinstance(votes, VoteTable):
         known = frozenset(arms)
         votes = [vote for vote in votes if vote.first in known and vote.second in known]
-    return matrix_of(as_log(votes, arms).on_arms, arms)
+    return win_matrix_from_votes(as_vote_table(votes, arms).on_arms, arms)
 
 
-def matrix_of(log: Log, arms: Sequence[str], among: Ints | None = None) -> WinMatrix:
+def win_matrix_from_votes(log: VoteTable, arms: Sequence[str], among: Ints | None = None) -> WinMatrix:
     """The matrix of columns that are there already."""
     n = len(arms)
     if n > MOST_ARMS:
@@ -119,7 +119,7 @@ def matrix_of(log: Log, arms: Sequence[str], among: Ints | None = None) -> WinMa
 
 
 def win_chances(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -128,10 +128,10 @@ def win_chances(
     seed: int = 0,
 ) -> WinChances:
     """The chance that each arm wins against each other, and of a tie, by Davidson's model where there are ties."""
-    return chances_of(fitted(votes, arms, features, among=among, ridge=ridge, seed=seed))
+    return win_chances_from_fit(fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed))
 
 
-def chances_of(fit: Fitted) -> WinChances:
+def win_chances_from_fit(fit: StudyFit) -> WinChances:
     """The chances of a fit that is there already."""
     n = len(fit.among)
     if n > MOST_ARMS:
@@ -144,8 +144,10 @@ def chances_of(fit: Fitted) -> WinChances:
     return WinChances(tuple(fit.ids), win, tie)
 
 
-def _matrix_table(corner: str, arms: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]) -> Table:
+def _matrix_table(
+    corner: str, arms: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]
+) -> TableContent:
     rows = [[arm, *row[:MOST_SHOWN]] for arm, row in zip(arms, cells, strict=False)]
     left_out = len(arms) - len(rows)
     more = [f"{left_out} more arms are not shown; `to_pandas` has all pairs"] if left_out > 0 else []
-    return Table([corner, *arms[:MOST_SHOWN]], rows, [*notes, *more])
+    return TableContent([corner, *arms[:MOST_SHOWN]], rows, [*notes, *more])

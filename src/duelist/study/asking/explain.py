@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import format_percent, format_table
 from duelist.model.links import get_link
-from duelist.study.analysis.formatting import percent, table
 from duelist.study.items.catalog import KnownArms
 from duelist.study.records import ChosenBy, DuelKind
 from duelist.study.storage import DuelRow
@@ -65,9 +65,10 @@ class Explanation:
         return (
             f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
             f"{self.policy} gives them {self.utility_first:+.3f} and {self.utility_second:+.3f}: {self.first} wins with chance "
-            f"{percent(self.chance_first)}. Their width is {self.width:.3f}; {percent(self.wider_pairs)} of the pairs below are wider.\n"
+            f"{format_percent(self.chance_first)}. Their width is {self.width:.3f}; {format_percent(self.wider_pairs)} of the "
+            "pairs below are wider.\n"
             f"{self.candidates} arms were candidates; the best, with their widths against the better of the two:\n"
-            + table(("arm", "utility", "width"), rows)
+            + format_table(("arm", "utility", "width"), rows)
         )
 
     def _by_counts(self, rows: list[tuple[str, str, str]]) -> str:
@@ -79,10 +80,10 @@ class Explanation:
         )
         return (
             f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
-            f"{self.policy} counts: {met}, so that {self.first} wins with chance {percent(self.chance_first)}, give or take "
-            f"{self.width:.3f}; of {percent(self.wider_pairs)} of the pairs below less is known.\n"
+            f"{self.policy} counts: {met}, so that {self.first} wins with chance {format_percent(self.chance_first)}, give or take "
+            f"{self.width:.3f}; of {format_percent(self.wider_pairs)} of the pairs below less is known.\n"
             f"{self.candidates} arms were candidates; those that win most, by how much more often than not, and how well that is "
-            "known of each against the better of the two:\n" + table(("arm", "ahead by", "give or take"), rows)
+            "known of each against the better of the two:\n" + format_table(("arm", "ahead by", "give or take"), rows)
         )
 
     def _reason(self) -> str:

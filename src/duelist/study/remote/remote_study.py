@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from duelist.core.errors import InvalidInput, UnknownStudy
 from duelist.study import analysis
 from duelist.study.administration import Erasure
-from duelist.study.analysis.stopping import Recommended
-from duelist.study.analysis.sufficiency import CanStop
+from duelist.study.analysis.goal_stopping import CanStop
+from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.asking.explain import Explanation
 from duelist.study.formats import Written
 from duelist.study.imports.votes import Imported
@@ -272,11 +272,11 @@ class RemoteStudy:
         """Arms by utility, as `Study.leaderboard`."""
         return self._read(analysis.Leaderboard, "/leaderboard", context=context, top=top, **options)
 
-    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> Recommended:
+    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
         """The arm to name now, as `Study.recommend`."""
         found = self._get("/recommend", context=context, delta=delta, **options)
         interval, given = found["interval"], found["tolerance_given"]
-        return Recommended(
+        return StudyRecommendation(
             best=found["best"],
             probability=found["probability"],
             interval=(interval[0], interval[1]),

@@ -25,7 +25,7 @@ Features = ArrayLike | WithArmEffects | None
 """What arms are described by: features, features and arm effects, or arm effects alone (None)."""
 
 
-class SharedPart:
+class FeaturePrior:
     """What that prior says, by the singular values of Y = U S V^T: its precision is ridge (I - U diag(S^2 / (1 + S^2)) U^T)."""
 
     def __init__(self, centred: Floats) -> None:

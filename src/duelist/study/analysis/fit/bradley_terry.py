@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
-from duelist.study.analysis.fit.arm_effects import Features, SharedPart, WithArmEffects
+from duelist.study.analysis.fit.arm_effects import FeaturePrior, Features, WithArmEffects
 from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from duelist.study.analysis.fit.votes import Pairs
 
@@ -68,7 +68,7 @@ def fit_utilities(
     given = features.features if isinstance(features, WithArmEffects) else features
     x = None if given is None else _check_features(given, pairs.n_arms)
     centred = None if x is None else _standardised(x)
-    linear = SharedPart(centred) if own and centred is not None else None
+    linear = FeaturePrior(centred) if own and centred is not None else None
     value = _check_ridge(ridge)
     if pairs.n_arms == 0:
         return Posterior(np.zeros(0), covariance=np.zeros((0, 0)), ridge=value or 1.0)
@@ -92,7 +92,7 @@ def _standardised(x: Floats) -> Floats:
 
 
 def _fit_ridge(
-    pairs: Pairs, x: Floats | None, linear: SharedPart | None, seed: int, start: Posterior | None, precision: float
+    pairs: Pairs, x: Floats | None, linear: FeaturePrior | None, seed: int, start: Posterior | None, precision: float
 ) -> Posterior:
     """The ridge that explains the votes best, by expectation and maximisation; `_PRIOR_PARAMETERS` of variance 1 hold it."""
     posterior, ridge = start, 1.0 if start is None else start.ridge
@@ -141,7 +141,7 @@ class _Slopes(NamedTuple):
 class _Model:
     """The loss and its derivatives, by parameters theta and the logarithm of nu (None: no ties)."""
 
-    def __init__(self, pairs: Pairs, x: Floats | None, ridge: float, linear: SharedPart | None = None) -> None:
+    def __init__(self, pairs: Pairs, x: Floats | None, ridge: float, linear: FeaturePrior | None = None) -> None:
         self.pairs, self.x, self.ridge, self.linear = pairs, x, ridge, linear
         self.n_parameters = pairs.n_arms if x is None else x.shape[1]
         self.votes = float(pairs.total.sum())

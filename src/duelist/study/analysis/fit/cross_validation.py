@@ -11,23 +11,23 @@ from duelist.core.arrays import Floats, Ints
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import FIRST, NORMAL, Log, Pairs, numbered
+from duelist.study.analysis.fit.votes import FIRST, NORMAL, Pairs, VoteTable, numbered
 
 Judges = dict[int, Posterior]
-"""The fit that judges each group of raters: what the next judgement begins with."""
+"""The fit that cross_fits each group of raters: what the next judgement begins with."""
 FOLDS: Final = 10
 _PRECISION: Final = 1e-9
 """Of these fits: before its last step one is within a hundredth of a standard deviation, after it within the square of that."""
 
 
 def chances_without_own(
-    log: Log,
+    log: VoteTable,
     wanted: Ints,
     features: Features,
     excluded: NDArray[np.bool_],
     ridge: float | str,
     seed: int,
-    judges: Judges | None = None,
+    cross_fits: Judges | None = None,
 ) -> Floats:
     """For each vote wanted the chance that it is for the first, from a fit to decided votes without those of its rater.
 
@@ -41,12 +41,12 @@ def chances_without_own(
     pairs = _ByFold(log, np.flatnonzero(teaching), fold)
     chances = np.full(len(wanted), 0.5)
     mine, first, second = fold[log.rater[wanted]], log.first[wanted], log.second[wanted]
-    judges = {} if judges is None else judges
+    cross_fits = {} if cross_fits is None else cross_fits
     posterior = None
     for k in np.flatnonzero(np.bincount(mine)).tolist():
         out = np.flatnonzero(mine == k)
-        posterior = fit_utilities(pairs.without(k), features, ridge, seed, judges.get(k, posterior), _PRECISION)
-        judges[k] = posterior
+        posterior = fit_utilities(pairs.without(k), features, ridge, seed, cross_fits.get(k, posterior), _PRECISION)
+        cross_fits[k] = posterior
         chances[out] = posterior.decided_chances(first[out], second[out])
     return chances
 
@@ -64,7 +64,7 @@ def _dealt(n_raters: int, seed: int) -> Ints:
 class _ByFold:
     """Decided votes by pair and by group of raters, counted once for all fits."""
 
-    def __init__(self, log: Log, chosen: Ints, fold: Ints) -> None:
+    def __init__(self, log: VoteTable, chosen: Ints, fold: Ints) -> None:
         first, second = log.first[chosen].astype(np.int64), log.second[chosen].astype(np.int64)
         self.n_arms = log.n_arms
         key = np.minimum(first, second) * log.n_arms + np.maximum(first, second)

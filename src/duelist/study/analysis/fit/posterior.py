@@ -30,9 +30,9 @@ class Posterior:
     features: Floats | None = None
     """Those that utilities are linear in, if they are."""
     theta: Floats | None = None
-    """What was fitted, for the next fit to begin with."""
+    """What was fit_votes, for the next fit to begin with."""
     doubt: float = 0.0
-    """Sum of the variances of what was fitted."""
+    """Sum of the variances of what was fit_votes."""
     arm_effects: bool = False
     """Whether arms have arm effects beside their features."""
 

@@ -8,10 +8,10 @@ from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_scorer
 from duelist.model.scorer import Scorer
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
-from duelist.study.analysis.fit.votes import Log, counted
+from duelist.study.analysis.fit.votes import VoteTable, counted
 
 
-def scorer_of(log: Log, features: Features, source: str = "") -> Scorer:
+def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> Scorer:
     """Bradley and Terry's model over features, with the ridge that makes the votes most likely; a tie is half a win each.
 
     The centre is the mean of the arms: an average one has score 0.

@@ -41,7 +41,7 @@ _TABLE: Final = 1 << 22
 
 
 @dataclass(frozen=True)
-class Log:
+class VoteTable:
     """Votes that stand, in the order they were first given; arms, raters and contexts by number."""
 
     n_arms: int
@@ -70,7 +70,7 @@ class Log:
     def __len__(self) -> int:
         return len(self.first)
 
-    def of(self, chosen: Column | slice) -> Log:
+    def of(self, chosen: Column | slice) -> VoteTable:
         """Some of the votes, by a mask, their positions, or a slice."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in COLUMNS})
 
@@ -85,13 +85,13 @@ class Log:
         return np.asarray((self.outcome <= TIE) & (self.outcome >= 0) & (self.first != self.second))
 
     @property
-    def on_arms(self) -> Log:
+    def on_arms(self) -> VoteTable:
         """Without gold and repeated duels, which are asked to learn about raters."""
         normal = self.kind == NORMAL
         return self if normal.all() else self.of(normal)
 
 
-COLUMNS: Final = tuple(field.name for field in fields(Log) if field.name not in ("n_arms", "raters"))
+COLUMNS: Final = tuple(field.name for field in fields(VoteTable) if field.name not in ("n_arms", "raters"))
 
 
 class Pairs(NamedTuple):
@@ -108,9 +108,9 @@ class Pairs(NamedTuple):
     """Over all pairs."""
 
 
-def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
+def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> VoteTable:
     """Votes that stand as columns, with arms by position."""
-    if isinstance(votes, Log):
+    if isinstance(votes, VoteTable):
         return votes
     index = {arm: k for k, arm in enumerate(arms)}
     if len(index) != len(arms):
@@ -127,7 +127,7 @@ def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
             f"A vote names the arm {error.args[0]!r}, which is not among the {len(arms)} arms given.", "Give all arms."
         ) from None
     rater = [-1 if vote.rater is None else raters.setdefault(vote.rater, len(raters)) for vote in votes]
-    return Log(
+    return VoteTable(
         n_arms=len(arms),
         raters=tuple(raters),
         first=np.array(first, np.int64),
@@ -145,7 +145,7 @@ def as_log(votes: Sequence[Vote] | Log, arms: Sequence[str]) -> Log:
     )
 
 
-def counted(log: Log, weights: Floats | None = None) -> Pairs:
+def counted(log: VoteTable, weights: Floats | None = None) -> Pairs:
     """The votes that teach, by pair; each counts 1, or its weight."""
     chosen = np.flatnonzero(log.teaching)
     first, second, outcome = (column[chosen].astype(np.int64) for column in (log.first, log.second, log.outcome))

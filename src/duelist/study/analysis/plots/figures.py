@@ -1,4 +1,4 @@
-"""Readings drawn. Each function returns a Figure of its own and touches no global state of matplotlib."""
+"""StudyAnalysis drawn. Each function returns a Figure of its own and touches no global state of matplotlib."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.core.figures import new_figure
+from duelist.core.tables import format_percent
 from duelist.study.analysis.calibration import Calibration
-from duelist.study.analysis.formatting import percent
 from duelist.study.analysis.history import History
 from duelist.study.analysis.leaderboard import Leaderboard
 from duelist.study.analysis.plots.labels import Lettering, shortened
@@ -54,7 +54,7 @@ def draw_leaderboard(board: Leaderboard, top: int | None = 40) -> Figure:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x", color=_LIGHT, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_xlabel(f"utility relative to the mean arm, with {percent(board.level)} interval")
+    axes.set_xlabel(f"utility relative to the mean arm, with {format_percent(board.level)} interval")
     ranks = axes.twinx()
     ranks.set_ylim(axes.get_ylim())
     ranks.set_yticks(heights[shown], [rows[k].ranks for k in shown], fontsize=6 if many else None)
@@ -81,7 +81,7 @@ def draw_calibration(found: Calibration) -> Figure:
     above.plot([0, 1], [0, 1], color=_GREY, linewidth=1.0, linestyle="--", label="perfect")
     above.errorbar(
         predicted, observed, yerr=np.maximum(reach, 0.0), fmt="o", color=_BLUE, markersize=5, elinewidth=1.4,
-        label=f"observed, {percent(found.level)} interval",
+        label=f"observed, {format_percent(found.level)} interval",
     )  # fmt: skip
     above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of the win for the first, ties half")
     above.legend(loc="upper left", frameon=False)
@@ -188,7 +188,7 @@ def draw_raters(found: Raters, most: int = 40) -> Figure:
         if row.first_share is not None:
             side.plot([row.first_low, row.first_high], [height, height], color=colour, linewidth=1.4)
     side.axvline(0.5, color=_GREY, linewidth=0.8, linestyle=":")
-    side.set(xlabel=f"votes for the first, with {percent(found.level)} interval", xlim=(-0.02, 1.02))
+    side.set(xlabel=f"votes for the first, with {format_percent(found.level)} interval", xlim=(-0.02, 1.02))
     pace.barh(heights, [row.median_seconds or 0.0 for row in rows], color="#b9cfe8", height=0.6)
     pace.set(xlabel="median seconds a vote")
     if not any(row.median_seconds for row in rows):

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.cross_validation import Judges, chances_without_own
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, Log, as_log
-from duelist.study.analysis.formatting import binomial_interval, check_level, percent
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, VoteTable, as_vote_table
+from duelist.study.analysis.intervals import binomial_interval, check_level
 from duelist.study.analysis.raters.poisson_binomial import Sums, clearly_above, tails
 from duelist.study.analysis.raters.repeated_votes import Units
-from duelist.study.analysis.table import Shown, Table, columns_of
 from duelist.study.records import Vote
 
 DISAGREES: Final = "disagrees with the other raters' fit"
@@ -69,7 +69,7 @@ class RaterStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Raters(Shown):
+class Raters(TabularResult):
     """All raters, those with most votes first."""
 
     rows: tuple[RaterStatistics, ...]
@@ -78,14 +78,14 @@ class Raters(Shown):
     alpha: float | None = None
     """Krippendorff's alpha over all raters: agreement beyond chance on pairs that several have answered."""
 
-    __str__ = Shown.__str__
+    __str__ = TabularResult.__str__
 
     @property
     def outliers(self) -> tuple[str, ...]:
         """The names of those who stand out."""
         return tuple(row.rater for row in self.rows if row.outlier)
 
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         optional = {
             "both bad": any(row.both_bad for row in self.rows),
             "kappa": any(row.kappa is not None for row in self.rows),
@@ -97,7 +97,7 @@ class Raters(Shown):
         notes = (
             [] if self.alpha is None else [f"Krippendorff's alpha {self.alpha:.2f}: 1 is full agreement, 0 is chance"]
         )
-        return Table(headers, [[row[name] for name in headers] for row in rows], notes)
+        return TableContent(headers, [[row[name] for name in headers] for row in rows], notes)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return columns_of(self.rows, [field.name for field in fields(RaterStatistics)])
@@ -121,19 +121,19 @@ def _shown(row: RaterStatistics) -> dict[str, str]:
         "an hour": "-" if row.votes_per_hour is None else f"{row.votes_per_hour:.0f}",
         "first": "-"
         if row.first_share is None
-        else f"{percent(row.first_share)} ({percent(row.first_low)}-{percent(row.first_high)})",
-        "others": percent(row.agreement_others),
+        else f"{format_percent(row.first_share)} ({format_percent(row.first_low)}-{format_percent(row.first_high)})",
+        "others": format_percent(row.agreement_others),
         "kappa": "-" if row.kappa is None else f"{row.kappa:.2f}",
-        "repeats": "-" if not row.repeats else f"{percent(row.repeat_agreement)} of {row.repeats}",
-        "gold": "-" if not row.gold else f"{percent(row.gold_right)} of {row.gold}",
-        "fit": percent(row.agreement_model),
-        "expected": percent(row.expected_model),
+        "repeats": "-" if not row.repeats else f"{format_percent(row.repeat_agreement)} of {row.repeats}",
+        "gold": "-" if not row.gold else f"{format_percent(row.gold_right)} of {row.gold}",
+        "fit": format_percent(row.agreement_model),
+        "expected": format_percent(row.expected_model),
         "outlier": ", ".join([*row.reasons, *excluded]),
     }
 
 
 def rater_statistics(
-    votes: Sequence[Vote] | Log,
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -142,7 +142,7 @@ def rater_statistics(
     false_alarms: float = 0.01,
     excluded: Collection[str] = (),
     seed: int = 0,
-    judges: Judges | None = None,
+    cross_fits: Judges | None = None,
 ) -> Raters:
     """Statistics of every rater that has a name.
 
@@ -153,7 +153,7 @@ def rater_statistics(
     if all vote as the fit says, the probability that anybody at all is flagged is at most about `false_alarms`.
 
     Raters who are `excluded` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
-    are asked for, and not for the fit. `judges` is a dictionary that keeps fits from one call to the next, which is faster.
+    are asked for, and not for the fit. `cross_fits` is a dictionary that keeps fits from one call to the next, which is faster.
     """
     check_level(level)
     if not 0.0 < false_alarms < 1.0:
@@ -162,8 +162,8 @@ def rater_statistics(
             "Give a probability between 0 and 1, such as 0.01.",
             field="false_alarms",
         )
-    log = as_log(votes, arms)
-    judged = _Judged(log, features, frozenset(excluded), level, false_alarms, ridge, seed, judges)
+    log = as_vote_table(votes, arms)
+    judged = _Judged(log, features, frozenset(excluded), level, false_alarms, ridge, seed, cross_fits)
     rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]
     return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, judged.units.alpha())
 
@@ -172,8 +172,8 @@ class _Judged:
     """Everything counted at once, over all raters."""
 
     def __init__(
-        self, log: Log, features: Features, excluded: frozenset[str], level: float, false_alarms: float, ridge: float | str,
-        seed: int, judges: Judges | None,
+        self, log: VoteTable, features: Features, excluded: frozenset[str], level: float, false_alarms: float, ridge: float | str,
+        seed: int, cross_fits: Judges | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
         self.excluded = np.array([name in excluded for name in log.raters], np.bool_)
@@ -184,7 +184,7 @@ class _Judged:
         decided = np.flatnonzero(self.named & normal & log.decided)
         self.decided = decided[_order(log.rater[decided], len(log.raters))]
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
-        chance = chances_without_own(log, self.decided, features, self.excluded, ridge, seed, judges)
+        chance = chances_without_own(log, self.decided, features, self.excluded, ridge, seed, cross_fits)
         # Where the others' votes balance, a fit differs from one half by rounding, and by other rounding in another process.
         self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
@@ -277,7 +277,7 @@ def _shares(parts: Sequence[float], wholes: Sequence[int]) -> list[float | None]
     return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
 
-def _by_rater(log: Log, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list[NDArray[Any]]:
+def _by_rater(log: VoteTable, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list[NDArray[Any]]:
     """Each rater's values, in the order of the log."""
     kept = np.flatnonzero(chosen)
     order = kept[_order(log.rater[kept], len(log.raters))]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, Log, numbered, told_apart
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, numbered, told_apart
 from duelist.study.analysis.raters.agreement import krippendorff_alpha
 
 _LOW, _HIGH, _TIE, _BAD = range(4)
@@ -22,7 +22,7 @@ _ANSWER[[FIRST, SECOND, TIE, BOTH_BAD]] = [[_HIGH, _LOW], [_LOW, _HIGH], [_TIE, 
 class Units:
     """Answers by unit (a pair in a context) and by rater: the arm that won, a tie, or both bad; skips are none."""
 
-    def __init__(self, log: Log, excluded: NDArray[np.bool_]) -> None:
+    def __init__(self, log: VoteTable, excluded: NDArray[np.bool_]) -> None:
         answered = np.flatnonzero((log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second))
         first, second = log.first[answered].astype(np.int64), log.second[answered].astype(np.int64)
         outcome = log.outcome[answered]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from duelist.core.errors import InvalidInput
 from duelist.study import analysis
-from duelist.study.analysis.readings import Readings
+from duelist.study.analysis.study_analysis import StudyAnalysis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Plotting(Readings):
+class StudyPlots(StudyAnalysis):
     """The drawing part of `Study`.
 
     Each method takes the options of the reading that it draws, and returns a matplotlib Figure; with a `path` it is saved there, too,

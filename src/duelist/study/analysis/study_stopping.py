@@ -7,14 +7,14 @@ from typing import Any, Final
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
-from duelist.study.analysis.readings import Readings, split
-from duelist.study.analysis.sufficiency import CanStop, best_found, learned_enough, order_settled
+from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
+from duelist.study.analysis.study_analysis import StudyAnalysis, split
 
 _OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without"])
 """What can be said of the votes that are looked at, besides `context`."""
 
 
-class Deciding(Readings):
+class StudyStopping(StudyAnalysis):
     """The half of `Study` that says when to stop."""
 
     def can_stop(
@@ -49,7 +49,7 @@ class Deciding(Readings):
             with `unit="chance"`, how far its chance to win may be above one half. Among arms that are equally good nothing else ends the
             asking: `while not study.can_stop(tolerance=0.02, unit="chance")`.
         options
-            Those of all readings, see `Readings`.
+            Those of all readings, see `StudyAnalysis`.
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1.", field="top")
@@ -66,8 +66,8 @@ class Deciding(Readings):
                 field="tolerance",
             )
         if wanted == "learn":
-            seen = self._seen(split(context, options)[0])
-            return learned_enough(seen.log.on_arms, seen.features)
+            seen = self._select(split(context, options)[0])
+            return learning_decision(seen.log.on_arms, seen.features)
         groups = [context] if context is not None else self._contexts()
         places = self.settings.top if top is None else top
         within = {"delta": delta / len(groups), "tolerance": tolerance, "unit": unit}
@@ -84,5 +84,5 @@ class Deciding(Readings):
     ) -> CanStop:
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
-        found = order_settled(fit, top, **within) if goal == "rank" else best_found(fit, goal, **within)
+        found = ranking_decision(fit, top, **within) if goal == "rank" else best_arm_decision(fit, goal, **within)
         return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)

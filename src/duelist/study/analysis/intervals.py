@@ -1,31 +1,10 @@
-"""Plain tables and intervals that several readings share."""
+"""Confidence levels and binomial intervals."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from scipy.special import betaincinv, ndtri
 
 from duelist.core.errors import InvalidInput
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns in line: the first to the left, the others to the right."""
-    columns = list(zip(headers, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in (headers, *rows)
-    ]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def percent(value: float | None) -> str:
-    """A share in percent, or a dash where there is none."""
-    return "-" if value is None else f"{100 * value:.0f}%"
 
 
 def check_level(level: float) -> float:

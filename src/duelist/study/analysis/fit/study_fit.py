@@ -20,24 +20,24 @@ from duelist.model.stopping import LinearPosterior
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, Log, as_log, counted
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
 from duelist.study.records import Vote
 
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class StudyFit:
     """Votes on arms, and what they say of those that are looked at (`among`, positions in `arms`)."""
 
     arms: tuple[str, ...]
     among: Ints
-    log: Log
+    log: VoteTable
     whole: Posterior
     """Of all arms."""
     group: Ints
     """Of each arm: two have the same number if a chain of votes connects them."""
-    oddity: str | None = None
+    misfit_note: str | None = None
     """What the votes say that the features do not."""
 
     @cached_property
@@ -56,7 +56,7 @@ class Fitted:
         return int(self.log.teaching.sum())
 
     @cached_property
-    def tallies(self) -> dict[str, Ints]:
+    def counts_by_arm(self) -> dict[str, Ints]:
         """Votes, wins, ties and both bad of each arm, retired ones included."""
         log = self.log.of(self.log.first != self.log.second)
         sides = [(log.first, FIRST), (log.second, SECOND)]
@@ -98,7 +98,7 @@ class Fitted:
     @property
     def note(self) -> str | None:
         """What to beware of: features that do not explain the votes, arms that no votes connect."""
-        said = [each for each in (self.oddity, self._apart) if each is not None]
+        said = [each for each in (self.misfit_note, self._apart) if each is not None]
         return "; ".join(said) or None
 
     @property
@@ -111,8 +111,8 @@ class Fitted:
         return f"{groups}: ranks hold within a group, and say nothing between them; read one context at a time"
 
 
-def fitted(
-    votes: Sequence[Vote] | Log,
+def fit_votes(
+    votes: Sequence[Vote] | VoteTable,
     arms: Sequence[str],
     features: Features = None,
     *,
@@ -120,37 +120,37 @@ def fitted(
     ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
-) -> Fitted:
+) -> StudyFit:
     """Fit a log; see `fit_utilities`."""
-    log = as_log(votes, arms).on_arms
+    log = as_vote_table(votes, arms).on_arms
     pairs = counted(log)
     posterior = fit_utilities(pairs, features, ridge, seed, start)
     edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
-    return Fitted(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
+    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
 
 
-def fitted_as_explained(
-    votes: Log,
+def fit_with_misfit_test(
+    votes: VoteTable,
     arms: Sequence[str],
     features: Features,
     *,
     seed: int = 0,
     start: Posterior | None = None,
     **options: Any,
-) -> Fitted:
-    """As `fitted`; where features do not explain the votes every arm has an arm effect beside them, and `oddity` says so."""
+) -> StudyFit:
+    """As `fit_votes`; where features do not explain the votes every arm has an arm effect beside them, and `misfit_note` says so."""
     chance = _chance_if_explained(votes.on_arms, features, seed)
     odd = chance < MISFIT_LEVEL
     shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
     if start is not None and start.arm_effects != isinstance(shown, WithArmEffects):
         start = None
-    fit = fitted(votes, arms, shown, seed=seed, start=start, **options)
+    fit = fit_votes(votes, arms, shown, seed=seed, start=start, **options)
     said = f"the features do not explain the votes (p = {chance:.2g}): every arm has an arm effect here"
-    return replace(fit, oddity=said) if odd else fit
+    return replace(fit, misfit_note=said) if odd else fit
 
 
-def _chance_if_explained(log: Log, features: Features, seed: int) -> float:
+def _chance_if_explained(log: VoteTable, features: Features, seed: int) -> float:
     """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.model.misfit`); 1 if unknown."""
     if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MAX_TESTED_ARMS:
         return 1.0

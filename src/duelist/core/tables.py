@@ -8,7 +8,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from duelist.core.dataframes import to_pandas
-from duelist.study.analysis.formatting import table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,7 +18,26 @@ MOST_ROWS: Final = 200
 """So many rows are shown in a notebook; the rest is counted."""
 
 
-class Table(NamedTuple):
+def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns in line: the first to the left, the others to the right."""
+    columns = list(zip(headers, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in (headers, *rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def format_percent(value: float | None) -> str:
+    """A share in format_percent, or a dash where there is none."""
+    return "-" if value is None else f"{100 * value:.0f}%"
+
+
+class TableContent(NamedTuple):
     """What is shown: the first column to the left, the others to the right, and notes under it."""
 
     headers: Sequence[str]
@@ -27,13 +45,13 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class Shown(ABC):
+class TabularResult(ABC):
     """Something that shows itself as a table."""
 
     __slots__ = ()
 
     @abstractmethod
-    def _table(self) -> Table:
+    def _table(self) -> TableContent:
         """What is shown."""
 
     @abstractmethod
@@ -42,7 +60,7 @@ class Shown(ABC):
 
     def __str__(self) -> str:
         shown = self._table()
-        return "\n".join([table(shown.headers, shown.rows), *shown.notes])
+        return "\n".join([format_table(shown.headers, shown.rows), *shown.notes])
 
     def _repr_html_(self) -> str:
         shown = self._table()

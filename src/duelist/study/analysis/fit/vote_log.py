@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.study.analysis import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, Log
+from duelist.study.analysis import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable
 from duelist.study.errors import damaged
 from duelist.study.items.catalog import KnownArms
 from duelist.study.storage import DuelColumns, Transaction, VoteColumns
@@ -111,7 +111,7 @@ class VoteLog:
         self._votes, self._duels = _Growing(_VOTE_TYPES), _Growing(_DUEL_TYPES)
         self._raters, self._contexts, self._criteria = _Names(None), _Names(None), _Names(None)
         self._changed = 0
-        self._standing: tuple[tuple[int, int], Log, NDArray[Any]] | None = None
+        self._standing: tuple[tuple[int, int], VoteTable, NDArray[Any]] | None = None
 
     def forget(self) -> None:
         """Drop everything; the next `follow` finds it again."""
@@ -201,7 +201,7 @@ class VoteLog:
 
     # -- what is read --------------------------------------------------------------------
 
-    def standing(self) -> tuple[Log, NDArray[Any]]:
+    def standing(self) -> tuple[VoteTable, NDArray[Any]]:
         """All votes that stand, with arms by their numbers in the study; and the criterion of each."""
         key = self._votes.n, self._changed
         if self._standing is None or self._standing[0] != key:
@@ -211,10 +211,10 @@ class VoteLog:
                 columns = {name: column[stand] for name, column in columns.items()}
             criterion = columns.pop("criterion")
             names = tuple(name for name in self._raters if name is not None)
-            self._standing = key, Log(n_arms=len(self.arms), raters=names, **columns), criterion
+            self._standing = key, VoteTable(n_arms=len(self.arms), raters=names, **columns), criterion
         log = self._standing[1]
         return (
-            log if log.n_arms == len(self.arms) else Log(**{**vars(log), "n_arms": len(self.arms)})
+            log if log.n_arms == len(self.arms) else VoteTable(**{**vars(log), "n_arms": len(self.arms)})
         ), self._standing[2]
 
     def criterion_number(self, criterion: str | None) -> int | None:

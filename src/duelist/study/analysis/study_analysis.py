@@ -1,6 +1,6 @@
 """What a study says: its best arms, its raters, how far along it is.
 
-Readings are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
+StudyAnalysis are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
 their own, so that nobody who asks or tells waits for them; what was read of the log is kept, and the next reading takes in what is new.
 
 All of them take the same options for what they look at:
@@ -31,19 +31,19 @@ from duelist.core.errors import InvalidInput
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
 from duelist.study import analysis
-from duelist.study.analysis.stopping import Recommended
-from duelist.study.analysis.vote_log import VoteLog
+from duelist.study.analysis.fit.vote_log import VoteLog
+from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import as_given
 from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.storage import Storage
 
-__all__ = ["Readings", "Recommended"]
+__all__ = ["StudyAnalysis", "StudyRecommendation"]
 
 FITS_KEPT: Final = 8
 """So many fits are kept for the next reading to begin with."""
 
 
-class _Scope(NamedTuple):
+class Scope(NamedTuple):
     """What a reading looks at; see the module."""
 
     context: str | None = None
@@ -53,10 +53,10 @@ class _Scope(NamedTuple):
     retired: bool = False
 
 
-class _Seen(NamedTuple):
+class Selection(NamedTuple):
     """The votes, arms and features that a reading looks at."""
 
-    log: analysis.Log
+    log: analysis.VoteTable
     arms: list[str]
     features: NDArray[np.float64] | analysis.WithArmEffects | None
     among: list[str] | None
@@ -65,12 +65,12 @@ class _Seen(NamedTuple):
     stamp: tuple[int, ...]
 
 
-class _Fit(NamedTuple):
+class CachedFit(NamedTuple):
     stamp: tuple[int, ...]
-    fit: analysis.Fitted
+    fit: analysis.StudyFit
 
 
-class Readings(ABC):
+class StudyAnalysis(ABC):
     """The reading half of `Study`."""
 
     name: str
@@ -97,11 +97,11 @@ class Readings(ABC):
     ) -> analysis.Leaderboard:
         """Arms by utility, with intervals, rank ranges and the chance of being best; options of `analysis.leaderboard`."""
         scope, options = split(context, options)
-        _check_options("leaderboard", analysis.board_of, options, "ridge", "seed")
+        _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed")
         fit = self._fit(scope, options)
-        return analysis.board_of(fit, top=top, **options)
+        return analysis.leaderboard_from_fit(fit, top=top, **options)
 
-    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> Recommended:
+    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
         """The arm to name now, how sure that is, and the arms that are not ruled out.
 
         Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
@@ -112,36 +112,36 @@ class Readings(ABC):
         with an arm as good as the best to within one percentage point, which ends; a tolerance without a unit is in utilities.
         """
         scope, options = split(context, options)
-        _check_options("recommend", analysis.verdict_of, options, "ridge", "seed")
-        return analysis.verdict_of(self._fit(scope, options), delta=delta, **options)
+        _check_options("recommend", analysis.recommendation_from_fit, options, "ridge", "seed")
+        return analysis.recommendation_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
         """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
         scope, options = split(context, options)
-        _check_options("progress", analysis.progress_of, options, "ridge", "seed")
-        return analysis.progress_of(self._fit(scope, options), delta=delta, **options)
+        _check_options("progress", analysis.progress_from_fit, options, "ridge", "seed")
+        return analysis.progress_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
         """Who won against whom, how often they were called equal, and how often both were bad."""
         scope, options = split(context, options)
-        _check_options("win_matrix", analysis.matrix_of, options)
-        seen = self._seen(scope)
+        _check_options("win_matrix", analysis.win_matrix_from_votes, options)
+        seen = self._select(scope)
         index = {arm: k for k, arm in enumerate(seen.arms)}
         among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
-        return analysis.matrix_of(seen.log.on_arms, seen.arms, among, **options)
+        return analysis.win_matrix_from_votes(seen.log.on_arms, seen.arms, among, **options)
 
     def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances:
         """The chance that each arm wins against each other, and of a tie, by the fit; options of `analysis.win_chances`."""
         scope, options = split(context, options)
-        _check_options("win_chances", analysis.chances_of, options, "ridge")
-        return analysis.chances_of(self._fit(scope, options), **options)
+        _check_options("win_chances", analysis.win_chances_from_fit, options, "ridge")
+        return analysis.win_chances_from_fit(self._fit(scope, options), **options)
 
     def history(self, context: str | None = None, **options: Any) -> analysis.History:
         """The chance of being best of each arm, vote by vote; options of `analysis.history`."""
         scope, options = split(context, options)
         _check_options("history", analysis.history, options)
-        seen = self._seen(scope)
-        with self._kept.history(scope) as remembered:
+        seen = self._select(scope)
+        with self._cache.history(scope) as remembered:
             options = {"remembered": remembered, **options}
             return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
@@ -151,9 +151,9 @@ class Readings(ABC):
         Of a study made from a table it takes the columns of that table as they are there; `columns` of the scorer names them.
         """
         scope, options = split(context, options)
-        _check_options("scorer", analysis.scorer_of, options)
-        seen = self._seen(scope)
-        found = analysis.scorer_of(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
+        _check_options("scorer", analysis.scorer_from_votes, options)
+        seen = self._select(scope)
+        found = analysis.scorer_from_votes(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
         return as_given(found, self.settings.feature_recipe)
 
     # -- whom to trust -------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Readings(ABC):
         """Predicted against observed, on votes that the prediction has not seen; options of `analysis.calibration`."""
         scope, options = split(context, options)
         _check_options("calibration", analysis.calibration, options)
-        seen = self._seen(scope)
+        seen = self._select(scope)
         return analysis.calibration(seen.log, seen.arms, seen.features, **options)
 
     def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
@@ -172,12 +172,12 @@ class Readings(ABC):
         """
         scope, options = split(context, options)
         _check_options("raters", analysis.rater_statistics, options)
-        seen = self._seen(scope._replace(everyone=True, without=frozenset()))
+        seen = self._select(scope._replace(everyone=True, without=frozenset()))
         excluded = _left_out(scope, seen)
-        judges = self._kept.judges(scope)
-        options = {"excluded": excluded, "judges": judges, **options}
+        cross_fits = self._cache.cross_fits(scope)
+        options = {"excluded": excluded, "cross_fits": cross_fits, **options}
         found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **options)
-        self._kept.keep_judges(scope, judges)
+        self._cache.keep_cross_fits(scope, cross_fits)
         return found
 
     def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate:
@@ -187,7 +187,7 @@ class Readings(ABC):
         """
         scope, options = split(context, options)
         _check_options("regret", analysis.estimated_regret, options)
-        seen = self._seen(scope)
+        seen = self._select(scope)
         return analysis.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
 
     def _repr_html_(self) -> str:
@@ -206,67 +206,67 @@ class Readings(ABC):
     # -- inside --------------------------------------------------------------------------
 
     @cached_property
-    def _kept(self) -> _Kept:
-        return _Kept()
+    def _cache(self) -> AnalysisCache:
+        return AnalysisCache()
 
-    def _seen(self, scope: _Scope) -> _Seen:
-        kept = self._kept
+    def _select(self, scope: Scope) -> Selection:
+        kept = self._cache
         with kept.lock:
             kept.log.follow(lambda: self._storage.viewing(self._id))
             if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
                 scope = scope._replace(criterion=self.settings.main_criterion)
             return _look(kept.log, scope, self.settings.arm_effects)
 
-    def _fit(self, scope: _Scope, options: dict[str, Any]) -> analysis.Fitted:
+    def _fit(self, scope: Scope, options: dict[str, Any]) -> analysis.StudyFit:
         """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
-        seen = self._seen(scope)
+        seen = self._select(scope)
         given = {name: options.pop(name) for name in ("ridge",) if name in options}
         key = (scope, repr(given), repr(options.get("seed")))
-        before = self._kept.fit(key)
+        before = self._cache.fit(key)
         if before is not None and before.stamp == seen.stamp:
             return before.fit
         if "seed" in options:
             given["seed"] = options["seed"]
         start = None if before is None else before.fit.whole
-        fit = analysis.fitted_as_explained(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
-        self._kept.keep(key, _Fit(seen.stamp, fit))
+        fit = analysis.fit_with_misfit_test(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
+        self._cache.keep(key, CachedFit(seen.stamp, fit))
         return fit
 
 
-class _Kept:
+class AnalysisCache:
     """What readings keep from one to the next; only ever touched under its lock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.log = VoteLog()
-        self._fits: OrderedDict[Any, _Fit] = OrderedDict()
+        self._fits: OrderedDict[Any, CachedFit] = OrderedDict()
         self._judges: tuple[Any, dict[int, Any]] = None, {}
-        self._history: tuple[Any, analysis.Remembered] = None, analysis.Remembered()
+        self._history: tuple[Any, analysis.HistoryCache] = None, analysis.HistoryCache()
 
-    def fit(self, key: Any) -> _Fit | None:
+    def fit(self, key: Any) -> CachedFit | None:
         with self.lock:
             return self._fits.get(key)
 
     @contextmanager
-    def history(self, key: Any) -> Iterator[analysis.Remembered]:
+    def history(self, key: Any) -> Iterator[analysis.HistoryCache]:
         """What the last history found, for one of the same scope to go on from; a copy: two threads may read at once."""
         with self.lock:
             of, before = self._history
-        known = analysis.Remembered(dict(before.chances), before.last) if of == key else analysis.Remembered()
+        known = analysis.HistoryCache(dict(before.chances), before.last) if of == key else analysis.HistoryCache()
         yield known
         with self.lock:
             self._history = key, known
 
-    def judges(self, key: Any) -> dict[int, Any]:
+    def cross_fits(self, key: Any) -> dict[int, Any]:
         """A copy: two threads may judge at once."""
         with self.lock:
             return dict(self._judges[1]) if self._judges[0] == key else {}
 
-    def keep_judges(self, key: Any, judges: dict[int, Any]) -> None:
+    def keep_cross_fits(self, key: Any, cross_fits: dict[int, Any]) -> None:
         with self.lock:
-            self._judges = key, judges
+            self._judges = key, cross_fits
 
-    def keep(self, key: Any, fit: _Fit) -> None:
+    def keep(self, key: Any, fit: CachedFit) -> None:
         with self.lock:
             self._fits[key] = fit
             self._fits.move_to_end(key)
@@ -274,20 +274,20 @@ class _Kept:
                 self._fits.popitem(last=False)
 
 
-def split(context: str | None, options: dict[str, Any]) -> tuple[_Scope, dict[str, Any]]:
+def split(context: str | None, options: dict[str, Any]) -> tuple[Scope, dict[str, Any]]:
     """What a reading looks at, and the options that are its own."""
     without: Collection[str] | str = options.get("without", ())
-    scope = _Scope(
+    scope = Scope(
         context,
         options.get("criterion"),
         frozenset([without] if isinstance(without, str) else without),
         bool(options.get("everyone", False)),
         bool(options.get("retired", False)),
     )
-    return scope, {name: value for name, value in options.items() if name not in _Scope._fields}
+    return scope, {name: value for name, value in options.items() if name not in Scope._fields}
 
 
-_INSIDE: Final = frozenset(["among", "remembered", "excluded", "judges", "source", "delta", "top", "start"])
+_INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start"])
 """What a study says to readings itself, or has an argument for."""
 
 
@@ -296,18 +296,18 @@ def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any]
     own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
     stray = min(options.keys() - own - set(more), default=None)
     if stray is not None:
-        known = ", ".join(sorted({*own, *more, *_Scope._fields} - {"context"}))
+        known = ", ".join(sorted({*own, *more, *Scope._fields} - {"context"}))
         raise InvalidInput(f"{name} has no option {stray!r}.", f"It has {known}.", field=name)
 
 
-def _left_out(scope: _Scope, seen: _Seen) -> frozenset[str]:
+def _left_out(scope: Scope, seen: Selection) -> frozenset[str]:
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
         raise InvalidInput(f"without has {unknown!r}, who has not voted here.", "Leave the name out.")
     return scope.without | (frozenset() if scope.everyone else seen.excluded)
 
 
-def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
+def _look(known: VoteLog, scope: Scope, arm_effects: bool) -> Selection:
     """What a reading looks at, out of everything that is known."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
@@ -316,7 +316,7 @@ def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
             f"context is {scope.context!r}, which has no arms.", f"{_which_contexts(every)}.", field="context"
         )
     log, criterion = known.standing()
-    seen = _Seen(
+    seen = Selection(
         log=log,
         arms=[arm.id for arm in chosen],
         features=_features(known, [arm.number for arm in chosen], arm_effects),
@@ -341,7 +341,7 @@ def _look(known: VoteLog, scope: _Scope, arm_effects: bool) -> _Seen:
         inside = (first >= 0) & (second >= 0)
         wanted = inside if wanted is None else wanted & inside
         columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
-        log = analysis.Log(**columns)
+        log = analysis.VoteTable(**columns)
     return seen._replace(log=log if wanted is None else log.of(wanted))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import format_percent
 from duelist.model.stopping import (
     check_delta,
     count_others,
@@ -25,11 +26,11 @@ from duelist.model.stopping import (
 )
 from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.fitted import Fitted
-from duelist.study.analysis.fit.votes import FIRST, Log, counted
-from duelist.study.analysis.formatting import percent, two_sided
-from duelist.study.analysis.progress import verdict_of, way_out
-from duelist.study.analysis.stopping import Recommended, still_possible
+from duelist.study.analysis.fit.study_fit import StudyFit
+from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
+from duelist.study.analysis.intervals import two_sided
+from duelist.study.analysis.progress import recommendation_from_fit, stopping_hint
+from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 
 FOLDS: Final = 5
 RISE: Final = 0.01
@@ -63,9 +64,9 @@ class CanStop:
         return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
 
 
-def best_found(fit: Fitted, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
+def best_arm_decision(fit: StudyFit, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
     """Whether every arm but one is ruled out."""
-    found = verdict_of(fit, delta=delta, tolerance=tolerance, unit=unit)
+    found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit)
     if found.decided:
         return CanStop(True, _decided(fit, found, goal), goal)
     if not fit.votes:
@@ -76,14 +77,14 @@ def best_found(fit: Fitted, goal: str, delta: float, tolerance: float = 0.0, uni
         rest = others - len(found.tied)
         more = f", and {count_others(rest)} not ruled out" if rest else ""
         said = f"{join_names((found.best, *found.identical, *found.tied))} are level: the votes so far favour none of them{more}"
-    return CanStop(False, _and(said, found.advice), goal, votes_expected=found.votes_expected)
+    return CanStop(False, _with_advice(said, found.advice), goal, votes_expected=found.votes_expected)
 
 
-def _and(said: str, advice: str) -> str:
+def _with_advice(said: str, advice: str) -> str:
     return f"{said}; {advice}" if advice else said
 
 
-def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
+def _decided(fit: StudyFit, found: StudyRecommendation, goal: str) -> str:
     """Who is best, and what became of the others: arms that are alike are none."""
     named = join_names((found.best, *found.identical))
     others = len(fit.among) - 1 - len(found.identical)
@@ -97,7 +98,7 @@ def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
     given = found.tolerance_given if found.tolerance else None
     good = f"as good as the best to within {format_tolerance(found.tolerance, given)}" if given else "best"
     what = f"all others are ruled out{' as better by more' if given else ''}"
-    unseen = _unseen(fit, found)
+    unseen = _ruled_out_unseen(fit, found)
     alone = f" ({unseen} of them by their features alone, without a vote)" if unseen else ""
     if goal == "serve":
         what = f"show {'them' if found.identical else 'it'} alone from now on"
@@ -105,14 +106,16 @@ def _decided(fit: Fitted, found: Recommended, goal: str) -> str:
     return f"{named} {good}, at error rate {found.delta:g}; {what}{alone}"
 
 
-def _unseen(fit: Fitted, found: Recommended) -> int:
+def _ruled_out_unseen(fit: StudyFit, found: StudyRecommendation) -> int:
     """How many arms were ruled out without having been shown."""
     kept = set(found.candidates)
     gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
-    return int((fit.tallies["votes"][gone] == 0).sum())
+    return int((fit.counts_by_arm["votes"][gone] == 0).sum())
 
 
-def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
+def ranking_decision(
+    fit: StudyFit, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility"
+) -> CanStop:
     """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None.
 
     With a tolerance, whether none of them is behind the next by more than that.
@@ -148,11 +151,11 @@ def order_settled(fit: Fitted, top: int | None, delta: float, tolerance: float =
         said = f"{name} may still change: all arms are level, the votes so far favour none of them"
     foreseen = forecast_votes(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
-    advice = way_out(fit, open_ones, foreseen, within)
-    return CanStop(False, _and(said, advice), "rank", votes_expected=foreseen)
+    advice = stopping_hint(fit, open_ones, foreseen, within)
+    return CanStop(False, _with_advice(said, advice), "rank", votes_expected=foreseen)
 
 
-def _compared(fit: Fitted, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
+def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
     """Gap, variance and prior variance of each comparison, and at the end of the leader with itself, whom the rule wants among the arms."""
     posterior, own = fit.posterior, np.zeros(1)
     return (
@@ -162,12 +165,12 @@ def _compared(fit: Fitted, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, F
     )
 
 
-def _connected(fit: Fitted, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
+def _connected(fit: StudyFit, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
     """Whether the votes say anything about each comparison."""
     return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
 
 
-def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:
+def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanStop:
     """Whether half of the votes would have predicted the others as well as all of them did.
 
     Every decided vote is predicted by a fit to votes of other folds, and by one to half of those. The difference of the two shares
@@ -192,14 +195,12 @@ def learned_enough(log: Log, features: Features, seed: int = 0) -> CanStop:
     agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
     margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
     points = round(100 * rise, 1) + 0.0  # no minus before a zero
-    said = (
-        f"held-out agreement is {percent(agreement)}; the second half of the votes raised it by {points:.1f} points, "
-    )
+    said = f"held-out agreement is {format_percent(agreement)}; the second half of the votes raised it by {points:.1f} points, "
     said += f"at most {100 * (rise + margin):.1f}"
     return CanStop(rise + margin <= RISE, said, "learn")
 
 
-def _right(log: Log, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _right(log: VoteTable, chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
     first = log.outcome == FIRST
     return np.where(chance == 0.5, 0.5, (chance > 0.5) == first).astype(np.float64)
