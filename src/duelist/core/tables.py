@@ -1,4 +1,4 @@
-"""How readings show themselves: a plain table in the shell, an HTML one in a notebook, a data frame for more."""
+"""Tables as results show them: plain text in the shell, HTML in a notebook, a data frame for more."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _RIGHT: Final = "text-align: right; font-variant-numeric: tabular-nums"
 _LEFT: Final = "text-align: left"
 MOST_ROWS: Final = 200
-"""So many rows are shown in a notebook; the rest is counted."""
+"""Rows shown in a notebook; the rest is counted."""
 
 
 def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns in line: the first to the left, the others to the right."""
+    """Format rows as aligned columns: the first left-aligned, the others right-aligned."""
     columns = list(zip(headers, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     lines = [
@@ -33,12 +33,12 @@ def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """A share in format_percent, or a dash where there is none."""
+    """Format a share as a percentage, or a dash if there is none."""
     return "-" if value is None else f"{100 * value:.0f}%"
 
 
 class TableContent(NamedTuple):
-    """What is shown: the first column to the left, the others to the right, and notes under it."""
+    """The content of a table: headers, rows, and notes below."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -46,17 +46,17 @@ class TableContent(NamedTuple):
 
 
 class TabularResult(ABC):
-    """Something that shows itself as a table."""
+    """A result that shows itself as a table."""
 
     __slots__ = ()
 
     @abstractmethod
     def _table(self) -> TableContent:
-        """What is shown."""
+        """Return the table to show."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """The same as numbers, all of them, by name."""
+        """Return all values as columns, by name."""
 
     def __str__(self) -> str:
         shown = self._table()
@@ -71,12 +71,12 @@ class TabularResult(ABC):
         return f"<div><table><thead><tr>{_cells('th', shown.headers)}</tr></thead><tbody>{body}</tbody></table>{under}</div>"
 
     def to_pandas(self) -> DataFrame:
-        """A data frame of everything the reading holds; needs pandas."""
+        """Return everything the result holds as a pandas data frame."""
         return to_pandas(self._columns())
 
 
 def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Rows of objects, by attribute."""
+    """Return attributes of objects as columns."""
     return {name: [getattr(row, name) for row in rows] for name in names}
 
 

@@ -1,7 +1,8 @@
-"""Reading a study: who is best, who won against whom, whom to trust, how far along it is.
+"""Analysis of a study: leaderboard, win matrix, stopping decisions, raters, calibration.
 
-Pure functions of votes that stand (as a list, or as the columns of a `VoteTable`), the ids of the arms, and their features where
-there are any. Those that end in `_of` take a fit that is there already (`fit_votes`), which several readings share.
+Pure functions of the current votes (a list, or the columns of a `VoteTable`), the ids of the arms, and their features
+if they have any. Functions that end in `_from_fit` take an existing fit (`fit_votes`), so that several analyses can
+share it.
 """
 
 from duelist.study.analysis.calibration import Bin, Calibration, calibration

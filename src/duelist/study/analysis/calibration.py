@@ -1,4 +1,4 @@
-"""Whether predicted chances are what happens: votes that the fit has not seen, by predicted chance."""
+"""Calibration: predicted against observed shares, on held-out votes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from duelist.study.records import Vote
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Votes whose predicted share of the win for the first, a tie counted half, lies between `start` and `stop`."""
+    """Votes whose predicted share for the first arm, a tie counting half, lies between `start` and `stop`."""
 
     start: float
     stop: float
     predicted: float
     """Mean predicted share."""
     observed: float
-    """Mean share that the first had: 1 won, 1/2 tied, 0 lost."""
+    """Mean share of the first arm: 1 won, 1/2 tied, 0 lost."""
     low: float
     high: float
     votes: int
@@ -35,7 +35,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration(TabularResult):
-    """Predicted against observed; bins without votes are not there. Intervals hold with probability `level` each."""
+    """Predicted against observed shares; empty bins are omitted. Each interval holds with probability `level`."""
 
     bins: tuple[Bin, ...]
     level: float
@@ -44,7 +44,7 @@ class Calibration(TabularResult):
     error: float
     """Mean over votes of |predicted - observed| of their bin (expected calibration error)."""
     log_loss: float
-    """Mean over votes of -log(predicted chance of what was voted: the first, the second, or a tie)."""
+    """Mean over votes of -log(predicted probability of the outcome: first, second, or tie)."""
     predicted_ties: float = 0.0
     """Share of ties that the fits predict for these votes."""
     observed_ties: float = 0.0
@@ -84,9 +84,9 @@ def calibration(
     level: float = 0.95,
     seed: int = 0,
 ) -> Calibration:
-    """Predict each vote from a fit to the other folds, and compare with what was voted.
+    """Predict each vote from a fit to the other folds, and compare with the outcome.
 
-    Folds are random (by `seed`). Predictions are averaged over what the fit does not know (`Posterior.chances`).
+    Folds are random (by `seed`). Predictions are averaged over the posterior (`Posterior.chances`).
     """
     for name, value, least in (("bins", bins, 1), ("folds", folds, 2)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -102,14 +102,14 @@ def calibration(
     total = max(len(predicted), 1)
     error = sum(each.votes * abs(each.predicted - each.observed) for each in found) / total
     of_vote = np.select([log.outcome == FIRST, log.outcome == SECOND], [win, 1.0 - win - tie], tie)
-    tiny = np.finfo(np.float64).eps  # a chance of exactly 0 is rounding, and has no logarithm
+    tiny = np.finfo(np.float64).eps  # an exact 0 is rounding, and has no logarithm
     loss = -float(np.log(np.maximum(of_vote, tiny)).sum()) / total
     tied = float((log.outcome == TIE).sum()) / total
     return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
 
 
 def _predicted(log: VoteTable, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
-    """The chances that the first wins and of a tie, for each vote from a fit that has not seen it."""
+    """Return the probabilities that the first wins and of a tie, for each vote from a fit without it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))
     posterior = None

@@ -1,8 +1,9 @@
-"""Whether there are votes enough, for each goal in its own words; one rule says when an arm is behind another.
+"""Stopping decisions by goal, all by one rule for when an arm is behind another.
 
-best, serve   every other arm is ruled out: the rule of `duelist.study.analysis.stopping`, which `recommend` and `progress` go by
-rank          each of the first few is ahead of the next, and the last of them of all others, by the same rule
-learn         twice as many votes have not made the prediction of votes that it has not seen any better
+best, serve   every other arm is ruled out: the rule of `duelist.study.analysis.stopping`, as in `recommend` and
+`progress`
+rank          each of the top arms is ahead of the next, and the last of them ahead of all others, by the same rule
+learn         doubling the votes has not improved the prediction of held-out votes
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 
 FOLDS: Final = 5
 RISE: Final = 0.01
-"""A rise of the agreement by less than this is none."""
+"""A smaller rise of the agreement counts as none."""
 _LEVEL: Final = 0.95
 NO_VOTES: Final = "there are no votes yet"
-"""Said instead of who leads: before the first vote, whoever was added first would."""
+"""Shown before the first vote, when the leader would just be the first arm added."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanStop:
-    """Whether to stop asking, and why, in words."""
+    """Whether to stop asking, and why."""
 
     done: bool
     statement: str
     goal: str
     context: str | None = None
     votes_expected: int | None = None
-    """Votes that are still needed if they go on as so far, where they can be foreseen; see `forecast_votes`."""
+    """Votes that are still needed at the present rate, if that can be forecast; see `forecast_votes`."""
 
     def __bool__(self) -> bool:
         return self.done
@@ -65,7 +66,7 @@ class CanStop:
 
 
 def best_arm_decision(fit: StudyFit, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
-    """Whether every arm but one is ruled out."""
+    """Decide whether every arm but one is ruled out."""
     found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit)
     if found.decided:
         return CanStop(True, _decided(fit, found, goal), goal)
@@ -85,7 +86,7 @@ def _with_advice(said: str, advice: str) -> str:
 
 
 def _decided(fit: StudyFit, found: StudyRecommendation, goal: str) -> str:
-    """Who is best, and what became of the others: arms that are alike are none."""
+    """Say which arm is best, and what happened to the others; arms with identical features count as one."""
     named = join_names((found.best, *found.identical))
     others = len(fit.among) - 1 - len(found.identical)
     if not others:
@@ -107,7 +108,7 @@ def _decided(fit: StudyFit, found: StudyRecommendation, goal: str) -> str:
 
 
 def _ruled_out_unseen(fit: StudyFit, found: StudyRecommendation) -> int:
-    """How many arms were ruled out without having been shown."""
+    """Return how many arms were ruled out without having been shown."""
     kept = set(found.candidates)
     gone = [k for k, arm in zip(fit.among, fit.ids, strict=True) if arm not in kept]
     return int((fit.counts_by_arm["votes"][gone] == 0).sum())
@@ -116,9 +117,9 @@ def _ruled_out_unseen(fit: StudyFit, found: StudyRecommendation) -> int:
 def ranking_decision(
     fit: StudyFit, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility"
 ) -> CanStop:
-    """Whether the order of the first `top` arms is settled; of all, if there are no more, or `top` is None.
+    """Decide whether the order of the first `top` arms is settled; None means all.
 
-    With a tolerance, whether none of them is behind the next by more than that.
+    With a tolerance, decide whether none of them is behind the next by more than that.
     """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     mean = fit.posterior.mean
@@ -128,11 +129,11 @@ def ranking_decision(
     top = len(order) - 1 if top is None else min(top, len(order) - 1)
     if top < 1:
         return CanStop(True, "there is one arm", "rank")
-    # Each of the first against the next; the last of them against everybody behind.
+    # Each of the top arms against the next; the last of them against all others.
     ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
     behind = order[1:]
     compared = _compared(fit, ahead, behind)
-    alike = compared[2][:-1] <= 0.0  # no vote can tell them apart, and there is nothing to settle
+    alike = compared[2][:-1] <= 0.0  # identical features: no vote can tell them apart, so there is nothing to settle
     connected = _connected(fit, ahead, behind)
     open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
     to_within = f" to within {format_tolerance(within, (tolerance, unit))}" if within else ""
@@ -156,7 +157,9 @@ def ranking_decision(
 
 
 def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
-    """Gap, variance and prior variance of each comparison, and at the end of the leader with itself, whom the rule wants among the arms."""
+    """Return gap, variance and prior variance of each comparison, ending with the leader itself, which the rule
+    expects.
+    """
     posterior, own = fit.posterior, np.zeros(1)
     return (
         np.append(posterior.mean[ahead] - posterior.mean[behind], own),
@@ -166,16 +169,16 @@ def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats,
 
 
 def _connected(fit: StudyFit, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
-    """Whether the votes say anything about each comparison."""
+    """Return whether the votes say anything about each comparison."""
     return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
 
 
 def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanStop:
-    """Whether half of the votes would have predicted the others as well as all of them did.
+    """Decide whether half of the votes would have predicted as well as all of them did.
 
-    Every decided vote is predicted by a fit to votes of other folds, and by one to half of those. The difference of the two shares
-    that were right, with its interval, says what the second half brought. (Two changed predictions more than were seen
-    keep a handful of votes from saying anything.)
+    Every decided vote is predicted by a fit to the votes of other folds, and by one to half of those. The difference
+    of the two shares of correct predictions, with its interval, is the gain from the second half. (Two extra changed
+    predictions are assumed, so that a handful of votes decides nothing.)
     """
     log = log.of(log.teaching)
     rng = np.random.default_rng(seed)
@@ -194,13 +197,13 @@ def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanS
         return CanStop(False, said, "learn")
     agreement, rise = float(whole[log.decided].sum()) / n, float(gained.sum()) / n
     margin = two_sided(_LEVEL) * float(np.sqrt(np.square(gained).sum() + 2.0)) / n
-    points = round(100 * rise, 1) + 0.0  # no minus before a zero
+    points = round(100 * rise, 1) + 0.0  # avoid -0.0
     said = f"held-out agreement is {format_percent(agreement)}; the second half of the votes raised it by {points:.1f} points, "
     said += f"at most {100 * (rise + margin):.1f}"
     return CanStop(rise + margin <= RISE, said, "learn")
 
 
 def _right(log: VoteTable, chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
+    """Return 1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
     first = log.outcome == FIRST
     return np.where(chance == 0.5, 0.5, (chance > 0.5) == first).astype(np.float64)

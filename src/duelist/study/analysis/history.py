@@ -1,4 +1,4 @@
-"""How sure the study was of its best arm, vote by vote."""
+"""History: the probability of being the best, over the votes."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from duelist.study.records import Vote
 
 @dataclass(frozen=True, eq=False)
 class History(TabularResult):
-    """The chance of being best of each arm, after the first so many votes that teach."""
+    """The probability of being the best of each arm, after increasing numbers of votes."""
 
     arms: tuple[str, ...]
     votes: NDArray[np.int64]
-    """After how many votes, in rising order."""
+    """Numbers of votes, increasing."""
     chance_best: Floats
     """(len(votes), n_arms)."""
 
     __str__ = TabularResult.__str__
 
     def leading(self, most: int) -> list[int]:
-        """Positions of the arms to look at: those that end highest, then those that were once."""
+        """Return positions of the arms to plot: those that end highest, then those that once led."""
         if not len(self.votes):
             return []
         order = np.lexsort((-self.chance_best.max(axis=0), -self.chance_best[-1]))
@@ -60,10 +60,10 @@ class History(TabularResult):
 
 @dataclass
 class HistoryCache:
-    """What a history found, for the next one of the same study: most moments will be the same."""
+    """Results of an earlier history, reused by the next one of the same study, since most moments are the same."""
 
     chances: dict[bytes, Floats] = field(default_factory=dict)
-    """By a digest of everything a moment depends on: arms, features, and the votes until then as they stand."""
+    """By a digest of everything a moment depends on: arms, features, and the current votes up to then."""
     last: Posterior | None = None
 
 
@@ -78,10 +78,12 @@ def history(
     seed: int = 0,
     remembered: HistoryCache | None = None,
 ) -> History:
-    """The chance of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and now: as if one had looked then.
+    """Return the probability of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and
+    now.
 
-    Votes stand in the place where they were first given, as they stand now: what was revised later counts as revised. Such moments stay
-    when votes are added, so with what was `remembered` of the last history only the newest are computed.
+    Votes are in the order in which they were first given, as they stand now: a vote that was revised later counts as
+    revised. Such moments stay the same when votes are added, so that with the cache of the last history only the
+    newest are computed.
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InvalidInput(f"points is {points!r}.", "Give a whole number of at least 1.", field="points")
@@ -105,7 +107,7 @@ def history(
 
 
 def _moments(n: int, points: int) -> NDArray[np.int64]:
-    """0, every so many votes, and n.
+    """Return 0, multiples of a round number, and n.
 
     >>> _moments(103, 6).tolist()
     [0, 20, 40, 60, 80, 100, 103]
@@ -115,7 +117,7 @@ def _moments(n: int, points: int) -> NDArray[np.int64]:
 
 
 def _digests(log: VoteTable, moments: NDArray[np.int64], settings: str, features: Features) -> list[bytes]:
-    """For each moment a digest of what its fit depends on."""
+    """Return, for each moment, a digest of everything its fit depends on."""
     digest = blake2b(settings.encode(), digest_size=16)
     vectors = features.features if isinstance(features, WithArmEffects) else features
     if vectors is not None:

@@ -8,19 +8,19 @@ from duelist.core.errors import InvalidInput
 
 
 def check_level(level: float) -> float:
-    """A confidence level, as a float strictly between 0 and 1."""
+    """Return a confidence level as a float strictly between 0 and 1."""
     if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
         raise InvalidInput(f"level is {level!r}.", "Give a number between 0 and 1, such as 0.95.", field="level")
     return float(level)
 
 
 def two_sided(level: float) -> float:
-    """How many standard deviations either way hold that much of a normal distribution."""
+    """Return the number of standard deviations that hold this much of a normal distribution."""
     return float(ndtri(0.5 + check_level(level) / 2.0))
 
 
 def binomial_interval(successes: float, n: float, level: float) -> tuple[float, float]:
-    """The exact interval of Clopper and Pearson (1934) for a share; with ties counted half it is wider than it need be.
+    """Return the exact interval of Clopper and Pearson (1934) for a share; conservative if ties count half.
 
     >>> low, high = binomial_interval(0, 10, 0.95)
     >>> low, round(high, 4)

@@ -1,4 +1,4 @@
-"""Who is best, and how sure that is."""
+"""Leaderboard: arms by utility, with intervals, ranks and probabilities of being best."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from duelist.study.analysis.intervals import two_sided
 from duelist.study.records import Vote
 
 DRAWS: Final = 4000
-"""Draws for the chance of being best: its standard error is at most 0.8 format_percent points."""
+"""Draws for the probability of being best: its standard error is at most 0.8 percentage points."""
 _HOPELESS: Final = 5.0
-"""An arm so many standard deviations behind the leader has a chance under 3e-7, and is not drawn."""
+"""An arm this many standard deviations behind the leader has a probability under 3e-7, and is not drawn."""
 _CHUNK: Final = 512
 
 
@@ -33,20 +33,20 @@ class LeaderboardRow:
 
     arm: str
     utility: float
-    """Relative to the mean arm; a difference d of two arms means odds exp(d) among the votes that are no ties."""
+    """Relative to the mean arm; a difference d of two arms means odds exp(d) among votes that are not ties."""
     low: float
     high: float
     best_rank: int
     worst_rank: int
     chance_best: float
     votes: int
-    """Votes that are not skips, on this arm."""
+    """Votes on this arm that are not skips."""
     wins: int
     ties: int
     both_bad: int
-    """Votes that neither is good enough: they say nothing of which is better, and are not in the fit."""
+    """Votes that both arms are bad: they do not say which is better, and are not part of the fit."""
     group: int
-    """Arms of different groups never met, nor did anybody they met: 1 is the group of the first arm."""
+    """Arms of different groups are connected by no chain of votes; 1 is the group of the first arm."""
 
     @property
     def ranks(self) -> str:
@@ -56,18 +56,18 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard(TabularResult):
-    """Arms from best to worst. Intervals hold with probability `level` each, not all at once."""
+    """Arms from best to worst. Each interval holds with probability `level`, not all at once."""
 
     standings: tuple[LeaderboardRow, ...]
     level: float
     votes: int
-    """Votes that teach: for one arm, or a tie."""
+    """Votes that inform the fit: for one arm, or a tie."""
     tie_share: float | None = None
-    """How often two equal arms are tied, by the fit; None where there are no ties."""
+    """The fitted share of ties between two equal arms; None if there are no ties."""
     note: str | None = None
-    """What to beware of, if there is something."""
+    """A caveat, if there is one."""
     n_arms: int = 0
-    """Arms that are ranked, of which `standings` may have only the best."""
+    """The number of ranked arms, of which `standings` may hold only the top."""
 
     __str__ = TabularResult.__str__
 
@@ -108,27 +108,29 @@ def leaderboard(
     top: int | None = None,
     seed: int = 0,
 ) -> Leaderboard:
-    """Utility, interval, range of ranks and chance of being best of each arm, from an exact fit to all votes.
+    """Return utility, interval, range of ranks and probability of being best of each arm.
 
-    Ties are fit_votes as such, by Davidson's model (`fit_utilities`). "both bad" is counted beside; skips teach nothing.
+    The fit is exact. Ties are fitted by Davidson's model (`fit_utilities`). "Both bad" votes are only counted; skips
+    are ignored.
 
     Parameters
     ----------
     votes
-        Votes that stand (`duelist.study.records.current_votes`).
+        Current votes (`duelist.study.records.current_votes`).
     arms
         Ids of all arms.
     features
-        Of the arms, (n_arms, dim): utilities are then linear in them. Without, each arm has its own.
+        Features of the arms, (n_arms, dim), in which utilities are then linear. Without, each arm has its own
+        utility.
     among
-        Ids of the arms to rank, all by default; votes on the others teach all the same.
+        Ids of the arms to rank, all by default; votes on the others still inform the fit.
     ridge
         Of the fit; see `fit_utilities`.
     level
-        Of the intervals, and of each comparison in a range of ranks: an arm's best rank is one more than the number of
-        arms whose utility is larger by more than what the difference's own standard deviation allows.
+        Of the intervals, and of each comparison in a range of ranks: an arm's best rank is one more than the number
+        of arms whose utility is larger by more than the difference's own standard deviation allows.
     top
-        Only so many of the best, which saves time with very many arms.
+        Return only the top arms, which saves time with very many arms.
     seed
         Of the draws.
     """
@@ -140,7 +142,7 @@ def leaderboard(
 
 
 def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None = None, seed: int = 0) -> Leaderboard:
-    """The leaderboard of a fit that is there already."""
+    """Return the leaderboard of an existing fit."""
     posterior, spread = fit.posterior, two_sided(level)
     order = np.argsort(-posterior.mean, kind="stable")[: _check_top(top)]
     deviation = spread * np.sqrt(posterior.variance)
@@ -168,13 +170,13 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
 
 
 def warn_if_apart(fit: StudyFit) -> None:
-    """Where nothing but the prior ranks some arms against others, say so aloud."""
+    """Warn if nothing but the prior ranks some arms against others."""
     if fit.note is not None and fit.whole.features is None:
         warnings.warn(fit.note, DisconnectedArms, stacklevel=4)
 
 
 def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> Floats:
-    """Probability that each arm has the largest utility: exact where two are in question, by draws where more are."""
+    """Return the probability that each arm has the largest utility: exact for two contenders, from draws for more."""
     chance = np.zeros(len(posterior.mean))
     if not len(chance):
         return chance
@@ -197,7 +199,7 @@ def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> 
 
 
 def behind(posterior: Posterior, leader: int) -> tuple[Floats, Floats]:
-    """How far each arm is behind the leader, and the variance of that."""
+    """Return how far each arm is behind the leader, and the variance of that gap."""
     everyone = np.arange(len(posterior.mean))
     variance = posterior.difference_variance(np.full(len(everyone), leader), everyone)
     return posterior.mean[leader] - posterior.mean, variance

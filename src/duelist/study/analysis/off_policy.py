@@ -1,22 +1,23 @@
-"""What another policy would have asked and found, from votes on pairs that were drawn with a known chance.
+"""Off-policy evaluation: what another policy would have achieved, from randomly drawn pairs.
 
-A study with `random_share` leaves some duels to chance, and writes down with which chance each pair was drawn. From these votes
-alone, nothing that the policy in charge chose comes in, one can say what any other policy would have met.
+A study with `random_share` draws some duels at random and records the probability of each pair. From these votes
+alone (none on pairs that the policy chose), the value of any other policy can be estimated.
 
-The quantity. A policy that stands as it is asks the ordered pair (i, j) with chance pi(i, j). With p(i, j) the chance that i wins against
-j, a tie counting half for both, it would find V = sum of a(i, j) p(i, j) over ordered pairs, where
+The estimand. A fixed policy asks the ordered pair (i, j) with probability pi(i, j). With p(i, j) the probability that
+i wins against j, a tie counting half for both, its value is V = sum of a(i, j) p(i, j) over ordered pairs, where
 
     wins        a(i, j) = pi(i, j): the arm that it names first wins
-    strength    a(i, j) = w(i) / (n - 1), w(i) half the chance that i is asked: an arm that it shows beats a random other one
+    strength    a(i, j) = w(i) / (n - 1), w(i) half the probability that i is asked: an arm that it shows beats a
+    random other one
 
-With contexts both are means over contexts, each counted alike. A vote on {i, j} that was drawn with chance q, and of which i won the
-share y, gives
+With contexts, both are means over contexts with equal weight. A vote on {i, j} that was drawn with probability q, and
+of which i won the share y, gives
 
     inverse propensity   (a(i, j) y + a(j, i) (1 - y)) / q
     doubly robust        D + (a(i, j) - a(j, i)) (y - m(i, j)) / q,   D = sum of a(i, j) m(i, j)
 
-where m is a Bradley-Terry model fit_votes to the votes of other folds. Both have the mean V, whatever m is; the second varies
-less the better m is. Estimates are means over votes, intervals Student's.
+where m is a Bradley-Terry model fitted to the votes of other folds. Both have the mean V, whatever m is; the second
+varies less the better m is. Estimates are means over votes, intervals Student's.
 """
 
 from __future__ import annotations
@@ -51,18 +52,18 @@ Target = Policy | Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class OffPolicy(TabularResult):
-    """What a policy would find, in two estimates of the same chance, and what it would ask."""
+    """The value of a policy in two estimates, and the pairs that it would ask."""
 
     inverse_propensity: Estimate
     doubly_robust: Estimate
     measure: str
     level: float
     votes: int
-    """On random duels."""
+    """Votes on random duels."""
     matched: int
-    """Of those, on pairs that say something about what the policy would ask."""
+    """Of those, votes on pairs that inform the estimate."""
     asked: tuple[tuple[str, str, float], ...]
-    """The pairs that it would ask, and how often, the most frequent first."""
+    """The pairs that it would ask, with their probabilities, most frequent first."""
 
     __str__ = TabularResult.__str__
 
@@ -88,12 +89,12 @@ _ESTIMATES: Final = ("inverse_propensity", "doubly_robust")
 
 @dataclass(frozen=True, slots=True)
 class Replay(TabularResult):
-    """What a policy that learns would find in its first rounds: the chance that the arm it names first wins."""
+    """The value of a learning policy in its first rounds: the probability that the arm it names first wins."""
 
     value: Estimate
     rounds: int
     blocks: int
-    """So often it was played from the beginning, each time with votes of its own."""
+    """The number of times it was played from the beginning, each time with separate votes."""
     votes: int
     level: float
 
@@ -124,25 +125,27 @@ def off_policy(
     by_rater: bool = False,
     seed: int = 0,
 ) -> OffPolicy:
-    """What `target` would find if it stood as it is, from the votes on random duels.
+    """Estimate the value of a fixed policy, `target`, from the votes on random duels.
 
     Parameters
     ----------
     votes, arms, features, groups
-        The log (`study.votes()`), the ids of the arms, their features (None: arms have nothing in common), and the context of each.
+        The log (`study.votes()`), the ids of the arms, their features (None: arms have nothing in common), and the
+        context of each.
     target
-        A policy, with what it has learned so far; or the chances of ordered pairs of ids, which add up to 1 in every context.
+        A policy with what it has learned so far; or probabilities of ordered pairs of ids, which add up to 1 in every
+        context.
     random_share
-        The share of duels that were left to chance when the votes were taken (`study.settings.random_share`); recorded chances have it
-        as a factor.
+        The share of random duels when the votes were collected (`study.settings.random_share`); recorded propensities
+        include it as a factor.
     measure, level
-        "wins" or "strength", see the module; and how often intervals hold.
+        "wins" or "strength", see the module; and the level of the intervals.
     draws
-        A policy that draws is asked so often in each context what it would ask.
+        How often a randomised policy is asked in each context what it would ask.
     folds
-        The model of the doubly robust estimate is fit_votes so often, each time without the votes it is used on.
+        The number of folds for the model of the doubly robust estimate.
     by_rater
-        True takes the votes of a rater as one observation: raters whose tastes differ make wider intervals.
+        True treats a rater's votes as one observation: raters with different tastes make intervals wider.
     seed
         Of the policy's draws and of the folds.
     """
@@ -186,12 +189,13 @@ def replay(
     level: float = 0.95,
     seed: int = 0,
 ) -> Replay:
-    """What `policy`, learning from the beginning, would find in its first `rounds` rounds.
+    """Estimate what `policy`, learning from the beginning, would achieve in its first `rounds` rounds.
 
-    The random votes come by in their order. A vote on the pair that the policy would ask now is its next round, and it learns from
-    it; the others pass by. Since every pair was equally likely, what it meets is what it would have met (Li, Chu, Langford and
-    Wang 2011). After so many rounds a fresh copy begins with the votes that are left; the interval is Student's over these
-    beginnings, of which there must be two. A round takes about as many random votes as there are pairs.
+    The random votes are processed in order. A vote on the pair that the policy would ask now becomes its next round,
+    and it learns from it; the others are skipped. Since every pair was equally likely, the rounds are distributed as
+    if the policy had been in charge (Li, Chu, Langford and Wang 2011). After `rounds` rounds a fresh copy starts with
+    the remaining votes; the interval is Student's over these copies, of which there must be two. A round takes about
+    as many random votes as there are pairs.
     """
     check_integer("rounds", rounds)
     check_level(level)
@@ -220,7 +224,7 @@ def replay(
 
 
 class _Rounds:
-    """A policy that is shown random votes, and takes those that it would have asked for."""
+    """A policy that is shown random votes, and accepts those that it would have asked for."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -244,7 +248,9 @@ class _Rounds:
 
 
 class _Given(NamedTuple):
-    """Votes on random duels: the arms, the share of the win that went to the first, and the chance of the pair among random ones."""
+    """Votes on random duels: the arms, the first arm's share of the win, and the probability of the pair among random
+    ones.
+    """
 
     log: VoteTable
     first: Ints
@@ -279,7 +285,7 @@ def _random_votes(votes: Sequence[Vote] | VoteTable, arms: Sequence[str], random
 
 
 def _tables(groups: Sequence[str | None] | None, n_arms: int) -> list[Ints]:
-    """The arms of each context, by position; contexts with a single arm have nothing to ask."""
+    """Yield the arms of each context, by position; contexts with a single arm have nothing to ask."""
     if groups is not None and len(groups) != n_arms:
         raise InvalidInput(f"groups has {len(groups)} entries, but there are {n_arms} arms.", "Give one each.")
     names = [None] * n_arms if groups is None else list(groups)
@@ -304,7 +310,7 @@ def _features(features: ArrayLike | None, n_arms: int) -> Floats:
 
 
 class _Asked(NamedTuple):
-    """Ordered pairs, and the chance of each; over all contexts they add up to 1."""
+    """Ordered pairs with their probabilities, which add up to 1 over all contexts."""
 
     first: Ints
     second: Ints
@@ -349,7 +355,7 @@ def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tabl
 
 
 class _Weights(NamedTuple):
-    """a(i, j), for the ordered pairs where it is not zero: keys i * n + j in order, and values."""
+    """a(i, j) for the ordered pairs where it is not zero: sorted keys i * n + j, and values."""
 
     n_arms: int
     keys: Ints
@@ -383,7 +389,10 @@ def _weights(asked: _Asked, tables: list[Ints], measure: str, n_arms: int) -> _W
 def _doubly_robust(
     given: _Given, features: ArrayLike | None, weights: _Weights, scale: Floats, folds: int, by_rater: bool, seed: int
 ) -> Floats:
-    """The terms of the estimate, the model of each fit_votes to the votes of the other folds; a rater's votes share a fold if `by_rater`."""
+    """Return the terms of the estimate, each with a model fitted to the other folds.
+
+    With `by_rater`, a rater's votes share a fold.
+    """
     rng = np.random.default_rng(seed)
     names = given.log.rater if by_rater else np.arange(len(given.y))
     _, name = np.unique(names, return_inverse=True)
@@ -401,7 +410,7 @@ def _doubly_robust(
 
 
 def _interval(terms: Floats, clusters: Any, level: float) -> Estimate:
-    """Mean, and Student's interval over independent clusters of terms."""
+    """Return the mean, and Student's interval over independent clusters of terms."""
     n, centre = len(terms), float(terms.mean())
     _, name = np.unique(clusters, return_inverse=True)
     sums = np.bincount(name, terms - centre)

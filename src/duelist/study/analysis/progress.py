@@ -1,4 +1,4 @@
-"""How near a study is to knowing its best arm, and which it would name: both by the rule of `duelist.study.analysis.stopping`."""
+"""Progress towards the best arm, and the recommended arm, by the rule of `duelist.study.analysis.stopping`."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from duelist.study.records import Vote
 
 @dataclass(frozen=True, slots=True)
 class Progress(TabularResult):
-    """How near a study is to knowing its best arm."""
+    """How close a study is to knowing its best arm."""
 
     leader: str
     chance_best: float
-    """Probability that the leader is the best arm, by the votes so far."""
+    """The posterior probability that the leader is the best arm."""
     not_ruled_out: int
-    """Arms, the leader among them, that may still be the best at the error rate `delta`."""
+    """Arms, including the leader, that may still be the best at the error rate `delta`."""
     arms: int
     votes: int
     delta: float
     note: str | None = None
-    """What to beware of, if there is something."""
+    """A caveat, if there is one."""
     votes_expected: int | None = None
-    """Votes still needed if arms are as far apart as they look and votes go on as so far; None: nobody can say yet."""
+    """Votes still needed if the estimates hold and votes continue as before; None if it cannot be forecast yet."""
     tied: int = 0
-    """Other arms that are exactly as good as the leader by the votes so far: where there are any, nobody leads."""
+    """Other arms that tie with the leader by the votes so far; if there are any, no arm leads."""
     identical: int = 0
-    """Other arms with the features of the leader, where no vote can tell them apart; they lead with it, and all count as one arm."""
+    """Other arms with the leader's features, which no vote can tell apart; they lead together and count as one."""
 
     @property
     def done(self) -> bool:
@@ -109,7 +109,7 @@ def progress(
     ridge: float | str = 1.0,
     seed: int = 0,
 ) -> Progress:
-    """How sure the leader is, and how many arms may still be better."""
+    """Return the leader's probability of being best, and how many arms may still be better."""
     return progress_from_fit(
         fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed
     )
@@ -118,7 +118,7 @@ def progress(
 def progress_from_fit(
     fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
 ) -> Progress:
-    """The progress of a fit that is there already."""
+    """Return the progress of an existing fit."""
     found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
     chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.identical}
     return Progress(
@@ -138,7 +138,9 @@ def progress_from_fit(
 def recommendation_from_fit(
     fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
 ) -> StudyRecommendation:
-    """The best arm, how sure that is, and the arms that are not ruled out; `tolerance` and `unit` as for a policy's `recommend`."""
+    """Return the recommended arm, its probability, and the arms not ruled out; `tolerance` and `unit` as in a
+    policy's `recommend`.
+    """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
         raise InvalidInput("There are no arms.", "Add some first.")
@@ -147,7 +149,7 @@ def recommendation_from_fit(
     leader = int(np.argmax(posterior.mean))
     gap, variance = behind(posterior, leader)
     before = posterior.prior_variance(np.full(len(gap), leader), np.arange(len(gap)))
-    alike = before <= 0.0  # the same features: no vote can tell them apart
+    alike = before <= 0.0  # identical features: no vote can tell them apart
     gap, variance = np.where(alike, 0.0, gap), np.where(alike, 0.0, variance)
     connected = fit.connected(leader)
     kept = still_possible(gap, variance, before, connected, delta, within) | alike
@@ -175,9 +177,9 @@ def recommendation_from_fit(
 
 
 def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
-    """What keeps comparisons open that more votes may never close, and what would close them; empty: votes will.
+    """Return advice on comparisons that more votes may never settle; empty if votes will settle them.
 
-    `foreseen` is None where there are too few votes for a forecast, where it is too far off, or where no votes connect arms.
+    `foreseen` is None if there are too few votes for a forecast, if it is too long, or if no votes connect arms.
     """
     place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
     many = fit.votes >= MIN_VOTES_TO_FORECAST
@@ -199,6 +201,6 @@ def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen
 
 
 def _with_the_first(pairs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """The first arm of the first pair, and all that are paired with it."""
+    """Return the first arm of the first pair, with all arms that are paired with it."""
     first = pairs[0][0]
     return first, [other for one, other in pairs if one == first]

@@ -1,4 +1,4 @@
-"""What the policy's duels cost, judged by the random ones."""
+"""Regret: what the policy's duels cost, measured by the random ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from duelist.study.records import Vote
 DRAWS: Final = 2000
 
 ESTIMATOR: Final = (
-    "average regret, u* - (u_first + u_second)/2 a duel, by utilities fit_votes to the votes on random duels only, "
+    "average regret, u* - (u_first + u_second)/2 per duel, by utilities fitted to the votes on random duels only, "
     "each weighted by the inverse of its chance where that is known"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over the posterior, and an interval that holds with the level of the whole."""
+    """A posterior mean with its interval."""
 
     value: float
     low: float
@@ -40,12 +40,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class RegretEstimate(TabularResult):
-    """Average regret a duel of the policy's choices and of random ones, in units of utility."""
+    """Average regret per duel of the policy's choices and of random ones, in units of utility."""
 
     policy: Estimate
     random: Estimate
     saved: Estimate
-    """What a duel of the policy costs less than a random one."""
+    """How much less a duel of the policy costs than a random one."""
     policy_duels: int
     random_duels: int
     level: float
@@ -78,13 +78,13 @@ def estimated_regret(
     level: float = 0.95,
     seed: int = 0,
 ) -> RegretEstimate:
-    """The average regret of the policy's duels, against that of random ones.
+    """Estimate the average regret of the policy's duels, and that of random ones.
 
     The utilities come from votes on random duels only: which of those were asked does not depend on earlier votes, so
-    that the fit does not flatter the policy. Where a vote has the chance with which its pair was chosen, it is weighted by
-    1/chance (the weights scaled to mean 1), so that the fit is the one that uniformly chosen pairs would have. u* is the
-    best utility among all arms, or among those of the same group (`groups` names one for each arm). Value and interval
-    are over draws from the fit's posterior; each duel counts once, however many voted on it.
+    that the fit is not biased in favour of the policy. Where a vote records its propensity, it is weighted by
+    1/propensity (scaled to mean 1), as if pairs had been chosen uniformly. u* is the best utility among all arms, or
+    among those of the same group (`groups` names one per arm). Value and interval are over draws from the posterior;
+    each duel counts once, for any number of votes on it.
     """
     log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)
@@ -115,7 +115,7 @@ def _estimate(draws: Floats, tail: float) -> Estimate:
 
 
 def _weights(chance: Floats) -> Floats:
-    """1/chance, scaled to mean 1; a vote whose chance is not known (NaN) weighs as much as the mean of the others."""
+    """Return 1/propensity, scaled to mean 1; a vote without one (NaN) weighs as much as the mean of the others."""
     known = ~np.isnan(chance)
     wrong = chance[known & ~((chance > 0.0) & (chance <= 1.0))]
     if len(wrong):
@@ -128,7 +128,7 @@ def _weights(chance: Floats) -> Floats:
 
 
 def _duels(log: VoteTable) -> Ints:
-    """Arms of each duel, (n, 2), each duel once."""
+    """Return the arms of each duel, (n, 2), each duel once."""
     _, once = np.unique(log.duel, return_index=True)
     return np.stack([log.first[once], log.second[once]], axis=1).astype(np.int64)
 
@@ -150,7 +150,7 @@ def _cost(utility: Floats, group: Ints, *sets: Ints) -> list[float]:
 
 
 def _utilities(posterior: Posterior, seed: int) -> Floats:
-    """Draws of all utilities, (draws, n), each but for a shift."""
+    """Return draws of all utilities, (draws, n), up to a common shift."""
     root = posterior.root(np.arange(len(posterior.mean)))
     noise = np.random.default_rng(seed).standard_normal((DRAWS, root.shape[1]))
     return np.asarray(posterior.mean + noise @ root.T)

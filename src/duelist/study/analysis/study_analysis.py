@@ -1,15 +1,16 @@
-"""What a study says: its best arms, its raters, how far along it is.
+"""The analysis methods of a study: leaderboard, raters, progress, and the rest.
 
-StudyAnalysis are made from the votes that stand, whenever they are asked for. They look at the log in short transactions and under a lock of
-their own, so that nobody who asks or tells waits for them; what was read of the log is kept, and the next reading takes in what is new.
+They analyse the current votes whenever they are called. They read the log in short transactions and under a separate
+lock, so that asking and voting do not wait for them; what was read stays cached, and the next analysis reads only new
+rows.
 
-All of them take the same options for what they look at:
+All of them take the same options to select votes:
 
 context     only the arms of this group, and the votes between them
-criterion   the question, where a study asks several; the first of them by default
-without     raters whose votes are left out, besides those whom the owner has left out
-everyone    True counts the votes of those as well
-retired     True ranks retired arms, too; without, their votes teach, and they are not in the reading
+criterion   the question, if a study has several; the first by default
+without     raters whose votes are excluded, besides those that the owner excluded
+everyone    True includes excluded raters as well
+retired     True ranks retired arms, too; otherwise their votes inform the fit, and they are not shown
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from duelist.study.storage import Storage
 __all__ = ["StudyAnalysis", "StudyRecommendation"]
 
 FITS_KEPT: Final = 8
-"""So many fits are kept for the next reading to begin with."""
+"""Fits that are cached as starting points."""
 
 
 class Scope(NamedTuple):
-    """What a reading looks at; see the module."""
+    """The selection options of an analysis; see the module."""
 
     context: str | None = None
     criterion: str | None = None
@@ -54,7 +55,7 @@ class Scope(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The votes, arms and features that a reading looks at."""
+    """The selected votes, arms and features."""
 
     log: analysis.VoteTable
     arms: list[str]
@@ -71,7 +72,7 @@ class CachedFit(NamedTuple):
 
 
 class StudyAnalysis(ABC):
-    """The reading half of `Study`."""
+    """The analysis half of `Study`."""
 
     name: str
     settings: StudySettings
@@ -80,49 +81,51 @@ class StudyAnalysis(ABC):
 
     @abstractmethod
     def votes(self) -> list[Vote]:
-        """The log, every row of it."""
+        """Return every row of the log."""
 
     @abstractmethod
     def arms(self, context: str | None = None) -> list[Arm]:
-        """All arms, or those of a context."""
+        """Return all arms, or those of a context."""
 
     @abstractmethod
     def policy(self) -> Policy:
-        """The policy as it stands after the whole log."""
+        """Return the policy after the whole log."""
 
-    # -- who is best ---------------------------------------------------------------------
+    # -- the best arm --------------------------------------------------------------------
 
     def leaderboard(
         self, context: str | None = None, *, top: int | None = None, **options: Any
     ) -> analysis.Leaderboard:
-        """Arms by utility, with intervals, rank ranges and the chance of being best; options of `analysis.leaderboard`."""
+        """Return arms by utility, with intervals, ranks and probabilities of being best; see `analysis.leaderboard`."""
         scope, options = split(context, options)
         _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed")
         fit = self._fit(scope, options)
         return analysis.leaderboard_from_fit(fit, top=top, **options)
 
     def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
-        """The arm to name now, how sure that is, and the arms that are not ruled out.
+        """Return the recommended arm, its probability of being best, and the arms that are not ruled out.
 
-        Stop asking when it is `decided`: the named arm is then wrong with probability at most `delta`. Its `probability` is that
-        of being the best among the arms not ruled out (1 when it is decided); `leaderboard` has it among all arms.
+        Stop asking when it is `decided`: the recommended arm is then wrong with probability at most `delta`.
+        `probability` is that of being the best among the arms not ruled out (1 when decided); `leaderboard` reports
+        it among all arms.
 
-        Arms with the same features are named together where features are all that is known of an arm. With `arm_effects` votes can tell
-        them apart, and must; if they are equally good, that never ends, and `advice` says so. `tolerance=0.01, unit="chance"` is content
-        with an arm as good as the best to within one percentage point, which ends; a tolerance without a unit is in utilities.
+        Arms with the same features are recommended together if features are all that distinguishes arms. With
+        `arm_effects`, votes must tell them apart; if they are equally good that never ends, and `advice` says so.
+        `tolerance=0.01, unit="chance"` accepts an arm within one percentage point of the best, which does end; a
+        tolerance without a unit is in utility.
         """
         scope, options = split(context, options)
         _check_options("recommend", analysis.recommendation_from_fit, options, "ridge", "seed")
         return analysis.recommendation_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
-        """How near the study is to knowing its best arm; it is done when `recommend` is decided."""
+        """Return how close the study is to knowing its best arm; it is done when `recommend` is decided."""
         scope, options = split(context, options)
         _check_options("progress", analysis.progress_from_fit, options, "ridge", "seed")
         return analysis.progress_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
-        """Who won against whom, how often they were called equal, and how often both were bad."""
+        """Return how often each arm won against each other, and how often they tied or were both bad."""
         scope, options = split(context, options)
         _check_options("win_matrix", analysis.win_matrix_from_votes, options)
         seen = self._select(scope)
@@ -131,13 +134,15 @@ class StudyAnalysis(ABC):
         return analysis.win_matrix_from_votes(seen.log.on_arms, seen.arms, among, **options)
 
     def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances:
-        """The chance that each arm wins against each other, and of a tie, by the fit; options of `analysis.win_chances`."""
+        """Return the fitted probability that each arm wins against each other, and of a tie; see
+        `analysis.win_chances`.
+        """
         scope, options = split(context, options)
         _check_options("win_chances", analysis.win_chances_from_fit, options, "ridge")
         return analysis.win_chances_from_fit(self._fit(scope, options), **options)
 
     def history(self, context: str | None = None, **options: Any) -> analysis.History:
-        """The chance of being best of each arm, vote by vote; options of `analysis.history`."""
+        """Return the probability of being best of each arm over the votes; see `analysis.history`."""
         scope, options = split(context, options)
         _check_options("history", analysis.history, options)
         seen = self._select(scope)
@@ -146,9 +151,10 @@ class StudyAnalysis(ABC):
             return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     def scorer(self, context: str | None = None, **options: Any) -> Scorer:
-        """What the votes teach about features, for arms that nobody has voted on: `scorer().save("scorer.json")`.
+        """Return a scorer that predicts the utility of new arms from features: `scorer().save("scorer.json")`.
 
-        Of a study made from a table it takes the columns of that table as they are there; `columns` of the scorer names them.
+        For a study made from a table it takes that table's columns in their own units; the scorer's `columns` names
+        them.
         """
         scope, options = split(context, options)
         _check_options("scorer", analysis.scorer_from_votes, options)
@@ -156,19 +162,19 @@ class StudyAnalysis(ABC):
         found = analysis.scorer_from_votes(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
         return as_given(found, self.settings.feature_recipe)
 
-    # -- whom to trust -------------------------------------------------------------------
+    # -- raters ---------------------------------------------------------------------------
 
     def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
-        """Predicted against observed, on votes that the prediction has not seen; options of `analysis.calibration`."""
+        """Return predicted against observed shares, on held-out votes; see `analysis.calibration`."""
         scope, options = split(context, options)
         _check_options("calibration", analysis.calibration, options)
         seen = self._select(scope)
         return analysis.calibration(seen.log, seen.arms, seen.features, **options)
 
     def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
-        """Speed, side bias, agreement and outliers among raters; options of `analysis.rater_statistics`.
+        """Return speed, side bias, agreement and outliers among raters; see `analysis.rater_statistics`.
 
-        Raters who are left out have their row, too; but nobody is judged by their votes.
+        Excluded raters are listed, too, but their votes do not affect the statistics of others.
         """
         scope, options = split(context, options)
         _check_options("raters", analysis.rater_statistics, options)
@@ -181,9 +187,9 @@ class StudyAnalysis(ABC):
         return found
 
     def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate:
-        """Regret of the policy's duels, estimated from those chosen by a coin; options of `analysis.estimated_regret`.
+        """Return the regret of the policy's duels, estimated from random ones; see `analysis.estimated_regret`.
 
-        Where arms have contexts, a duel is measured against the best arm of its own.
+        If arms have contexts, a duel is measured against the best arm of its context.
         """
         scope, options = split(context, options)
         _check_options("regret", analysis.estimated_regret, options)
@@ -191,7 +197,7 @@ class StudyAnalysis(ABC):
         return analysis.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
 
     def _repr_html_(self) -> str:
-        """In a notebook: what the study is, and how far it has come."""
+        """Return a summary of the study as HTML for notebooks."""
         with self._storage.viewing(self._id) as tx:
             counters = tx.counters
         shown = {
@@ -203,7 +209,7 @@ class StudyAnalysis(ABC):
         cells = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in shown.items())
         return f"<div><b>{escape(self.name)}</b><table>{cells}</table></div>"
 
-    # -- inside --------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------
 
     @cached_property
     def _cache(self) -> AnalysisCache:
@@ -218,7 +224,7 @@ class StudyAnalysis(ABC):
             return _look(kept.log, scope, self.settings.arm_effects)
 
     def _fit(self, scope: Scope, options: dict[str, Any]) -> analysis.StudyFit:
-        """The fit to what is looked at: as it was if nothing is new, and from where it was if something is."""
+        """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
         seen = self._select(scope)
         given = {name: options.pop(name) for name in ("ridge",) if name in options}
         key = (scope, repr(given), repr(options.get("seed")))
@@ -234,7 +240,7 @@ class StudyAnalysis(ABC):
 
 
 class AnalysisCache:
-    """What readings keep from one to the next; only ever touched under its lock."""
+    """The cache of the analyses; accessed only under its lock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -249,7 +255,7 @@ class AnalysisCache:
 
     @contextmanager
     def history(self, key: Any) -> Iterator[analysis.HistoryCache]:
-        """What the last history found, for one of the same scope to go on from; a copy: two threads may read at once."""
+        """Yield a copy of the last history of the same scope, to continue from; two threads may read at once."""
         with self.lock:
             of, before = self._history
         known = analysis.HistoryCache(dict(before.chances), before.last) if of == key else analysis.HistoryCache()
@@ -258,7 +264,7 @@ class AnalysisCache:
             self._history = key, known
 
     def cross_fits(self, key: Any) -> dict[int, Any]:
-        """A copy: two threads may judge at once."""
+        """Return a copy: two threads may use it at once."""
         with self.lock:
             return dict(self._judges[1]) if self._judges[0] == key else {}
 
@@ -275,7 +281,7 @@ class AnalysisCache:
 
 
 def split(context: str | None, options: dict[str, Any]) -> tuple[Scope, dict[str, Any]]:
-    """What a reading looks at, and the options that are its own."""
+    """Return the selection, and the options that belong to the analysis itself."""
     without: Collection[str] | str = options.get("without", ())
     scope = Scope(
         context,
@@ -288,11 +294,11 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[Scope, dict[str
 
 
 _INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start"])
-"""What a study says to readings itself, or has an argument for."""
+"""Arguments that the study itself passes to analyses."""
 
 
 def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any], *more: str) -> None:
-    """InvalidInput names an option that this reading does not have, and those that it has."""
+    """Raise for an option that this analysis does not have, naming those that it has."""
     own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
     stray = min(options.keys() - own - set(more), default=None)
     if stray is not None:
@@ -308,7 +314,7 @@ def _left_out(scope: Scope, seen: Selection) -> frozenset[str]:
 
 
 def _look(known: VoteLog, scope: Scope, arm_effects: bool) -> Selection:
-    """What a reading looks at, out of everything that is known."""
+    """Select from the whole log."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
     if scope.context is not None and not chosen:
@@ -346,7 +352,7 @@ def _look(known: VoteLog, scope: Scope, arm_effects: bool) -> Selection:
 
 
 def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Which votes are on this question; None for all of them."""
+    """Return which votes are on this criterion; None for all of them."""
     if criterion is None:
         return None if not len(known.criteria()) else of_votes == 0
     number = known.criterion_number(criterion)
@@ -361,7 +367,9 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
 def _features(
     known: VoteLog, numbers: Sequence[int], arm_effects: bool
 ) -> NDArray[np.float64] | analysis.WithArmEffects | None:
-    """The newest features of arms; None where there are none, or each arm has one of its own, for which there is a faster way."""
+    """Return the newest features of arms; None if there are none, or they are one-hot, for which there is a faster
+    way.
+    """
     if not numbers or not known.arms.dim:
         return None
     features = np.asarray(known.arms.matrix(np.array(numbers)), np.float64)

@@ -1,4 +1,4 @@
-"""Whether a study can stop, by its goal."""
+"""`Study.can_stop`: whether a study can stop, by its goal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, lea
 from duelist.study.analysis.study_analysis import StudyAnalysis, split
 
 _OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without"])
-"""What can be said of the votes that are looked at, besides `context`."""
+"""Selection options besides `context`."""
 
 
 class StudyStopping(StudyAnalysis):
-    """The half of `Study` that says when to stop."""
+    """The stopping half of `Study`."""
 
     def can_stop(
         self,
@@ -28,28 +28,28 @@ class StudyStopping(StudyAnalysis):
         unit: str = "utility",
         **options: Any,
     ) -> CanStop:
-        """Whether there are votes enough for what the study is for, and what is missing, in words.
+        """Return whether there are enough votes for the study's goal, and what is missing.
 
-        For a study without a goal, and for "best" and "serve", this is what `recommend().decided` and `progress().done` say, by the
-        same rule. Where arms have contexts, each is looked at, and all must be done; the error rate is shared among them.
+        Without a goal, and for "best" and "serve", this agrees with `recommend().decided` and `progress().done`, by
+        the same rule. If arms have contexts, each is checked and all must be done; they share the error rate.
 
         Parameters
         ----------
         context
             Only this group.
         goal
-            Another than the study's own.
+            A goal other than the study's own.
         top
-            How many places "rank" is about; None: as many as the study is, `create_study(goal="rank", top=5)`, and, where that says
-            nothing, all.
+            How many places "rank" is about; None: as in `create_study(goal="rank", top=5)`, or all.
         delta
-            The probability of stopping with a wrong winner, or a wrong order, however often one looks. ("learn" promises none.)
+            The probability of stopping with a wrong winner or order, valid at any time. ("learn" has no such
+            guarantee.)
         tolerance, unit
-            How much better another arm may be than the one that is named, or the next in an order than the one before it: in utility, or,
-            with `unit="chance"`, how far its chance to win may be above one half. Among arms that are equally good nothing else ends the
-            asking: `while not study.can_stop(tolerance=0.02, unit="chance")`.
+            How much better another arm may be than the recommended one, or the next in an order than the one before
+            it: in utility or, with `unit="chance"`, in win probability above one half. If arms are equally good, only
+            a tolerance ends the study: `while not study.can_stop(tolerance=0.02, unit="chance")`.
         options
-            Those of all readings, see `StudyAnalysis`.
+            The selection options; see `StudyAnalysis`.
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1.", field="top")
@@ -75,7 +75,7 @@ class StudyStopping(StudyAnalysis):
         return next((each for each in found if not each.done), found[0])
 
     def _contexts(self) -> list[str | None]:
-        """The groups of arms in the game; all arms together, where some have no context."""
+        """Return the contexts of active arms; all arms together if some have no context."""
         groups = list(dict.fromkeys(arm.context for arm in self.arms() if not arm.retired))
         return groups if groups and None not in groups else [None]
 

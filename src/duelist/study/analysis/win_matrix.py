@@ -1,4 +1,4 @@
-"""Who won against whom, and who would."""
+"""Win matrix: observed wins between all pairs, and fitted win probabilities."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteT
 from duelist.study.records import Vote
 
 MOST_SHOWN: Final = 30
-"""Up to so many arms a matrix is shown whole."""
+"""A matrix of up to this many arms is printed whole."""
 MOST_ARMS: Final = 5000
-"""A matrix of more arms takes more memory than anybody would look at."""
+"""A matrix of more arms is refused: it takes too much memory and is of no use."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,20 +30,20 @@ class WinMatrix(TabularResult):
     wins: Ints
     """Entry (i, j): how often i won against j."""
     ties: Ints
-    """Entry (i, j) = (j, i): how often the two were called equal."""
+    """Entry (i, j) = (j, i): how often the two tied."""
     both_bad: Ints
-    """Entry (i, j) = (j, i): how often neither was good enough, which says nothing of which is better."""
+    """Entry (i, j) = (j, i): how often both were bad, which does not say which is better."""
 
     __str__ = TabularResult.__str__
 
     @property
     def votes(self) -> Ints:
-        """Entry (i, j) = (j, i): how often the two were compared: wins of either, and ties."""
+        """Entry (i, j) = (j, i): the number of wins of either, and ties."""
         return np.asarray(self.wins + self.wins.T + self.ties)
 
     @property
     def shares(self) -> Floats:
-        """Share of the pair's votes that i has against j, ties half to each; NaN where the two were never compared."""
+        """Share of the pair's votes that i has against j, ties counting half; NaN if the two were never compared."""
         with np.errstate(invalid="ignore"):
             return np.asarray((self.wins + 0.5 * self.ties) / self.votes)
 
@@ -70,11 +70,11 @@ class WinMatrix(TabularResult):
 
 @dataclass(frozen=True, eq=False)
 class WinChances(TabularResult):
-    """What the fit expects of every pair, in the order of `arms`: averaged over what it does not know."""
+    """Fitted probabilities for every pair, in the order of `arms`, averaged over the posterior."""
 
     arms: tuple[str, ...]
     win: Floats
-    """Entry (i, j): chance that i wins against j; 1 - win - win^T is the chance of a tie."""
+    """Entry (i, j): probability that i wins against j; 1 - win - win^T is the probability of a tie."""
     tie: Floats
     """Entry (i, j) = (j, i)."""
 
@@ -94,7 +94,7 @@ class WinChances(TabularResult):
 
 
 def win_matrix(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> WinMatrix:
-    """Wins, ties and both bad between these arms; votes on any other arm are not looked at."""
+    """Return wins, ties and both bad between these arms; votes on other arms are ignored."""
     if not isinstance(votes, VoteTable):
         known = frozenset(arms)
         votes = [vote for vote in votes if vote.first in known and vote.second in known]
@@ -102,7 +102,7 @@ def win_matrix(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> WinMat
 
 
 def win_matrix_from_votes(log: VoteTable, arms: Sequence[str], among: Ints | None = None) -> WinMatrix:
-    """The matrix of columns that are there already."""
+    """Return the win matrix of a vote table."""
     n = len(arms)
     if n > MOST_ARMS:
         raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")
@@ -127,12 +127,14 @@ def win_chances(
     ridge: float | str = 1.0,
     seed: int = 0,
 ) -> WinChances:
-    """The chance that each arm wins against each other, and of a tie, by Davidson's model where there are ties."""
+    """Return the probability that each arm wins against each other, and of a tie, by Davidson's model if there are
+    ties.
+    """
     return win_chances_from_fit(fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed))
 
 
 def win_chances_from_fit(fit: StudyFit) -> WinChances:
-    """The chances of a fit that is there already."""
+    """Return the probabilities of an existing fit."""
     n = len(fit.among)
     if n > MOST_ARMS:
         raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")

@@ -1,12 +1,12 @@
-"""The fit behind the readings: Bradley and Terry's model, with Davidson's parameter where there are ties.
+"""The Bradley-Terry fit, with Davidson's parameter for ties.
 
-An arm i beats j with probability p_i / (p_i + p_j + nu sqrt(p_i p_j)), p = exp(u), and the two are tied with probability
-nu sqrt(p_i p_j) over the same (Davidson 1970); nu is estimated with the utilities u. Without ties nu is 0, which leaves the model of
-Bradley and Terry. A difference d of two utilities means odds exp(d) among the votes that are no ties, in both. The loss is
-convex in (u, log nu), so that Newton's steps find its only minimum.
+An arm i beats j with probability p_i / (p_i + p_j + nu sqrt(p_i p_j)), p = exp(u), and the two tie with probability
+nu sqrt(p_i p_j) over the same (Davidson 1970); nu is estimated with the utilities u. Without ties nu is 0, which is
+the model of Bradley and Terry. In both, a difference d of two utilities means odds exp(d) among votes that are not
+ties. The loss is convex in (u, log nu), so that Newton's method finds its only minimum.
 
-This model is used whatever link a study's policy works with: a link is the policy's own idea of the noise, and a reading
-should not change with the policy that asked. Where votes come from another link, utilities are those of the model that comes nearest.
+This model is used for any link of the study's policy: the link is the policy's own noise model, and an analysis
+should not depend on the policy that asked. If votes follow another link, utilities are those of the closest model.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from duelist.study.analysis.fit.votes import Pairs
 
 DENSE: Final = 4000
-"""Up to so many arms without features the covariance is computed whole; beyond, it is that of `SKETCH` draws."""
+"""Up to this many arms without features the covariance is exact; beyond, it comes from `SKETCH` draws."""
 SKETCH: Final = 256
 FEW: Final = 300
-"""Up to so many arms without features Newton's steps are solved whole."""
+"""Up to this many arms without features Newton's steps are solved directly."""
 _STEPS: Final = 100
 _PRECISION: Final = 1e-18
 _ROUNDING: Final = 1e-12
-"""Share of the loss by which two equal ones may differ; near the minimum a step gains less than that and is right all the same."""
+"""Relative difference of two losses that counts as none; near the minimum a correct step may gain less than that."""
 AUTO: Final = "auto"
 _ROUNDS: Final = 50
 _SAME: Final = 1e-3
@@ -51,18 +51,20 @@ def fit_utilities(
     start: Posterior | None = None,
     precision: float = _PRECISION,
 ) -> Posterior:
-    """The u that minimise ridge/2 |theta|^2 + sum_votes [log(e^(s/2) + e^(-s/2) + nu) - (share - 1/2) s] - ties log(nu).
+    """Return the u that minimise ridge/2 |theta|^2 + sum_votes [log(e^(s/2) + e^(-s/2) + nu) - (share - 1/2) s] -
+    ties log(nu).
 
-    Here s = u_first - u_second, and share is 1, 0, or 1/2 for a tie. With features u = X theta; without, theta = u, one number an
-    arm; `WithArmEffects` is both, see there. Features are centred and scaled, so that each has an equal part in a utility's prior
-    variance 1/ridge, whatever units they came in. nu is there only where there are ties, and has a vote of its own, half a tie between
-    two equal arms (Jeffreys' prior for the share of ties among equals), so that it is finite. The covariance is that of the inverse of
-    the second derivative at the solution, nu included: the posterior's under the prior theta ~ N(0, I/ridge). Duels say nothing of
-    the origin of utilities: theirs is the mean over all arms. The way to the minimum is shorter from a `start` near by; it ends
-    where a step would lower the loss by less than its share `precision`.
+    Here s = u_first - u_second, and share is 1, 0, or 1/2 for a tie. With features u = X theta; without, theta = u,
+    one number per arm; `WithArmEffects` is both. Features are centred and scaled, so that each has an equal part in a
+    utility's prior variance 1/ridge, in any units. nu is fitted only if there are ties, with a prior of one vote,
+    half a tie between two equal arms (Jeffreys' prior for the share of ties among equals), so that it is finite. The
+    covariance is the inverse of the second derivative at the solution, including nu: the Laplace posterior under the
+    prior theta ~ N(0, I/ridge). Duels do not determine the origin of utilities, which is the mean over all arms. A
+    `start` close by shortens the iteration, which ends where a step would lower the loss by less than its share
+    `precision`.
 
-    With ridge="auto" the ridge is found, too: the one that makes the votes most likely, held near 1 by a prior that is worth three
-    parameters. docs/intervals.md says when that is better.
+    With ridge="auto" the ridge is estimated, too: the one that makes the votes most likely, kept near 1 by a prior
+    worth three parameters. docs/intervals.md says when that is better.
     """
     own = isinstance(features, WithArmEffects)
     given = features.features if isinstance(features, WithArmEffects) else features
@@ -79,10 +81,10 @@ def fit_utilities(
 
 
 def _standardised(x: Floats) -> Floats:
-    """Features with mean 0 and, over the n arms, equal variances that add to 1 - 1/n; those in which no arms differ are 0.
+    """Return features with mean 0 and equal variances over the n arms that add to 1 - 1/n; constant ones become 0.
 
-    So utilities have the prior variance that they have without features, where it is 1/ridge before their mean is taken off, whatever the
-    units and however many features.
+    So utilities have the same prior variance as without features, where it is 1/ridge before centring, for any units
+    and number of features.
     """
     centred = x - x.mean(axis=0)
     size = centred.std(axis=0)
@@ -94,13 +96,13 @@ def _standardised(x: Floats) -> Floats:
 def _fit_ridge(
     pairs: Pairs, x: Floats | None, linear: FeaturePrior | None, seed: int, start: Posterior | None, precision: float
 ) -> Posterior:
-    """The ridge that explains the votes best, by expectation and maximisation; `_PRIOR_PARAMETERS` of variance 1 hold it."""
+    """Return the ridge that explains the votes best, by EM; `_PRIOR_PARAMETERS` of variance 1 regularise it."""
     posterior, ridge = start, 1.0 if start is None else start.ridge
     for _ in range(_ROUNDS):
         model = _Model(pairs, x, ridge, linear)
         posterior = _posterior(model, *_newton(model, posterior, precision), seed)
         theta = posterior.mean if x is None or posterior.theta is None else posterior.theta
-        free = len(theta) - (x is None)  # without features, the sum of utilities says nothing
+        free = len(theta) - (x is None)  # without features, the sum of utilities carries no information
         spread = float(theta @ model.pulled(theta)) + posterior.doubt
         better = (free + _PRIOR_PARAMETERS) / (spread + _PRIOR_PARAMETERS)
         if abs(np.log(better / ridge)) < _SAME:
@@ -110,7 +112,7 @@ def _fit_ridge(
 
 
 def _check_ridge(ridge: float | str) -> float | None:
-    """The number, or None where it is to be found."""
+    """Return the number, or None if it is to be estimated."""
     if isinstance(ridge, str) and ridge == AUTO:
         return None
     value = check_finite("ridge", ridge, f"a positive finite number, or {AUTO!r}")
@@ -129,7 +131,7 @@ def _check_features(features: ArrayLike, n_arms: int) -> Floats:
 
 
 class _Slopes(NamedTuple):
-    """Derivatives of the loss by the gap of each pair, by the tie's parameter, and by both."""
+    """Derivatives of the loss by the gap of each pair, by the tie parameter, and by both."""
 
     gap: Floats
     gap_twice: Floats
@@ -139,7 +141,7 @@ class _Slopes(NamedTuple):
 
 
 class _Model:
-    """The loss and its derivatives, by parameters theta and the logarithm of nu (None: no ties)."""
+    """The loss and its derivatives, by parameters theta and log nu (None: no ties)."""
 
     def __init__(self, pairs: Pairs, x: Floats | None, ridge: float, linear: FeaturePrior | None = None) -> None:
         self.pairs, self.x, self.ridge, self.linear = pairs, x, ridge, linear
@@ -154,7 +156,7 @@ class _Model:
         return np.asarray(u[self.pairs.low] - u[self.pairs.high])
 
     def pulled(self, theta: Floats) -> Floats:
-        """The prior's precision, divided by the ridge, times theta."""
+        """Return the prior precision, divided by the ridge, times theta."""
         return theta if self.linear is None else theta - self.linear.explained(theta)
 
     def loss(self, theta: Floats, gap: Floats, tie: float | None) -> float:
@@ -183,13 +185,13 @@ class _Model:
         )
 
     def gathered(self, values: Floats) -> Floats:
-        """Derivatives by theta from those by the gaps."""
+        """Return derivatives by theta from those by the gaps."""
         n = self.pairs.n_arms
         by_arm = np.bincount(self.pairs.low, values, n) - np.bincount(self.pairs.high, values, n)
         return np.asarray(by_arm, np.float64) if self.x is None else np.asarray(self.x.T @ by_arm)
 
     def curvature(self, weight: Floats) -> Floats:
-        """Second derivative by theta, whole."""
+        """Return the second derivative by theta as a dense matrix."""
         laplacian = self.laplacian(weight)
         if self.x is None:
             whole = laplacian if isinstance(laplacian, np.ndarray) else laplacian.toarray()
@@ -201,10 +203,10 @@ class _Model:
         return np.asarray(whole)
 
     def laplacian(self, weight: Floats) -> Floats | csr_array:
-        """Sum over pairs of weight (e_low - e_high)(e_low - e_high)^T."""
+        """Return the sum over pairs of weight (e_low - e_high)(e_low - e_high)^T."""
         n, low, high = self.pairs.n_arms, self.pairs.low, self.pairs.high
         if n <= FEW:
-            half = np.bincount(low * n + high, weight, n * n).reshape(n, n).astype(np.float64)  # whole numbers if empty
+            half = np.bincount(low * n + high, weight, n * n).reshape(n, n).astype(np.float64)  # integers if empty
             return np.asarray(np.diag(half.sum(axis=0) + half.sum(axis=1)) - half - half.T)
         degree = np.bincount(low, weight, n) + np.bincount(high, weight, n)
         every = np.arange(n)
@@ -212,7 +214,7 @@ class _Model:
         return csr_array((np.concatenate([-weight, -weight, degree]), (rows, columns)), shape=(n, n))
 
     def solver(self, weight: Floats) -> Callable[[Floats], Floats]:
-        """Solves with the second derivative: whole, or by conjugate gradients for many arms, of whom most pairs never met."""
+        """Return a solver for the second derivative: direct, or conjugate gradients for many sparsely compared arms."""
         if self.x is None and self.n_parameters > FEW:
             laplacian = self.laplacian(weight)
             return lambda right: _solve_sparse(laplacian, self.ridge, right, self.pulled)
@@ -221,14 +223,14 @@ class _Model:
 
 
 def _newton(model: _Model, start: Posterior | None, precision: float) -> tuple[Floats, float | None]:
-    """The minimum; halves a step that does not lead down."""
+    """Return the minimum by Newton's method, halving steps that do not descend."""
     theta, tie = _beginning(model, start)
     gap = model.gaps(theta)
     loss = model.loss(theta, gap, tie)
     for _ in range(_STEPS):
         by_theta, by_tie, promised = _step(model, theta, gap, tie)
         if promised <= precision * (1.0 + abs(loss)):
-            # The last step doubles the digits that are right: the same log says the same, wherever the way began.
+            # The last step doubles the correct digits: the same log gives the same result from any start.
             return theta - by_theta, None if tie is None else tie - by_tie
         size = 1.0
         while True:
@@ -254,7 +256,7 @@ def _beginning(model: _Model, start: Posterior | None) -> tuple[Floats, float | 
 
 
 def _step(model: _Model, theta: Floats, gap: Floats, tie: float | None) -> tuple[Floats, float, float]:
-    """Newton's step in theta and in the tie's parameter, and the slope along it."""
+    """Return Newton's step in theta and in the tie parameter, and the slope along it."""
     slopes = model.slopes(gap, tie)
     gradient = model.ridge * model.pulled(theta) + model.gathered(slopes.gap)
     solve = model.solver(slopes.gap_twice)
@@ -272,7 +274,7 @@ def _posterior(model: _Model, theta: Floats, tie: float | None, seed: int) -> Po
     slopes = model.slopes(model.gaps(theta), tie)
     coupling = np.zeros(model.n_parameters)
     if tie is not None:
-        # Not to know nu adds a part of rank one to the covariance.
+        # The uncertainty of nu adds a rank-one part to the covariance.
         both = model.gathered(slopes.both)
         coupling = model.solver(slopes.gap_twice)(both[:, None])[:, 0]
         coupling = coupling / np.sqrt(slopes.tie_twice - both @ coupling)
@@ -299,7 +301,7 @@ def _posterior(model: _Model, theta: Floats, tie: float | None, seed: int) -> Po
 
 
 def _inverse(matrix: Floats) -> Floats:
-    """Of a positive definite matrix, from its Cholesky factor and in its place."""
+    """Invert a positive definite matrix in place, by its Cholesky factor."""
     factor, lower = cho_factor(matrix, lower=True, overwrite_a=True)
     inverse, status = dpotri(factor, lower=lower, overwrite_c=True)
     if status != 0:
@@ -311,9 +313,10 @@ def _inverse(matrix: Floats) -> Floats:
 def _solve_sparse(
     laplacian: Floats | csr_array, ridge: float, right: Floats, pulled: Callable[[Floats], Floats]
 ) -> Floats:
-    """(laplacian + prior) x = right for several right sides at once, by conjugate gradients scaled by the diagonal.
+    """Solve (laplacian + prior) x = right for several right sides by conjugate gradients with a diagonal
+    preconditioner.
 
-    `pulled` is the prior's precision divided by the ridge, I without features.
+    `pulled` is the prior precision divided by the ridge, I without features.
     """
     diagonal = laplacian.diagonal()[:, None] + ridge
     x = np.zeros_like(right)
@@ -337,7 +340,7 @@ def _solve_sparse(
 
 
 def _draws(model: _Model, weight: Floats, seed: int) -> Floats:
-    """`SKETCH` draws from N(0, curvature^-1), less their means over the arms: solve for noise with covariance curvature."""
+    """Return `SKETCH` centred draws from N(0, curvature^-1): solve for noise with covariance curvature."""
     rng = np.random.default_rng(seed)
     pairs = model.pairs
     noise = np.sqrt(model.ridge) * rng.standard_normal((pairs.n_arms, SKETCH))

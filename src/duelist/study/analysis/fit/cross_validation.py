@@ -1,4 +1,4 @@
-"""Chances for a rater's votes from a fit that has not seen them."""
+"""Predictions for a rater's votes from a fit without that rater."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from duelist.study.analysis.fit.posterior import Posterior
 from duelist.study.analysis.fit.votes import FIRST, NORMAL, Pairs, VoteTable, numbered
 
 Judges = dict[int, Posterior]
-"""The fit that cross_fits each group of raters: what the next judgement begins with."""
+"""The fit that predicts each group of raters, reused as the next starting point."""
 FOLDS: Final = 10
 _PRECISION: Final = 1e-9
-"""Of these fits: before its last step one is within a hundredth of a standard deviation, after it within the square of that."""
+"""Precision of these fits: the last step starts within a hundredth of a standard deviation, and squares the error."""
 
 
 def chances_without_own(
@@ -29,9 +29,10 @@ def chances_without_own(
     seed: int,
     cross_fits: Judges | None = None,
 ) -> Floats:
-    """For each vote wanted the chance that it is for the first, from a fit to decided votes without those of its rater.
+    """Return, for each wanted vote, the probability of the first arm, from a fit to decided votes without those of
+    its rater.
 
-    Votes that are not decided are left out of the fit: among the others its chances are right whatever makes raters call a tie.
+    Undecided votes are excluded from the fit: among decided ones its predictions are right however raters use ties.
     """
     fold = _dealt(len(log.raters), seed)
     counts = bool(excluded.any()) or bool((log.kind != NORMAL).any())
@@ -52,9 +53,10 @@ def chances_without_own(
 
 
 def _dealt(n_raters: int, seed: int) -> Ints:
-    """A group for each rater, one of each ten in every group; the last, which nobody is judged in, is for votes of nobody we know.
+    """Return a group per rater, every ten raters spread over the groups; the last group is for votes of unknown
+    raters.
 
-    Who comes later changes nothing for those who were there: the next fit of a group begins where its last one ended.
+    Later raters do not change earlier groups, so that the next fit of a group starts where its last one ended.
     """
     tens = -(-n_raters // FOLDS)
     groups = np.random.default_rng(seed).permuted(np.tile(np.arange(FOLDS), (tens, 1)), axis=1)

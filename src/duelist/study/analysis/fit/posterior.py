@@ -1,4 +1,4 @@
-"""What is known of utilities, and what follows from it: a normal distribution, by its mean and covariance."""
+"""The posterior of utilities: a normal distribution, given by its mean and covariance."""
 
 from __future__ import annotations
 
@@ -19,55 +19,56 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Posterior:
-    """Utilities relative to the mean arm, and their covariance: the matrix itself, or a factor F of it, F F^T."""
+    """Utilities relative to the mean arm, with their covariance: the matrix, or a factor F with F F^T."""
 
     mean: Floats
     covariance: Floats | None = None
     factor: Floats | None = None
     tie: float | None = None
-    """Logarithm of Davidson's parameter nu; None where there are no ties."""
+    """Logarithm of Davidson's parameter nu; None if there are no ties."""
     ridge: float = 1.0
     features: Floats | None = None
-    """Those that utilities are linear in, if they are."""
+    """The features in which utilities are linear, if any."""
     theta: Floats | None = None
-    """What was fit_votes, for the next fit to begin with."""
+    """The fitted parameters, as the starting point of the next fit."""
     doubt: float = 0.0
-    """Sum of the variances of what was fit_votes."""
+    """Sum of the variances of the fitted parameters."""
     arm_effects: bool = False
-    """Whether arms have arm effects beside their features."""
+    """Whether arms have arm effects in addition to features."""
 
     @property
     def variance(self) -> Floats:
-        """Of each utility."""
+        """Variance of each utility."""
         if self.covariance is not None:
             return np.asarray(np.diagonal(self.covariance))
         return np.asarray(np.square(self._factor).sum(axis=1))
 
     def rows(self, chosen: Ints) -> Floats:
-        """Covariance of some utilities with all, (k, n)."""
+        """Return the covariance of some utilities with all, (k, n)."""
         if self.covariance is not None:
             return np.asarray(self.covariance[chosen])
         return np.asarray(self._factor[chosen] @ self._factor.T)
 
     def difference_variance(self, first: Ints, second: Ints) -> Floats:
-        """Variance of u[first] - u[second], pair by pair."""
+        """Return the variance of u[first] - u[second], pair by pair."""
         if self.covariance is not None:
             own = self.variance
             return np.maximum(own[first] + own[second] - 2.0 * self.covariance[first, second], 0.0)
         return _squares(self._factor, first, second)
 
     def prior_variance(self, first: Ints, second: Ints) -> Floats:
-        """The same before any vote: |x_first - x_second|^2 / ridge, a feature for each arm where there are none."""
+        """Return the prior variance: |x_first - x_second|^2 / ridge, with one-hot features if there are none."""
         own = np.where(first == second, 0.0, 2.0) / self.ridge
         if self.features is None:
             return own
         return _squares(self.features, first, second) / self.ridge + (own if self.arm_effects else 0.0)
 
     def root(self, chosen: Ints) -> Floats:
-        """A matrix R such that R e, e standard normal, has the covariance of some utilities but for a shift of them all.
+        """Return a matrix R such that R e, e standard normal, has the covariance of some utilities up to a common
+        shift.
 
-        Who is best and by how much does not depend on the shift, which makes up for the missing origin; the least
-        variance keeps arms with the same features apart from rounding.
+        The ranking does not depend on the shift, which replaces the missing origin; choosing the smallest variance
+        keeps arms with the same features free of rounding differences.
         """
         if self.factor is not None:
             return np.asarray(self.factor[chosen])
@@ -76,7 +77,7 @@ class Posterior:
         return np.asarray(cholesky(block + scale + 1e-12 * scale * np.eye(len(block)), lower=True))
 
     def among(self, chosen: Ints) -> Posterior:
-        """Of some arms, relative to their mean."""
+        """Return the posterior of some arms, relative to their mean."""
         factor = covariance = None
         if self.factor is not None:
             factor = self.factor[chosen] - self.factor[chosen].mean(axis=0)
@@ -88,19 +89,19 @@ class Posterior:
         mean = mean - mean.mean()
         return Posterior(mean, covariance, factor, self.tie, self.ridge, features, arm_effects=self.arm_effects)
 
-    # -- chances of outcomes -------------------------------------------------------------
+    # -- probabilities of outcomes --------------------------------------------------------
 
     def decided_chances(self, first: Ints, second: Ints) -> Floats:
-        """Chance that the first wins if there is no tie, averaged over what is not known of the gap between the two.
+        """Return the probability that the first wins if there is no tie, averaged over the posterior of the gap.
 
-        By 1/(1 + exp(-gap / sqrt(1 + pi var / 8))) (MacKay 1992), which errs by at most 0.02.
+        By 1/(1 + exp(-gap / sqrt(1 + pi var / 8))) (MacKay 1992), with an error of at most 0.02.
         """
         gap = self.mean[first] - self.mean[second]
         return np.asarray(expit(gap / np.sqrt(1.0 + np.pi * self.difference_variance(first, second) / 8.0)))
 
     def chances(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-        """Chances that the first wins and of a tie, averaged over what is not known of the gap between the two."""
-        nu = 0.0 if self.tie is None else float(np.exp(self.tie))  # by Gauss and Hermite; pairs that come again once
+        """Return the probabilities that the first wins and of a tie, averaged over the posterior of the gap."""
+        nu = 0.0 if self.tie is None else float(np.exp(self.tie))  # Gauss-Hermite quadrature, once per distinct pair
         n = max(len(self.mean), 1)
         key, where = numbered(np.asarray(first, np.int64) * n + second, n * n)
         one, other = key // n, key % n
@@ -117,9 +118,10 @@ class Posterior:
 
 
 def outcome_chances(gap: Floats, nu: float) -> tuple[Floats, Floats, Floats]:
-    """Davidson's (1970) chances that the first wins, of a tie, and that the second wins, by the gap between utilities.
+    """Return Davidson's (1970) probabilities that the first wins, of a tie, and that the second wins, by the gap.
 
-    With p = exp(u): p_first / (p_first + p_second + nu sqrt(p_first p_second)), and nu sqrt(p_first p_second) over the same.
+    With p = exp(u): p_first / (p_first + p_second + nu sqrt(p_first p_second)), and nu sqrt(p_first p_second) over
+    the same.
 
     >>> win, tie, lose = outcome_chances(np.array([2.0]), nu=1.0)
     >>> round(float(win[0]), 4), round(float(tie[0]), 4), round(float(lose[0]), 4)
@@ -135,7 +137,7 @@ def outcome_chances(gap: Floats, nu: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _squares(rows: Floats, first: Ints, second: Ints) -> Floats:
-    """|rows[first] - rows[second]|^2, pair by pair."""
+    """Return |rows[first] - rows[second]|^2, pair by pair."""
     result = np.empty(len(first))
     step = max(_BLOCK // max(rows.shape[1], 1), 1)
     for start in range(0, len(first), step):

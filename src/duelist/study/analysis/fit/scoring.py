@@ -1,4 +1,4 @@
-"""What votes teach about features, as a scorer: for arms that nobody has voted on."""
+"""Fit a scorer: predict the utility of new arms from features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from duelist.study.analysis.fit.votes import VoteTable, counted
 
 
 def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> Scorer:
-    """Bradley and Terry's model over features, with the ridge that makes the votes most likely; a tie is half a win each.
+    """Fit Bradley and Terry's model over features, with the ridge that makes the votes most likely; a tie is half a
+    win each.
 
     The centre is the mean of the arms: an average one has score 0.
     """

@@ -1,4 +1,4 @@
-"""A log and the fit to it: what leaderboard, progress, recommendation and chances of winning are all made from."""
+"""A vote table with its fit: the basis of leaderboard, progress, recommendation and win probabilities."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class StudyFit:
-    """Votes on arms, and what they say of those that are looked at (`among`, positions in `arms`)."""
+    """Votes on arms, and the fit of those that are analysed (`among`, positions in `arms`)."""
 
     arms: tuple[str, ...]
     among: Ints
     log: VoteTable
     whole: Posterior
-    """Of all arms."""
+    """Posterior of all arms."""
     group: Ints
-    """Of each arm: two have the same number if a chain of votes connects them."""
+    """Group of each arm: two have the same number if a chain of votes connects them."""
     misfit_note: str | None = None
-    """What the votes say that the features do not."""
+    """The result of the misfit test, if the votes contradict the features."""
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Of the arms looked at, relative to their mean."""
+        """Posterior of the analysed arms, relative to their mean."""
         return self.whole if len(self.among) == len(self.arms) else self.whole.among(self.among)
 
     @property
     def ids(self) -> list[str]:
-        """Of the arms looked at."""
+        """Ids of the analysed arms."""
         return [self.arms[k] for k in self.among]
 
     @cached_property
     def votes(self) -> int:
-        """Votes that teach, between any arms."""
+        """Number of votes that inform the fit, between any arms."""
         return int(self.log.teaching.sum())
 
     @cached_property
     def counts_by_arm(self) -> dict[str, Ints]:
-        """Votes, wins, ties and both bad of each arm, retired ones included."""
+        """Votes, wins, ties and both bad of each arm, including retired ones."""
         log = self.log.of(self.log.first != self.log.second)
         sides = [(log.first, FIRST), (log.second, SECOND)]
 
@@ -73,7 +73,7 @@ class StudyFit:
 
     @cached_property
     def groups(self) -> Ints:
-        """Groups of the arms looked at, numbered from 1 in the order of the best arm of each."""
+        """Groups of the analysed arms, numbered from 1 in the order of the best arm of each."""
         order = np.argsort(-self.posterior.mean, kind="stable")
         number: dict[int, int] = {}
         found = np.empty(len(self.among), np.int64)
@@ -83,13 +83,13 @@ class StudyFit:
 
     @cached_property
     def n_groups(self) -> int:
-        """How many groups the arms looked at fall into, not counting arms without votes."""
+        """Return the number of groups of the analysed arms, not counting arms without votes."""
         size = np.bincount(self.group, minlength=1)
         groups = np.unique(self.group[self.among])
         return int((size[groups] > 1).sum()) if len(groups) else 0
 
     def connected(self, leader: int) -> Bools:
-        """Whether anything but the prior compares each arm looked at with this one: votes, or features."""
+        """Return whether votes or features, not just the prior, compare each analysed arm with this one."""
         if self.whole.features is not None:
             return np.ones(len(self.among), np.bool_)
         groups = self.group[self.among]
@@ -97,7 +97,7 @@ class StudyFit:
 
     @property
     def note(self) -> str | None:
-        """What to beware of: features that do not explain the votes, arms that no votes connect."""
+        """A caveat: features that do not explain the votes, or arms that no votes connect."""
         said = [each for each in (self.misfit_note, self._apart) if each is not None]
         return "; ".join(said) or None
 
@@ -121,7 +121,7 @@ def fit_votes(
     seed: int = 0,
     start: Posterior | None = None,
 ) -> StudyFit:
-    """Fit a log; see `fit_utilities`."""
+    """Fit a vote table; see `fit_utilities`."""
     log = as_vote_table(votes, arms).on_arms
     pairs = counted(log)
     posterior = fit_utilities(pairs, features, ridge, seed, start)
@@ -139,7 +139,7 @@ def fit_with_misfit_test(
     start: Posterior | None = None,
     **options: Any,
 ) -> StudyFit:
-    """As `fit_votes`; where features do not explain the votes every arm has an arm effect beside them, and `misfit_note` says so."""
+    """Fit a vote table; add arm effects, and a `misfit_note`, if features do not explain the votes."""
     chance = _chance_if_explained(votes.on_arms, features, seed)
     odd = chance < MISFIT_LEVEL
     shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
@@ -151,7 +151,7 @@ def fit_with_misfit_test(
 
 
 def _chance_if_explained(log: VoteTable, features: Features, seed: int) -> float:
-    """How likely decided votes as odd as these are if utilities are linear in the features (`duelist.model.misfit`); 1 if unknown."""
+    """Return the p-value of the misfit test (`duelist.model.misfit`) on decided votes; 1 if unknown."""
     if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MAX_TESTED_ARMS:
         return 1.0
     pairs = counted(log.of(log.decided))

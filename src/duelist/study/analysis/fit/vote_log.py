@@ -1,8 +1,8 @@
-"""The log of a study as one process reads it: columns in memory, brought up to date by what was added since.
+"""The log of a study in memory, as columns that are extended by new rows.
 
-Nothing here holds a lock that asking or telling needs for longer than a chunk of rows takes. That is enough, for the log is only ever
-added to: chunks read one after the other, each in a short transaction, make up a prefix of the log, and every prefix was the
-log once.
+No lock that asking or voting needs is held for longer than it takes to read a chunk of rows. That is safe because the
+log is append-only: chunks read one after the other, each in a short transaction, form a prefix of the log, and every
+prefix was once the log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from duelist.study.items.catalog import KnownArms
 from duelist.study.storage import DuelColumns, Transaction, VoteColumns
 
 CHUNK: Final = 8192
-"""Rows that are read in one transaction: some 20 ms."""
+"""Rows per transaction: about 20 ms."""
 _DUEL_TYPES: Final[dict[str, Any]] = {
     "first_row": np.int32,
     "second_row": np.int32,
@@ -49,7 +49,7 @@ Reading = Callable[[], AbstractContextManager[Transaction]]
 
 
 class _Growing:
-    """Columns with room to grow. What was handed out is not changed: rows are added behind it, and a change copies first."""
+    """Columns with room to grow. Views handed out never change: rows are appended, and a change copies first."""
 
     def __init__(self, types: dict[str, Any]) -> None:
         self._types = types
@@ -71,7 +71,7 @@ class _Growing:
         self.n = needed
 
     def change(self, at: NDArray[np.int64], values: dict[str, NDArray[Any]]) -> None:
-        """Rows are given anew, in order: of several for one place the last counts."""
+        """Replace rows, in order: of several for one position the last wins."""
         for name, value in values.items():
             changed = self._columns[name].copy()
             changed[at] = value
@@ -79,7 +79,7 @@ class _Growing:
 
 
 class _Names:
-    """Numbers for names, in the order they come."""
+    """Numbers for names, in order of appearance."""
 
     def __init__(self, *first: str | None) -> None:
         self._number: dict[str | None, int] = {name: k for k, name in enumerate(first)}
@@ -98,7 +98,7 @@ class _Names:
 
 
 class VoteLog:
-    """Votes that stand, by the place of the first row of each in the log."""
+    """Current votes, each at the position of its first row in the log."""
 
     def __init__(self) -> None:
         self.arms = KnownArms()
@@ -114,16 +114,16 @@ class VoteLog:
         self._standing: tuple[tuple[int, int], VoteTable, NDArray[Any]] | None = None
 
     def forget(self) -> None:
-        """Drop everything; the next `follow` finds it again."""
+        """Drop everything; the next `follow` reads it again."""
         self.__init__()  # type: ignore[misc]
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """Changes whenever a reading may."""
+        """A value that changes whenever an analysis may change."""
         return self._votes.n, self._changed, self.arms.revision, *self._revision
 
     def follow(self, reading: Reading) -> None:
-        """Take in what has been added."""
+        """Read what has been added."""
         try:
             while not self._take_some(reading):
                 pass
@@ -132,7 +132,7 @@ class VoteLog:
             raise
 
     def _take_some(self, reading: Reading) -> bool:
-        """A chunk of what is new; whether that was all."""
+        """Read a chunk of new rows; return whether that was all."""
         with reading() as tx:
             self.arms.follow(tx)
             if (tx.counters.revision, tx.counters.counting_revision) != self._revision:
@@ -194,15 +194,15 @@ class VoteLog:
         self._votes.append(len(sequence), values)
         later = np.flatnonzero(root != sequence)
         if len(later):
-            # A revision stands in the place of the vote that it revises.
+            # A revision takes the position of the vote that it revises.
             changed = {"outcome": outcome, "voted_at": voted_at, "seconds": values["seconds"]}
             self._votes.change(root[later] - 1, {name: value[later] for name, value in changed.items()})
             self._changed += 1
 
-    # -- what is read --------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------
 
     def standing(self) -> tuple[VoteTable, NDArray[Any]]:
-        """All votes that stand, with arms by their numbers in the study; and the criterion of each."""
+        """Return the current votes, with arms by their numbers in the study, and the criterion of each."""
         key = self._votes.n, self._changed
         if self._standing is None or self._standing[0] != key:
             columns = {name: self._votes[name] for name in _VOTE_TYPES}
@@ -218,11 +218,11 @@ class VoteLog:
         ), self._standing[2]
 
     def criterion_number(self, criterion: str | None) -> int | None:
-        """How a criterion is numbered; None if no vote is on it."""
+        """Return the number of a criterion; None if no vote is on it."""
         return self._criteria.number(criterion)
 
     def criteria(self) -> list[str]:
-        """Those that votes are on."""
+        """Return the criteria that votes are on."""
         return [name for name in self._criteria if name is not None]
 
 

@@ -1,9 +1,10 @@
-"""Votes that stand, as columns: all that a reading looks at, some forty bytes a vote.
+"""Current votes as columns, some forty bytes per vote.
 
-"both bad" is kept apart from a tie everywhere. A tie says that the two arms are about equal, which is what Davidson's
-model is about. "both bad" says that neither is good enough, which is about their level, not about which is better: if it is
-one more answer among which a rater chooses (Luce 1959), then whatever makes it likely, the other answers keep their ratios.
-So a fit that leaves these votes out is right, and one that took them for ties would call two arms equal because both are bad.
+"Both bad" is kept separate from a tie throughout. A tie says that the two arms are about equal, which Davidson's
+model describes. "Both bad" says that neither is good enough, which is about their level, not about which is better:
+if it is one more option among which a rater chooses (Luce 1959), then the other outcomes keep their ratios whatever
+makes it likely. So a fit that excludes these votes is right, and one that took them for ties would call two arms
+equal because both are bad.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Column = NDArray[Any]
 
 OUTCOMES: Final = tuple(Outcome)
 CODES: Final[dict[str | None, int]] = {**{outcome.value: code for code, outcome in enumerate(OUTCOMES)}, None: -1}
-"""Outcomes as small numbers; -1 for a vote that was undone."""
+"""Outcomes as small integers; -1 for a vote that was undone."""
 FIRST, SECOND, TIE, BOTH_BAD, SKIP = (CODES[name] for name in ("first", "second", "tie", "both_bad", "skip"))
 CHOSEN_BY: Final = tuple(ChosenBy)
 CHOSEN_CODES: Final = {chooser.value: code for code, chooser in enumerate(CHOSEN_BY)}
@@ -33,16 +34,16 @@ KINDS: Final = tuple(DuelKind)
 KIND_CODES: Final = {kind.value: code for code, kind in enumerate(KINDS)}
 NORMAL: Final = KIND_CODES["normal"]
 NO_TIME: Final = np.iinfo(np.int64).min
-"""For votes whose time is not known."""
+"""The time of votes without one."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TABLE: Final = 1 << 22
-"""Up to so many different keys are told apart by a table of all of them."""
+"""Up to this many different keys, a lookup table of all of them is used."""
 
 
 @dataclass(frozen=True)
 class VoteTable:
-    """Votes that stand, in the order they were first given; arms, raters and contexts by number."""
+    """Current votes in the order in which they were first given; arms, raters and contexts by number."""
 
     n_arms: int
     raters: tuple[str, ...]
@@ -51,42 +52,42 @@ class VoteTable:
     outcome: Column
     """Position in `OUTCOMES`."""
     rater: Column
-    """Position in `raters`, -1 where it is not known."""
+    """Position in `raters`, -1 if unknown."""
     context: Column
     duel: Column
     voted_at: Column
     """Microseconds since 1970, or `NO_TIME`."""
     seconds: Column
-    """How long the rater took, NaN where it is not known."""
+    """Response time of the rater, NaN if unknown."""
     chosen_by: Column
     """Position in `CHOSEN_BY`."""
     propensity: Column
-    """With which the pair was chosen, NaN where it is not known."""
+    """The probability with which the pair was chosen, NaN if unknown."""
     kind: Column
     """Position in `KINDS`."""
     expected: Column
-    """The known answer of a gold duel, as a position in `OUTCOMES`; -1 where there is none."""
+    """The known outcome of a gold duel, as a position in `OUTCOMES`; -1 if there is none."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     def of(self, chosen: Column | slice) -> VoteTable:
-        """Some of the votes, by a mask, their positions, or a slice."""
+        """Return some of the votes, by a mask, positions, or a slice."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in COLUMNS})
 
     @property
     def decided(self) -> Bools:
-        """Votes for one arm of two."""
+        """Whether each vote is for one of the two arms."""
         return np.asarray((self.outcome <= SECOND) & (self.outcome >= 0) & (self.first != self.second))
 
     @property
     def teaching(self) -> Bools:
-        """Votes that say which arm is better, or that they are equal: no "both bad", no skip, no arm against itself."""
+        """Whether each vote informs the fit: no "both bad", no skip, no arm against itself."""
         return np.asarray((self.outcome <= TIE) & (self.outcome >= 0) & (self.first != self.second))
 
     @property
     def on_arms(self) -> VoteTable:
-        """Without gold and repeated duels, which are asked to learn about raters."""
+        """Return the votes without gold and repeated duels, which are asked to learn about raters."""
         normal = self.kind == NORMAL
         return self if normal.all() else self.of(normal)
 
@@ -95,7 +96,7 @@ COLUMNS: Final = tuple(field.name for field in fields(VoteTable) if field.name n
 
 
 class Pairs(NamedTuple):
-    """Votes counted by pair, low < high: a fit needs no more."""
+    """Votes counted by pair, low < high: sufficient for a fit."""
 
     n_arms: int
     low: Ints
@@ -103,13 +104,13 @@ class Pairs(NamedTuple):
     total: Floats
     """Wins and ties, or their weights."""
     wins: Floats
-    """Of `low`; ties count half, as they do in Davidson's likelihood."""
+    """Wins of `low`; ties count half, as in Davidson's likelihood."""
     ties: float
-    """Over all pairs."""
+    """Number of ties over all pairs."""
 
 
 def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> VoteTable:
-    """Votes that stand as columns, with arms by position."""
+    """Return current votes as a table, with arms by position."""
     if isinstance(votes, VoteTable):
         return votes
     index = {arm: k for k, arm in enumerate(arms)}
@@ -146,7 +147,7 @@ def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> Vot
 
 
 def counted(log: VoteTable, weights: Floats | None = None) -> Pairs:
-    """The votes that teach, by pair; each counts 1, or its weight."""
+    """Count the votes that inform the fit, by pair; each counts 1, or its weight."""
     chosen = np.flatnonzero(log.teaching)
     first, second, outcome = (column[chosen].astype(np.int64) for column in (log.first, log.second, log.outcome))
     mass = np.ones(len(chosen)) if weights is None else weights[chosen]
@@ -161,7 +162,7 @@ def counted(log: VoteTable, weights: Floats | None = None) -> Pairs:
 
 
 def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """The different keys, each from 0 to size - 1, in order; and which of them each is: `np.unique`, without sorting if it can."""
+    """Return the distinct keys in order, and which of them each is: `np.unique`, without sorting if possible."""
     if size > _TABLE:
         return np.unique(keys, return_inverse=True)
     there = np.zeros(size, np.bool_)
@@ -171,7 +172,7 @@ def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def told_apart(keys: Ints, size: int) -> tuple[Ints, int]:
-    """Keys from 0 to size - 1, or others in their place if a table of so many would be too large; and the size of a table of them."""
+    """Return the keys, or smaller substitutes if a lookup table would be too large, and the size of the table."""
     if size <= _TABLE:
         return keys, size
     different, number = np.unique(keys, return_inverse=True)

@@ -1,4 +1,4 @@
-"""StudyAnalysis drawn. Each function returns a Figure of its own and touches no global state of matplotlib."""
+"""Figures of analyses. Each function returns a new Figure and does not touch matplotlib's global state."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _GREY: Final = "#8a8a8a"
 _LIGHT: Final = "#e6e6e6"
 _LINES: Final = ("#1f5fa8", "#d1730f", "#2f7d32", "#8a3ab9", "#b3261e", "#007c89", "#7a5c00", "#c2408a")
 _MOST_NUMBERS: Final = 20
-"""Up to so many arms a win matrix has its numbers written in."""
+"""Up to this many arms, the cells of a win matrix show their numbers."""
 _MOST_NAMED: Final = 80
-"""Up to so many rows each has its name."""
+"""Up to this many rows, each shows its name."""
 _LONGEST: Final = 32
 """Characters of a name."""
 
 
 def draw_leaderboard(board: Leaderboard, top: int | None = 40) -> Figure:
-    """Utilities with their intervals, best at the top, and the range of ranks beside; only the best `top`, None for all."""
+    """Plot utilities with their intervals, best at the top, next to the ranges of ranks; only the best `top`, None
+    for all.
+    """
     rows = board.standings[:top]
     many = len(rows) > _MOST_NAMED
     figure = _blank(8.0, 12.0 if many else 1.4 + 0.24 * max(len(rows), 4))
@@ -72,7 +74,7 @@ def draw_leaderboard(board: Leaderboard, top: int | None = 40) -> Figure:
 
 
 def draw_calibration(found: Calibration) -> Figure:
-    """Observed against predicted shares with their intervals, and below how many votes there are of each."""
+    """Plot observed against predicted shares with their intervals, with the number of votes in each below."""
     figure = _blank(5.2, 6.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
     predicted = np.array([each.predicted for each in found.bins])
@@ -100,7 +102,9 @@ def draw_calibration(found: Calibration) -> Figure:
 
 
 def draw_win_matrix(matrix: WinMatrix) -> Figure:
-    """Share of each pair's votes that the row has against the column; grey where the two were never compared."""
+    """Plot the share of each pair's votes that the row has against the column; grey where the two were never
+    compared.
+    """
     n = len(matrix.arms)
     numbers = n <= _MOST_NUMBERS
     side = max(4.0, 2.6 + 0.55 * n if numbers else min(2.6 + 0.2 * n, 14.0))
@@ -114,7 +118,7 @@ def draw_win_matrix(matrix: WinMatrix) -> Figure:
     _name(axes, "x", shown, names, size=size, rotation=90)
     _name(axes, "y", shown, names, size=size)
     axes.tick_params(length=0)
-    axes.set_facecolor("#c9c9c9")  # a share of a half is nearly white
+    axes.set_facecolor("#c9c9c9")  # one half is nearly white
     axes.set_title("grey: never compared", loc="left", fontsize=10, color=_GREY)
     axes.set_xlabel("against")
     axes.set_ylabel("wins of")
@@ -133,7 +137,7 @@ def draw_win_matrix(matrix: WinMatrix) -> Figure:
 
 
 def draw_history(found: History, most: int = 8) -> Figure:
-    """The chance of being best over the votes: the arms that end highest by name, the others in grey."""
+    """Plot the probability of being best over the votes: the arms that end highest by name, the others in grey."""
     figure = _blank(8.0, 4.5)
     axes = figure.subplots()
     named = found.leading(most)
@@ -148,7 +152,7 @@ def draw_history(found: History, most: int = 8) -> Figure:
     letters = Lettering(texts)
     for colour, k, text in zip(_LINES, named, texts, strict=False):
         label = letters(text)
-        # A label that begins with an underscore would be left out of the legend.
+        # The legend omits labels that begin with an underscore.
         axes.plot(
             found.votes,
             found.chance_best[:, k],
@@ -169,9 +173,9 @@ def draw_history(found: History, most: int = 8) -> Figure:
 
 
 def draw_raters(found: Raters, most: int = 40) -> Figure:
-    """Each rater's agreement with the others' fit, share of the first side, and speed; outliers in red.
+    """Plot each rater's agreement with the others' fit, share of the first side, and speed; outliers in red.
 
-    Of more than `most` raters those who stand out, then those with most votes.
+    Of more than `most` raters, show outliers, then those with most votes.
     """
     rows = sorted(found.rows, key=lambda row: (not row.outlier, -row.votes))[:most]
     rows.sort(key=lambda row: -row.votes)
@@ -211,7 +215,7 @@ def _dots(axes: Axes, rows: Sequence[RaterStatistics], heights: Any, colours: Se
 
 
 def _name(axes: Axes, axis: str, places: Any, names: Sequence[str], size: float | None = None, **style: Any) -> None:
-    """Names along an axis, whatever they are."""
+    """Set names along an axis, with any characters."""
     texts = [shortened(name, _LONGEST) for name in names]
     letters = Lettering(texts)
     put = axes.set_xticks if axis == "x" else axes.set_yticks
@@ -220,7 +224,7 @@ def _name(axes: Axes, axis: str, places: Any, names: Sequence[str], size: float 
 
 
 def _thinned(n: int, most: int) -> Any:
-    """Positions of rows to name: all, or evenly spread ones."""
+    """Return positions of rows to label: all, or evenly spaced ones."""
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.int64))
 
 

@@ -1,4 +1,4 @@
-"""Names in pictures: any id, of any length, in any script, without a warning."""
+"""Labels in figures: any id, of any length, in any script, without a warning."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 _MISSING: Final = "\u25a1"
-"""Stands for a character that no font on this machine has."""
+"""Replaces a character that no installed font has."""
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters, the middle left out: ids often differ at their ends. On one line, whatever it holds.
+    """Shorten a text in the middle, since ids often differ at their ends, and put it on one line.
 
     >>> shortened("a rather long name", 9)
     'a ra…name'
@@ -25,7 +25,7 @@ def shortened(text: str, most: int) -> str:
 
 
 class Lettering:
-    """Fonts for some texts: matplotlib's own, and others of this machine for characters that it lacks."""
+    """Fonts for some texts: matplotlib's own, and installed ones for characters that it lacks."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         wanted = {ord(c) for text in texts for c in text} - _characters(_own_font())
@@ -41,18 +41,18 @@ class Lettering:
         }
 
     def __call__(self, text: str) -> str:
-        """The text as it can be drawn."""
+        """Return the text as it can be drawn."""
         return text.translate(self._missing)
 
     @property
     def style(self) -> dict[str, Any]:
-        """For every text that holds a name: these fonts, and dollars are dollars."""
+        """Apply these fonts to text that holds a name, and keep dollar signs literal."""
         return {"fontfamily": self.families, "parse_math": False}
 
 
 _OWN: Final = "DejaVu Sans"
 _NO_HELP: Final = ("DejaVu", "Last Resort")
-"""Families that cannot draw more than we have, or draw a box for everything."""
+"""Families that add no characters, or draw a box for everything."""
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +74,7 @@ def _characters(path: str) -> frozenset[int]:
 
 @lru_cache(maxsize=1)
 def _others() -> Sequence[tuple[str, frozenset[int]]]:
-    """The other families of this machine with what they can draw; those that can draw most first."""
+    """Return the other installed families with the characters they can draw, largest first."""
     from matplotlib.font_manager import fontManager
 
     found: dict[str, frozenset[int]] = {}
@@ -85,6 +85,6 @@ def _others() -> Sequence[tuple[str, frozenset[int]]]:
 
 
 def _plainness(font: Any) -> tuple[bool, int, str]:
-    """Upright before slanted, regular before bold."""
+    """Sort upright before slanted, regular before bold."""
     weight = font.weight if isinstance(font.weight, int) else 400
     return font.style != "normal", abs(weight - 400), str(font.fname)

@@ -1,4 +1,4 @@
-"""Every reading of a study, drawn. matplotlib is loaded when something is drawn, not before."""
+"""The plotting methods of a study. matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
 
 
 class StudyPlots(StudyAnalysis):
-    """The drawing part of `Study`.
+    """The plotting half of `Study`.
 
-    Each method takes the options of the reading that it draws, and returns a matplotlib Figure; with a `path` it is saved there, too,
-    in the format that the path's ending says.
+    Each method takes the options of the analysis that it draws, and returns a matplotlib Figure; with a `path` it
+    also saves it, in the format of the file's extension.
     """
 
     def plot_leaderboard(
         self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any
     ) -> Figure:
-        """Utilities with their intervals and ranges of ranks: the best `top`, None for all."""
+        """Plot utilities with their intervals and ranges of ranks: the best `top`, None for all."""
         return saved(analysis.draw_leaderboard(self.leaderboard(context, **options), top), path)
 
     def plot_win_matrix(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
-        """Who won against whom."""
+        """Plot the win matrix."""
         return saved(analysis.draw_win_matrix(self.win_matrix(context, **options)), path)
 
     def plot_history(
         self, context: str | None = None, *, most: int = 8, path: str | Path | None = None, **options: Any
     ) -> Figure:
-        """The chance of being best, vote by vote: `most` arms by name, the others in grey."""
+        """Plot the probability of being best over the votes: `most` arms by name, the others in grey."""
         return saved(analysis.draw_history(self.history(context, **options), most), path)
 
     def plot_calibration(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
-        """Predicted against observed."""
+        """Plot predicted against observed shares."""
         return saved(analysis.draw_calibration(self.calibration(context, **options)), path)
 
     def plot_raters(
         self, context: str | None = None, *, most: int = 40, path: str | Path | None = None, **options: Any
     ) -> Figure:
-        """Agreement, side and speed of raters; who stands out is red."""
+        """Plot agreement, side and speed of raters, with outliers in red."""
         return saved(analysis.draw_raters(self.raters(context, **options), most), path)
 
 
 def saved(figure: Figure, path: str | Path | None) -> Figure:
-    """The figure, and, with a path, a file of it."""
+    """Return the figure, saved to `path` if given."""
     if path is None:
         return figure
     path = Path(path)

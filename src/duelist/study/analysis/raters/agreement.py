@@ -1,9 +1,9 @@
-"""Agreement beyond chance, for answers that are names and not numbers.
+"""Chance-corrected agreement of categorical answers.
 
-Each of the three is (observed - expected) / (1 - expected), with its own idea of what chance would do: Cohen (1960) gives each of
-two raters their own habits; Fleiss (1971) gives all the same; Krippendorff (1970) does too, corrects for few answers, and
-takes units with different numbers of answers. 1 is full agreement, 0 what chance would do, below it is worse than chance. NaN
-where nothing could disagree: no two answers on one thing, or the same answer to everything.
+Each of the three is (observed - expected) / (1 - expected), with a different expectation: Cohen (1960) gives each of
+two raters separate habits; Fleiss (1971) gives all the same; Krippendorff (1970) does too, corrects for few answers,
+and takes units with different numbers of answers. 1 is full agreement, 0 is chance, and below 0 is worse than chance.
+NaN if disagreement is impossible: no two answers on one unit, or the same answer everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from duelist.core.errors import InvalidInput
 
 
 def cohen_kappa(table: ArrayLike) -> float:
-    """Of two raters, by how often the one gave the answer of the row where the other gave that of the column.
+    """Return Cohen's kappa of two raters, from the table of how often one gave each answer where the other gave each.
 
     >>> cohen_kappa([[20, 5], [10, 15]])
     0.4
@@ -32,7 +32,8 @@ def cohen_kappa(table: ArrayLike) -> float:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
-    """Of many raters: a row for each unit, how often it was given each answer; as many answers, two at least, to each.
+    """Return Fleiss' kappa of many raters: one row per unit with the count of each answer, with equal row sums of at
+    least two.
 
     >>> fleiss_kappa([[2, 0], [0, 2]])
     1.0
@@ -51,7 +52,8 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 def krippendorff_alpha(counts: ArrayLike) -> float:
-    """Of many raters: a row for each unit, how often it was given each answer; units with a single answer do not count.
+    """Return Krippendorff's alpha of many raters: one row per unit with the count of each answer; single answers are
+    ignored.
 
     >>> round(krippendorff_alpha([[2, 0], [1, 1], [0, 2], [0, 1]]), 3)
     0.444

@@ -1,4 +1,4 @@
-"""The number of successes of independent coins with unequal chances: its exact distribution, and when there is no need for it."""
+"""The Poisson binomial distribution: sums of independent coins with unequal probabilities."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from duelist.core.arrays import Floats, Ints
 from duelist.study.analysis.fit.votes import Bools
 
 EXACT: Final = 20_000
-"""Up to so many coins tails are exact; beyond, normal."""
+"""Up to this many coins tails are exact; beyond, normal."""
 _BERRY_ESSEEN: Final = 0.56
-"""How far a sum is from the normal distribution at most, times the sum of third moments over variance^1.5 (Shevtsova 2010)."""
+"""The largest error of the normal approximation, times the sum of third moments over variance^1.5 (Shevtsova 2010)."""
 _LEAF: Final = 64
 
 
 def tails(chances: Floats, successes: int) -> tuple[float, float]:
-    """P(X <= successes) and P(X >= successes) for X the number of successes.
+    """Return P(X <= successes) and P(X >= successes) for X the number of successes.
 
     >>> [round(tail, 3) for tail in tails(np.array([0.5, 0.5]), 0)]
     [0.25, 1.0]
@@ -33,7 +33,7 @@ def tails(chances: Floats, successes: int) -> tuple[float, float]:
 
 
 class Sums(NamedTuple):
-    """Of each of several sets of coins: how many heads to expect, the variance of that number, and the sum of third moments."""
+    """For several sets of coins: expected number of heads, its variance, and the sum of third moments."""
 
     mean: Floats
     variance: Floats
@@ -41,17 +41,17 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, chances: Floats, which: Ints, n: int) -> Sums:
-        """The sets that coins belong to, `which` from 0 to n - 1."""
+        """Return the sums of the sets that coins belong to, `which` from 0 to n - 1."""
         spread = chances * (1.0 - chances)
         parts = chances, spread, spread * (1.0 - 2.0 * spread)
         return cls(*(np.asarray(np.bincount(which, part, n), np.float64) for part in parts))
 
 
 def clearly_above(threshold: float, sums: Sums, successes: Floats) -> tuple[Bools, Bools]:
-    """Whether the lower and the upper tail exceed a threshold so clearly that there is no need to compute them.
+    """Return whether the lower and upper tails exceed a threshold so clearly that they need not be computed.
 
-    Either the normal distribution says so whatever its error, or it says twenty times the threshold and the standard deviation is
-    at least 5: its tails are then wrong by a factor of two or three, not of twenty.
+    Either the normal approximation says so despite its error, or it gives twenty times the threshold with a standard
+    deviation of at least 5: its tails are then wrong by a factor of two or three, not of twenty.
     """
     some = sums.variance > 0.0
     variance = np.where(some, sums.variance, 1.0)
@@ -63,7 +63,7 @@ def clearly_above(threshold: float, sums: Sums, successes: Floats) -> tuple[Bool
 
 
 def distribution(chances: Floats) -> Floats:
-    """P(X = 0), ..., P(X = n): sums of 64 coins one coin after the other, then of ever more by Fourier's transform."""
+    """Return P(X = 0), ..., P(X = n): blocks of 64 coins one by one, then combined by Fourier transform."""
     n = len(chances)
     rows = 1 << max(-(-n // _LEAF) - 1, 0).bit_length()
     coins = np.zeros(rows * _LEAF)

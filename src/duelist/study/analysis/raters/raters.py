@@ -1,4 +1,4 @@
-"""Who votes how: speed, side, agreement, and who stands out."""
+"""Rater statistics: speed, side bias, agreement, and outliers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONE_SIDED: Final = "prefers a side"
 
 @dataclass(frozen=True, slots=True)
 class RaterStatistics:
-    """One rater. Shares are None where there is nothing to take them of."""
+    """One rater. Shares are None if there are no votes to compute them from."""
 
     rater: str
     votes: int
@@ -34,37 +34,37 @@ class RaterStatistics:
     both_bad: int
     skips: int
     median_seconds: float | None
-    """From ask to tell."""
+    """Median seconds from ask to vote."""
     votes_per_hour: float | None
     """By the median time from one vote to the next, so that breaks do not count."""
     first_share: float | None
-    """Share of the decided votes that went to the first, which is shown on the left."""
+    """Share of the decided votes that went to the first arm, which is shown on the left."""
     first_low: float
     first_high: float
     agreement_others: float | None
-    """Mean chance that another's decided vote on the same pair, in the same context, is for the same arm."""
+    """Mean probability that another rater's decided vote on the same pair and context is for the same arm."""
     kappa: float | None
-    """Agreement with the others beyond chance (Cohen), on pairs that others have answered too; a tie and both bad are
-    answers of their own. 1 is full agreement, 0 chance."""
+    """Chance-corrected agreement with the others (Cohen), on pairs that others have voted on too; a tie and both bad
+    are separate answers. 1 is full agreement, 0 chance."""
     repeats: int
     """Votes on a pair that this rater had voted on before, in the same context."""
     repeat_agreement: float | None
-    """Share of these that are the same as the time before."""
+    """Share of these with the same outcome as the time before."""
     gold: int
-    """Votes on pairs whose answer is known."""
+    """Votes on pairs whose outcome is known."""
     gold_right: float | None
     agreement_model: float | None
     """Share of the decided votes that went to the arm which a fit without this rater favours."""
     expected_model: float | None
-    """What that share would be on average if the rater voted as the fit says."""
+    """The expectation of that share if the rater voted as the fit predicts."""
     excluded: bool
-    """Whether the owner does not count this rater's votes."""
+    """Whether the owner excluded this rater's votes."""
     reasons: tuple[str, ...]
-    """Why this rater is an outlier; none for most."""
+    """Why this rater is an outlier; empty for most."""
 
     @property
     def outlier(self) -> bool:
-        """Whether this rater stands out; `rater_statistics` says by which rule."""
+        """Whether this rater is an outlier; `rater_statistics` states the rule."""
         return bool(self.reasons)
 
 
@@ -76,13 +76,13 @@ class Raters(TabularResult):
     level: float
     false_alarms: float
     alpha: float | None = None
-    """Krippendorff's alpha over all raters: agreement beyond chance on pairs that several have answered."""
+    """Krippendorff's alpha over all raters: chance-corrected agreement on pairs that several have voted on."""
 
     __str__ = TabularResult.__str__
 
     @property
     def outliers(self) -> tuple[str, ...]:
-        """The names of those who stand out."""
+        """The names of the outliers."""
         return tuple(row.rater for row in self.rows if row.outlier)
 
     def _table(self) -> TableContent:
@@ -144,16 +144,16 @@ def rater_statistics(
     seed: int = 0,
     cross_fits: Judges | None = None,
 ) -> Raters:
-    """Statistics of every rater that has a name.
+    """Return statistics of every rater that has a name.
 
-    A rater is an outlier if their decided votes would be too unlikely from somebody who votes as the others' fit says:
-    too few for the arm that the fit favours, or too many or too few for the first. Each of the two is tested by the exact
-    distribution of a sum of unequal coins, the coins being the chances from a fit to decided votes without this rater's
-    (raters are dealt into ten groups, and each group is judged by the others), and holds at false_alarms / (2 raters):
-    if all vote as the fit says, the probability that anybody at all is flagged is at most about `false_alarms`.
+    A rater is an outlier if their decided votes are too unlikely for a rater who votes as the others' fit predicts:
+    too few for the arm that the fit favours, or too many or too few for the first. Each of the two is tested by the
+    exact Poisson binomial distribution, with probabilities from a fit to decided votes without this rater's (raters
+    are split into ten groups, and each group is predicted from the others), at level false_alarms / (2 raters): if
+    all vote as the fit predicts, the probability that any rater is flagged is at most about `false_alarms`.
 
-    Raters who are `excluded` have their row, but nobody is judged by their votes. Gold and repeated duels count for what they
-    are asked for, and not for the fit. `cross_fits` is a dictionary that keeps fits from one call to the next, which is faster.
+    Raters who are `excluded` are listed, but do not affect others. Gold and repeated duels count for their own
+    statistics, not for the fit. `cross_fits` is a dictionary that caches fits between calls, which is faster.
     """
     check_level(level)
     if not 0.0 < false_alarms < 1.0:
@@ -185,7 +185,7 @@ class _Judged:
         self.decided = decided[_order(log.rater[decided], len(log.raters))]
         self.starts = np.searchsorted(log.rater[self.decided], np.arange(len(log.raters) + 1))
         chance = chances_without_own(log, self.decided, features, self.excluded, ridge, seed, cross_fits)
-        # Where the others' votes balance, a fit differs from one half by rounding, and by other rounding in another process.
+        # Where the others' votes balance, a fit differs from one half by rounding, and differently in another process.
         self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
         self.won = _summed(log.rater[self.decided], self.first, len(log.raters))
@@ -214,7 +214,7 @@ class _Judged:
         }
 
     def _pace(self) -> list[float | None]:
-        """Votes an hour by the median time between one vote of a rater and the next."""
+        """Return votes per hour by the median time between one vote of a rater and the next."""
         timed = self.named & (self.log.voted_at != NO_TIME)
         gaps = (np.diff(np.sort(times)) / 1e6 for times in _by_rater(self.log, self.log.voted_at, timed))
         return [3600.0 / middle if (middle := _median(gap)) else None for gap in gaps]
@@ -223,7 +223,7 @@ class _Judged:
         return RaterStatistics(**{name: column[k] for name, column in self.columns.items()})
 
     def _sides(self) -> dict[str, Sequence[Any]]:
-        """Who won, the first or the second."""
+        """Return which side won, the first or the second."""
         won = self.won.astype(np.int64).tolist()
         n = np.diff(self.starts).tolist()
         intervals = [binomial_interval(*counts, self.level) for counts in zip(won, n, strict=True)]
@@ -234,9 +234,9 @@ class _Judged:
         }
 
     def _by_fit(self) -> dict[str, Sequence[Any]]:
-        """Votes beside what the others' fit says."""
+        """Return votes next to the predictions of the others' fit."""
         rater, n = self.log.rater[self.decided], len(self.log.raters)
-        informed = self.chance != 0.5  # elsewhere the fit favours neither: it knows nothing of the two
+        informed = self.chance != 0.5  # elsewhere the fit favours neither arm
         of, chance = (rater, self.chance) if informed.all() else (rater[informed], self.chance[informed])
         likely = np.maximum(chance, 1.0 - chance)
         favoured = _summed(of, self.first[informed] == (chance > 0.5), n)
@@ -269,7 +269,7 @@ class _Judged:
 
 
 def _summed(which: NDArray[Any], values: NDArray[Any], n: int) -> Floats:
-    """Sums of values by what they belong to, `which` from 0 to n - 1; `bincount` has whole numbers for no values."""
+    """Return sums of values by group, `which` from 0 to n - 1; `bincount` returns integers for no values."""
     return np.asarray(np.bincount(which, values, n), np.float64)
 
 
@@ -278,19 +278,19 @@ def _shares(parts: Sequence[float], wholes: Sequence[int]) -> list[float | None]
 
 
 def _by_rater(log: VoteTable, values: NDArray[Any], chosen: NDArray[np.bool_]) -> list[NDArray[Any]]:
-    """Each rater's values, in the order of the log."""
+    """Return each rater's values, in the order of the log."""
     kept = np.flatnonzero(chosen)
     order = kept[_order(log.rater[kept], len(log.raters))]
     return np.split(values[order], np.searchsorted(log.rater[order], np.arange(1, len(log.raters))))[: len(log.raters)]
 
 
 def _median(values: NDArray[Any]) -> float | None:
-    """As `np.median`, which takes longer to begin than to sort the votes of a rater."""
+    """Return the median; `np.median` has more overhead than sorting a rater's votes."""
     n = len(values)
     ordered = np.sort(values)
     return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0 if n else None
 
 
 def _order(rater: NDArray[Any], n: int) -> Ints:
-    """Positions by rater, in the order of the log; numbers of two bytes are sorted fastest."""
+    """Return positions by rater, in the order of the log; two-byte integers are sorted fastest."""
     return np.argsort(rater.astype(np.int16) if n < 2**15 else rater, kind="stable")

@@ -1,4 +1,4 @@
-"""Who agrees with whom: votes on the same pair in the same context, by several raters, or by one rater again."""
+"""Agreement on repeated pairs: between raters, and of a rater with earlier votes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LOW, _HIGH, _TIE, _BAD = range(4)
 ANSWERS: Final = 4
 _TURNED: Final = np.array([_HIGH, _LOW, _TIE, _BAD])
 _ANSWER: Final = np.empty((BOTH_BAD + 1, 2), np.int64)
-"""The answer of an outcome, where the first arm has the higher number, and where it has the lower."""
+"""The answer of an outcome if the first arm has the higher number, and if it has the lower."""
 _ANSWER[[FIRST, SECOND, TIE, BOTH_BAD]] = [[_HIGH, _LOW], [_LOW, _HIGH], [_TIE, _TIE], [_BAD, _BAD]]
 
 
 class Units:
-    """Answers by unit (a pair in a context) and by rater: the arm that won, a tie, or both bad; skips are none."""
+    """Answers by unit (a pair in a context) and by rater: the arm that won, a tie, or both bad; skips are excluded."""
 
     def __init__(self, log: VoteTable, excluded: NDArray[np.bool_]) -> None:
         answered = np.flatnonzero((log.outcome >= 0) & (log.outcome <= BOTH_BAD) & (log.first != log.second))
@@ -39,7 +39,7 @@ class Units:
         self._count_others()
 
     def _find_repeats(self) -> None:
-        """Which votes are the last of their rater on their unit, and which raters have several on one: few, mostly."""
+        """Find which votes are the last of their rater on their unit, and which raters have several on one."""
         width = self.n_raters + 1
         key, size = told_apart(self.unit * width + self.rater + 1, self.n_units * width)
         newest, places = np.empty(size, np.int64), np.arange(len(key))
@@ -52,22 +52,24 @@ class Units:
         self.several_of = np.cumsum(np.diff(key[self.several], prepend=-1) != 0) - 1
 
     def _count_others(self) -> None:
-        """For each answer and each vote: how often others, who count, gave it to the unit of the vote (answers, votes)."""
+        """Return, for each answer and each vote, how often other counted raters gave it to the same unit (answers,
+        votes).
+        """
         counted = np.flatnonzero(self.counts)
         cell = self.unit[counted] * ANSWERS + self.answer[counted]
         everyone = np.bincount(cell, minlength=self.n_units * ANSWERS).reshape(-1, ANSWERS).T.astype(np.int32)
         self.others = np.take(everyone, self.unit, axis=1)
-        own = self.counts & (self.rater >= 0)  # two votes of nobody we know may be of two people
+        own = self.counts & (self.rater >= 0)  # two votes of unknown raters may come from two people
         for k in range(ANSWERS):
             self.others[k] -= own & (self.answer == k)
-        # Who has several votes on a unit is not among the others with any of them.
+        # A rater with several votes on a unit is not among the others for any of them.
         more, of = self.several, self.several_of * ANSWERS + self.answer[self.several]
         mine = np.bincount(of, self.counts[more], (int(self.several_of.max(initial=-1)) + 1) * ANSWERS)
         mine = mine.reshape(-1, ANSWERS).T.astype(np.int32)
         self.others[:, more] = everyone[:, self.unit[more]] - mine[:, self.several_of]
 
     def by_rater(self) -> dict[str, list[Any]]:
-        """Agreement with the others, plain and beyond chance, and with oneself."""
+        """Return agreement with the others, plain and chance-corrected, and with oneself."""
         agreement = self._mean(*self._agreement_decided())
         repeats, repeat_agreement = self._repeats()
         return {
@@ -78,23 +80,23 @@ class Units:
         }
 
     def _agreement_decided(self) -> tuple[Ints, Floats]:
-        """For each decided vote that others decided too, the share of them that is for the same arm."""
+        """Return, for each decided vote that others decided too, the share of them that is for the same arm."""
         low, high = self.others[_LOW], self.others[_HIGH]
         total = low + high
         chosen = np.flatnonzero(self.decided & (total > 0) & (self.rater >= 0))
         return chosen, np.where(self.answer == _LOW, low, high)[chosen] / total[chosen]
 
     def _mean(self, chosen: Ints, values: Floats) -> list[float | None]:
-        """Of values of some votes, by rater."""
+        """Return means of values of some votes, by rater."""
         count = np.bincount(self.rater[chosen], minlength=self.n_raters)
         total = np.bincount(self.rater[chosen], values, self.n_raters)
         return [t / n if n else None for t, n in zip(total.tolist(), count.tolist(), strict=True)]
 
     def _kappas(self) -> list[float | None]:
-        """Cohen's kappa of each rater against the others on the same units, each of a unit's others with an equal part.
+        """Return Cohen's kappa of each rater against the others on the same units, the others with equal weight.
 
-        Which arm of a pair is the lower number is arbitrary: every vote is counted both ways round, so that what chance would do
-        does not depend on it.
+        Which arm of a pair has the lower number is arbitrary: every vote is counted both ways, so that the
+        expectation does not depend on it.
         """
         total = self.others.sum(axis=0)
         chosen = np.flatnonzero((total > 0) & (self.rater >= 0))
@@ -113,7 +115,7 @@ class Units:
         return found
 
     def _repeats(self) -> tuple[list[int], list[float | None]]:
-        """How often a rater voted on a unit again, and with the same answer as the time before."""
+        """Return how often a rater voted on a unit again, and with the same answer as the time before."""
         order, of = self.several, self.several_of
         again = np.flatnonzero(of[1:] == of[:-1])
         now, before = order[again + 1], order[again]
@@ -121,7 +123,9 @@ class Units:
         return np.bincount(self.rater[now], minlength=self.n_raters).tolist(), same
 
     def alpha(self) -> float | None:
-        """Krippendorff's alpha of the raters who count, by the last answer of each to a unit; both ways round, as above."""
+        """Return Krippendorff's alpha of counted raters, by the last answer of each to a unit, counted both ways as
+        above.
+        """
         last = np.flatnonzero(self.last & self.counts & (self.rater >= 0))
         n_units = self.n_units
         cell = self.unit[last] * ANSWERS + self.answer[last]
