@@ -183,7 +183,7 @@ def test_readings_in_words_and_drawn(study):
     assert "1 votes say that both are bad" in study("study", "win-matrix", "captions")
     assert "log loss" in study("study", "calibration", "captions")
     assert study("study", "history", "captions").startswith("after votes")
-    assert "votes left out" in study("study", "raters", "captions", "--without", "ben")
+    assert "excluded" in study("study", "raters", "captions", "--without", "ben")
     for what in ("leaderboard", "win-matrix", "history", "calibration", "raters"):
         study("study", "plot", "captions", what, f"out/{what}.svg")
         assert Path(f"out/{what}.svg").read_text().startswith("<?xml")

@@ -54,7 +54,7 @@ def test_the_win_matrix_counts_what_was_said_and_looks_at_no_other_arm():
     assert found.shares[0, 1] == 0.5
     assert np.isnan(found.shares[0, 2])
     assert str(found).splitlines()[1].split() == ["a", "-", "0.50", "(3)", "-"]
-    assert str(found).splitlines()[-1] == "1 votes say that both are bad, and are in no cell"
+    assert str(found).splitlines()[-1] == "1 votes for 'both bad' are not shown"
 
 
 # -- calibration -------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_statistics_by_hand():
 
 
 def test_agreement_with_the_fit_leaves_the_rater_out():
-    """Ana alone says a0; the others all say a1: with her own votes left out the fit favours a1, and she never agrees."""
+    """Ana alone says a0; the others all say a1: with her own excluded the fit favours a1, and she never agrees."""
     votes = [vote(k, "a0", "a1", "first", "ana") for k in range(1, 101)]
     votes += [vote(100 + k, "a0", "a1", "second", f"r{k % 9}") for k in range(1, 91)]
     by_name = {row.rater: row for row in rater_statistics(votes, names(2)).rows}

@@ -20,7 +20,7 @@ def test_features_that_do_not_explain_the_votes_name_nobody_else():
     told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 20)
     assert study.recommend().best == "b"
     assert study.leaderboard().standings[0].arm == "b"
-    assert "the features do not explain the votes (p = " in str(study.progress())
+    assert "features do not explain the votes (p = " in str(study.progress())
     assert str(study.can_stop()) == "you can stop: b is best, at error rate 0.05; all others are ruled out"
 
 
@@ -132,11 +132,11 @@ def test_no_tolerance_compares_arms_that_no_votes_connect(within):
     study = create_study("islands", "memory", goal="best")
     study.add_arms(["a", "b", "c", "d"])
     told(study, [("a", "b"), ("c", "d")] * 30)
-    said = "no chain of votes connects a with c and d: only votes between their groups end it"
+    said = "no chain of votes connects a with c and d: collect votes between their groups"
     readings = (study.can_stop(**within), study.recommend(**within), study.progress(**within))
     assert [str(each).endswith(said) for each in readings] == [True] * 3
     order = study.can_stop(goal="rank", **within)
-    assert str(order).endswith("no chain of votes connects a with c: only votes between their groups end it")
+    assert str(order).endswith("no chain of votes connects a with c: collect votes between their groups")
     told(study, [("a", "c"), ("b", "d")] * 30)
     assert "chain of votes" not in str(study.can_stop(**within)), "now one does"
 

@@ -90,7 +90,7 @@ class Follower(dl.Policy):
 
 
 def online(rounds, rng):
-    """The same policy in the world itself: what share of its duels the arm that it names first wins."""
+    """The same policy in the world itself: what share of its duels the first arm of the pair wins."""
     wins, found = np.ones(6), 0.0
     for _ in range(rounds):
         first = int(rng.choice(6, p=wins / wins.sum()))

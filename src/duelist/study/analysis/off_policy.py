@@ -6,7 +6,7 @@ alone (none on pairs that the policy chose), the value of any other policy can b
 The estimand. A fixed policy asks the ordered pair (i, j) with probability pi(i, j). With p(i, j) the probability that
 i wins against j, a tie counting half for both, its value is V = sum of a(i, j) p(i, j) over ordered pairs, where
 
-    wins        a(i, j) = pi(i, j): the arm that it names first wins
+    wins        a(i, j) = pi(i, j): the first arm of the pair wins
     strength    a(i, j) = w(i) / (n - 1), w(i) half the probability that i is asked: an arm that it shows beats a
     random other one
 
@@ -41,8 +41,8 @@ from duelist.study.analysis.regret import Estimate
 from duelist.study.records import Vote, counted_votes, current_votes
 
 MEASURES: Final = {
-    "wins": "the arm that it names first wins",
-    "strength": "an arm that it shows beats a random other one",
+    "wins": "the first arm of the pair wins",
+    "strength": "a shown arm beats a random other arm",
 }
 ROUGH: Final = 30
 """With fewer votes on pairs that the policy would ask, intervals are rough."""
@@ -69,11 +69,9 @@ class OffPolicy(TabularResult):
 
     def _table(self) -> TableContent:
         rows = [[kind.replace("_", " "), str(getattr(self, kind))] for kind in _ESTIMATES]
-        notes = [
-            f"the chance that {MEASURES[self.measure]}; {self.matched} of {self.votes} random votes say something about it"
-        ]
+        notes = [f"the chance that {MEASURES[self.measure]}; {self.matched} of {self.votes} random votes inform it"]
         if self.matched < ROUGH:
-            notes.append(f"so few votes make rough intervals; {ROUGH} are a beginning")
+            notes.append(f"with so few votes the intervals are rough; collect at least {ROUGH}")
         return TableContent(["estimate", f"value, {format_percent(self.level)} interval"], rows, notes)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -101,7 +99,7 @@ class Replay(TabularResult):
     __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
-        notes = [f"{self.blocks} times {self.rounds} rounds from the beginning, with {self.votes} random votes"]
+        notes = [f"{self.blocks} replays of {self.rounds} rounds, with {self.votes} random votes"]
         return TableContent(
             ["estimate", f"value, {format_percent(self.level)} interval"], [["replay", str(self.value)]], notes
         )

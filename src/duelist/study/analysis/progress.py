@@ -77,7 +77,7 @@ class Progress(TabularResult):
             return "there are no others (done)"
         if self.done and self.tied:  # that takes a tolerance
             return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
-        verdict = "done" if self.done else f"not done at error rate {self.delta:g}"
+        verdict = "done" if self.done else f"undecided at error rate {self.delta:g}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
         if self.identical:
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
@@ -186,7 +186,7 @@ def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen
     apart = [(a, b) for a, b in open_pairs if not fit.connected(place[a])[place[b]]]
     if apart:  # no tolerance closes these
         first, others = _with_the_first(apart)
-        said = f"no chain of votes connects {first} with {join_names(others)}: only votes between their groups end it"
+        said = f"no chain of votes connects {first} with {join_names(others)}: collect votes between their groups"
         return said if many else ""
     far = many and foreseen is None
     if tolerance:

@@ -59,7 +59,7 @@ class RegretEstimate(TabularResult):
             ["random", str(self.random), str(self.random_duels)],
             ["saved", str(self.saved), ""],
         ]
-        headers = ["regret a duel", f"estimate, {format_percent(self.level)} interval", "duels"]
+        headers = ["regret per duel", f"estimate, {format_percent(self.level)} interval", "duels"]
         return TableContent(headers, rows, [self.estimator])
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:

@@ -309,7 +309,7 @@ def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any]
 def _left_out(scope: Scope, seen: Selection) -> frozenset[str]:
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
-        raise InvalidInput(f"without has {unknown!r}, who has not voted here.", "Leave the name out.")
+        raise InvalidInput(f"without has {unknown!r}, a rater without votes here.", "Remove the name.")
     return scope.without | (frozenset() if scope.everyone else seen.excluded)
 
 
@@ -333,7 +333,7 @@ def _look(known: VoteLog, scope: Scope, arm_effects: bool) -> Selection:
     )
     if seen.among == []:
         raise InvalidInput(
-            f"context is {scope.context!r}, which has no arms in the game.", "Add or restore some.", field="context"
+            f"context is {scope.context!r}, which has no active arms.", "Add or activate some.", field="context"
         )
     wanted = _on(known, scope.criterion, criterion)
     excluded = _left_out(scope, seen)

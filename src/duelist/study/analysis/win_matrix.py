@@ -55,9 +55,7 @@ class WinMatrix(TabularResult):
                 [f"{share:.2f} ({count})" if count else "-" for share, count in zip(row, counts, strict=True)]
                 for row, counts in zip(self.shares[:MOST_SHOWN], self.votes, strict=False)
             ],
-            [f"{self.both_bad.sum() // 2} votes say that both are bad, and are in no cell"]
-            if self.both_bad.any()
-            else [],
+            [f"{self.both_bad.sum() // 2} votes for 'both bad' are not shown"] if self.both_bad.any() else [],
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -105,7 +103,7 @@ def win_matrix_from_votes(log: VoteTable, arms: Sequence[str], among: Ints | Non
     """Return the win matrix of a vote table."""
     n = len(arms)
     if n > MOST_ARMS:
-        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")
+        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Choose one context, or retire arms.")
     log = log.of(log.first != log.second)
 
     def count(outcome: int) -> Ints:
@@ -137,7 +135,7 @@ def win_chances_from_fit(fit: StudyFit) -> WinChances:
     """Return the probabilities of an existing fit."""
     n = len(fit.among)
     if n > MOST_ARMS:
-        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Read one context, or retire arms.")
+        raise InvalidInput(f"A matrix of {n} arms would have {n * n:,} cells.", "Choose one context, or retire arms.")
     one, other = np.triu_indices(n, 1)
     first, tied = fit.posterior.chances(one, other)
     win, tie = np.zeros((n, n)), np.zeros((n, n))

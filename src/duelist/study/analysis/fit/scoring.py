@@ -20,14 +20,12 @@ def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> S
     given = features.features if isinstance(features, WithArmEffects) else features
     if given is None:
         raise InvalidInput(
-            "A scorer goes by features, and these arms have none.",
+            "A scorer needs features, and these arms have none.",
             "Add arms with features, or take the leaderboard's utilities.",
         )
     pairs = counted(log)
     if not len(pairs.low):
-        raise InvalidInput(
-            "A scorer is learned from votes, and there is none yet between two of these arms.", "Ask some first."
-        )
+        raise InvalidInput("A scorer needs votes, and there are none between these arms yet.", "Ask some first.")
     x = np.asarray(given, np.float64)
     return fit_scorer(
         x[pairs.low] - x[pairs.high],

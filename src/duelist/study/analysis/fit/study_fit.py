@@ -108,7 +108,7 @@ class StudyFit:
         groups = f"the arms fall into {self.n_groups} groups that no vote connects"
         if self.whole.features is not None:
             return f"{groups}: only their features compare arms of different groups"
-        return f"{groups}: ranks hold within a group, and say nothing between them; read one context at a time"
+        return f"{groups}: ranks are valid within a group only; analyse one context at a time"
 
 
 def fit_votes(
@@ -146,7 +146,7 @@ def fit_with_misfit_test(
     if start is not None and start.arm_effects != isinstance(shown, WithArmEffects):
         start = None
     fit = fit_votes(votes, arms, shown, seed=seed, start=start, **options)
-    said = f"the features do not explain the votes (p = {chance:.2g}): every arm has an arm effect here"
+    said = f"features do not explain the votes (p = {chance:.2g}): arm effects were added"
     return replace(fit, misfit_note=said) if odd else fit
 
 

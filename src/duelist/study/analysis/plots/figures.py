@@ -194,9 +194,9 @@ def draw_raters(found: Raters, most: int = 40) -> Figure:
     side.axvline(0.5, color=_GREY, linewidth=0.8, linestyle=":")
     side.set(xlabel=f"votes for the first, with {format_percent(found.level)} interval", xlim=(-0.02, 1.02))
     pace.barh(heights, [row.median_seconds or 0.0 for row in rows], color="#b9cfe8", height=0.6)
-    pace.set(xlabel="median seconds a vote")
+    pace.set(xlabel="median seconds per vote")
     if not any(row.median_seconds for row in rows):
-        pace.set(xlabel="seconds a vote are not known", xlim=(0, 1), xticks=())
+        pace.set(xlabel="seconds per vote are unknown", xlim=(0, 1), xticks=())
     _name(agree, "y", heights, [row.rater for row in rows])
     agree.set_ylim(len(rows) - 0.4, -0.6)
     for frame in (agree, side, pace):
@@ -204,7 +204,7 @@ def draw_raters(found: Raters, most: int = 40) -> Figure:
         frame.tick_params(axis="y", length=0)
     alpha = "" if found.alpha is None else f", Krippendorff's alpha {found.alpha:.2f}"
     total = f"{len(rows)} of {len(found.rows)}" if len(rows) < len(found.rows) else f"{len(rows)}"
-    figure.suptitle(f"{total} raters{alpha}; who stands out is red", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{total} raters{alpha}; outliers are red", x=0.01, ha="left", fontsize=11)
     return figure
 
 

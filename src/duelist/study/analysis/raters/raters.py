@@ -110,7 +110,7 @@ _HEADERS: Final = (
 
 
 def _shown(row: RaterStatistics) -> dict[str, str]:
-    excluded = ["votes left out"] if row.excluded else []
+    excluded = ["excluded"] if row.excluded else []
     return {
         "rater": row.rater,
         "votes": str(row.votes),
