@@ -1,1 +1,1 @@
-"""Values that every room speaks: duels, arms, errors, arrays, files, settings."""
+"""Values shared by all rooms: arms, duels, errors, arrays, files, seeds, settings."""

@@ -1,4 +1,4 @@
-"""Arms that are known by who they are, with features or without."""
+"""`ArmTable`: arms with ids, with or without features."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ MAX_ARMS: Final = 2**24
 
 
 class ArmTable:
-    """Arms on the table, each with an arm effect in its utility: x . theta + u, or u alone where there are no features.
+    """Arms with ids, each with an arm effect: utility x . theta + u, or u alone without features.
 
-    The terms are normal with mean 0 before the first vote, so what features explain is not explained twice, and what they do not
-    explain is not lost. A policy that is asked with such a table is asked with one in every round. Arms may come and go: one that was never
-    seen before joins with what its features say of it, and nothing of what was learned has to be learned again.
+    Arm effects are normal with mean 0 before the first vote, so they explain only what features do not. A policy that
+    is once given an `ArmTable` must be given one in every round. Arms may come and go; a new arm starts from what its
+    features predict, and what was learned about the others stays.
 
     Parameters
     ----------
     ids
-        Who is on the table: a whole number from 0 for each arm, the same in every round. A single whole number n stands for 0 to n - 1.
+        The id of each arm, whole numbers from 0, the same in every round. A single whole number n stands for the ids 0
+        to n - 1.
     features
         (n_arms, dim), or None.
 
@@ -34,8 +35,8 @@ class ArmTable:
     ...     policy.tell(duel, float(duel.first < duel.second))
     >>> policy.recommend(dl.ArmTable(5)).best
     0
-    >>> late = dl.ArmTable([0, 1, 7])  # arm 7 is new
-    >>> sorted(policy.ask(late, exclude=[(0, 1)]))[1]  # its position on this table
+    >>> later = dl.ArmTable([0, 1, 7])  # arm 7 is new
+    >>> sorted(policy.ask(later, exclude=[(0, 1)]))[1]  # its position in this table
     2
     """
 
@@ -47,32 +48,32 @@ class ArmTable:
         if len(self.features) != len(self.ids):
             raise InvalidInput(
                 f"features have shape {self.features.shape}, and there are {len(self.ids)} arms.",
-                "Give a row for each.",
+                "Give one row of features per arm.",
             )
 
     @classmethod
     def from_checked(cls, ids: Ints, features: Floats) -> ArmTable:
-        """The same of arrays that were looked at before."""
-        made = cls.__new__(cls)
-        made.ids, made.features = ids, features
-        return made
+        """Return a table of arrays that are known to be valid, without checking them again."""
+        table = cls.__new__(cls)
+        table.ids, table.features = ids, features
+        return table
 
     @property
     def dim(self) -> int:
-        """How many features an arm has; 0: none."""
+        """Number of features per arm; 0 without features."""
         return int(self.features.shape[1])
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, positions: Any) -> ArmTable:
-        """The table of some of these arms."""
-        where = np.atleast_1d(np.asarray(positions, np.int64))
-        return ArmTable.from_checked(self.ids[where], np.ascontiguousarray(self.features[where]))
+        """Return the table of the arms at these positions."""
+        index = np.atleast_1d(np.asarray(positions, np.int64))
+        return ArmTable.from_checked(self.ids[index], np.ascontiguousarray(self.features[index]))
 
     def __repr__(self) -> str:
-        some = ", ".join(map(str, self.ids[:4])) + (", ..." if len(self) > 4 else "")
-        return f"ArmTable([{some}], {len(self)} arms, {self.dim or 'no'} features)"
+        ids = ", ".join(map(str, self.ids[:4])) + (", ..." if len(self) > 4 else "")
+        return f"ArmTable([{ids}], {len(self)} arms, {self.dim or 'no'} features)"
 
 
 def _checked_ids(ids: Any) -> Ints:
@@ -91,9 +92,9 @@ def _checked_ids(ids: Any) -> Ints:
             field="ids",
         )
     if given.min() < 0 or given.max() >= MAX_ARMS:
-        stray = given[(given < 0) | (given >= MAX_ARMS)][0]
-        raise InvalidInput(f"ids has {stray}.", f"Number arms from 0 to {MAX_ARMS - 1}.")
+        invalid = given[(given < 0) | (given >= MAX_ARMS)][0]
+        raise InvalidInput(f"ids has {invalid}.", f"Give ids from 0 to {MAX_ARMS - 1}.")
     if len(np.unique(given)) < len(given):
         values, counts = np.unique(given, return_counts=True)
-        raise InvalidInput(f"ids has {values[counts > 1][0]} twice.", "An arm is on the table once.")
+        raise InvalidInput(f"ids has {values[counts > 1][0]} twice.", "Give each id once.")
     return np.ascontiguousarray(given, np.int64)

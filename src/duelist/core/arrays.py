@@ -1,4 +1,4 @@
-"""Array types, and what people give turned into arrays and numbers, or an error that names the value and the way out."""
+"""Array types, and checks that turn arguments into arrays and numbers or raise InvalidInput."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from duelist.core.errors import InvalidInput
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-"""The state of a random generator."""
+"""State of a random generator: four 64-bit words."""
 
 MAX_SUM_OF_SQUARES: Final = 1e300
-"""The sum of squares of all features: what exceeds it is not finite, or overflows when it is squared."""
+"""Bound on the sum of squares of all features: beyond it some are infinite, NaN, or overflow when squared."""
 MAX_ROUNDS: Final = 2**53
-"""Beyond them, counts are no longer exact as floats."""
+"""Beyond this, counts are no longer exact as floats."""
 C_ORDER: Final = ("C", "ALIGNED", "ENSUREARRAY")
-"""How arrays lie in memory that the engine reads: what `np.require` takes."""
+"""Requirements for `np.require` on arrays that the engine reads."""
 _SHORT: Final = 80
 
 
 def as_floats(name: str, value: Any, wanted: str) -> Floats:
-    """`value` as a fresh array of floats; `wanted` says what to give instead."""
+    """Return `value` as a new array of floats; `wanted` completes the hint "Give ..."."""
     try:
         if value is None:  # NumPy would make it NaN
             raise TypeError("nothing given")
@@ -40,7 +40,7 @@ def as_floats(name: str, value: Any, wanted: str) -> Floats:
 
 
 def check_finite(name: str, value: Any, wanted: str) -> Floats:
-    """`value` as a fresh array of finite floats; the error names the first entry that is not."""
+    """Return `value` as a new array of finite floats; the error names the first entry that is not finite."""
     array = as_floats(name, value, wanted)
     if not np.isfinite(array).all():
         at = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
@@ -50,17 +50,17 @@ def check_finite(name: str, value: Any, wanted: str) -> Floats:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a real number; True and False are not."""
+    """Whether `value` is a real number; bools are not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether `value` is a whole number; True and False are not."""
+    """Whether `value` is a whole number; bools are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_integer(name: str, value: Any, least: int = 1, wanted: str | None = None) -> int:
-    """A whole number of at least `least`."""
+    """Return `value` as an int of at least `least`."""
     if not is_integer(value) or value < least:
         raise InvalidInput(
             f"{name} is {value!r}.", f"Give {wanted or f'a whole number of at least {least}'}.", field=name
@@ -69,35 +69,35 @@ def check_integer(name: str, value: Any, least: int = 1, wanted: str | None = No
 
 
 def check_positive(name: str, value: Any) -> float:
-    """A positive finite number."""
+    """Return `value` as a positive finite float."""
     if not is_number(value) or not 0.0 < float(value) < np.inf:
         raise InvalidInput(f"{name} is {value!r}.", "Give a positive finite number.", field=name)
     return float(value)
 
 
 def check_probability(name: str, value: Any, wanted: str = "a probability between 0 and 1") -> float:
-    """A number between 0 and 1, neither of them."""
+    """Return `value` as a float strictly between 0 and 1."""
     if not is_number(value) or not 0.0 < float(value) < 1.0:
         raise InvalidInput(f"{name} is {value!r}.", f"Give {wanted}.", field=name)
     return float(value)
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """True or False."""
+    """Return `value` as a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInput(f"{name} is {value!r}.", "Give true or false.", field=name)
     return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...], otherwise: str = "") -> str:
-    """One of some words; `otherwise` says what else may be given."""
+    """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(f"{name} is {value!r}.", f"Choose one of {', '.join(choices)}{otherwise}.", field=name)
     return value
 
 
 def check_horizon(horizon: Any) -> int:
-    """A positive whole number of rounds, or 0 for None (unknown)."""
+    """Return a number of rounds; 0 if the horizon is None, that is, unknown."""
     if horizon is None:
         return 0
     rounds = check_integer(
@@ -113,14 +113,14 @@ def check_horizon(horizon: Any) -> int:
 
 
 def check_threads(threads: Any) -> int | None:
-    """A number of threads, or None for all cores."""
+    """Return a number of threads, or None to use all cores."""
     if threads is None:
         return None
     return check_integer("threads", threads, 1, "a whole number of at least 1, or leave it out to use all cores")
 
 
 def arms_as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
-    """`arms` as an array of floats, of any shape; `shape` is the one that is wanted, in words."""
+    """Return `arms` as an array of floats of any shape; `shape` describes the expected one."""
     try:
         return np.require(arms, np.float64, C_ORDER)
     except (TypeError, ValueError, OverflowError) as error:
@@ -130,7 +130,7 @@ def arms_as_floats(arms: ArrayLike, shape: str = "(n_arms, dim)") -> Floats:
 
 
 def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
-    """`arms` as a finite float array (n_arms >= 1, dim >= 1); `dim` if one is known already."""
+    """Return `arms` as finite floats (n_arms >= 1, dim >= 1); `dim` is the expected number of features, if known."""
     array = arms_as_floats(arms)
     if array.ndim != 2:
         raise InvalidInput(
@@ -148,7 +148,7 @@ def check_arms(arms: ArrayLike, dim: int | None = None) -> Floats:
 
 
 def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
-    """`arms` as finite floats (contexts, candidates, dim)."""
+    """Return `arms` as finite floats (contexts, candidates, dim)."""
     array = arms_as_floats(arms, "(contexts, candidates, dim), or a list of arrays (candidates, dim)")
     if array.ndim != 3 or 0 in array.shape:
         raise InvalidInput(
@@ -161,7 +161,7 @@ def check_contexts(arms: ArrayLike, dim: int | None = None) -> Floats:
 
 
 def check_ragged_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> list[Floats]:
-    """Contexts with candidates (candidates, dim) each, more in one than in another."""
+    """Return the arms (candidates, dim) of each context, where contexts differ in the number of candidates."""
     found: list[Floats] = []
     for k, each in enumerate(arms):
         try:
@@ -178,7 +178,7 @@ def check_ragged_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
 
 
 def is_ragged(arms: Any) -> bool:
-    """Whether these are contexts of unlike sizes: a list of arrays, or of what NumPy takes for one, as tensors and data frames are."""
+    """Whether `arms` is a list of contexts with different numbers of candidates; tensors and data frames count as arrays."""
     if not isinstance(arms, (list, tuple)) or not all(map(_is_array_like, arms)):
         return False
     return len({len(each) for each in arms}) > 1
@@ -191,7 +191,7 @@ def _is_array_like(value: Any) -> bool:
 
 
 def check_dim(given: int, known: int | None) -> None:
-    """The number of features that a policy has learned with, if it has."""
+    """Check the number of features against the `known` one, if there is one."""
     if known is not None and given != known:
         raise InvalidInput(
             f"arms have {given} features, but this policy has learned with {known}.",
@@ -201,7 +201,7 @@ def check_dim(given: int, known: int | None) -> None:
 
 
 def check_difference(difference: ArrayLike, dim: int) -> Floats:
-    """The features of one arm minus those of another, `dim` numbers."""
+    """Return the features of the first arm minus those of the second, `dim` finite floats."""
     z = check_finite("difference", difference, "the features of the first arm minus those of the second")
     if z.shape != (dim,):
         raise InvalidInput(
@@ -211,7 +211,7 @@ def check_difference(difference: ArrayLike, dim: int) -> Floats:
 
 
 def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
-    """Pairs of positions on a table of `n_arms` arms, (pairs, 2)."""
+    """Return pairs of positions among `n_arms` arms as integers (pairs, 2)."""
     wanted = f"pairs of positions from 0 to {n_arms - 1}"
     try:
         given = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
@@ -230,7 +230,9 @@ def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
 
 
 def _squared_norm(array: Floats) -> float:
-    """The sum of all squares, which may overflow without a warning: one pass proves every entry finite and small enough."""
+    """Return the sum of squares, which overflows without a warning: one pass tells whether every entry is finite and
+    small.
+    """
     flat = array.reshape(-1)
     return float(np.einsum("i,i->", flat, flat))
 

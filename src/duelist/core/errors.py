@@ -1,4 +1,4 @@
-"""Errors: what is wrong, how to fix it, and a code by which an interface can say it in its own words."""
+"""Errors with a message, a hint, and a code from which each interface writes its own hint."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final, Self
 class DuelistError(Exception):
     """Base class of all errors of duelist.
 
-    `message` says what is wrong and `hint` how to fix it; `str(error)` is both. `code` names the class, as in `"limit_reached"`, and may be
-    finer, as in `"limit_reached.per_rater"`. `field` is the argument or setting that was wrong. `details` are the values that other
-    interfaces need to write a hint of their own.
+    `message` says what is wrong and `hint` how to fix it; `str(error)` is both. `code` identifies the class, as in
+    `"limit_reached"`, and may be more specific, as in `"limit_reached.per_rater"`. `field` is the invalid argument or
+    setting. `details` are values for the hints of other interfaces.
 
     >>> error = LimitReached("Rater 'ana' has reached the limit of 3 votes.", "Raise it.", code="limit_reached.per_rater", rater="ana")
     >>> str(error)
@@ -37,7 +37,8 @@ class DuelistError(Exception):
         return f"{self.message} {self.hint}" if self.hint else self.message
 
     def hint_from(self, templates: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
-        """Return the hint that an interface has for this code, filled from the quoted details; else this error's own hint.
+        """Return the hint in `templates` for this code, filled with the quoted details; without one, this error's own
+        hint.
 
         >>> error = StudyNotOpen("Study 'a' is paused.", "Open it again with `open`.", study="a")
         >>> error.hint_from({"study_not_open": "Run `duelist study open {study}`."})
@@ -49,7 +50,7 @@ class DuelistError(Exception):
             return self.hint
 
     def replace(self, message: str | None = None, hint: str | None = None) -> Self:
-        """Return this error with another message, or another hint."""
+        """Return a copy of this error with another message or hint."""
         return type(self)(
             self.message if message is None else message,
             self.hint if hint is None else hint,
@@ -59,7 +60,7 @@ class DuelistError(Exception):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts of this error, for another process; `from_dict` makes the error again."""
+        """Return the parts of this error as plain data; `from_dict` restores it."""
         details = {
             name: value if isinstance(value, int | float) else str(value) for name, value in self.details.items()
         }
@@ -73,7 +74,7 @@ class DuelistError(Exception):
 
     @staticmethod
     def from_dict(parts: Mapping[str, Any]) -> DuelistError:
-        """Return the error that `to_dict` described; `details` may be missing."""
+        """Return the error described by `to_dict`; `details` may be missing."""
         kind = error_class(parts["code"]) or DuelistError
         return kind(
             parts["message"], parts["hint"], code=parts["code"], field=parts["field"], **parts.get("details", {})
@@ -81,19 +82,19 @@ class DuelistError(Exception):
 
 
 class InvalidInput(DuelistError, ValueError):
-    """Arms, outcomes, weights or settings that are not valid."""
+    """Invalid arms, outcomes, weights or settings."""
 
     code = "invalid_input"
 
 
 class UnknownDuel(DuelistError, KeyError):
-    """A duel that was never asked, or whose outcome was told or forgotten already."""
+    """The duel was never asked, or its outcome was told or forgotten before."""
 
     code = "unknown_duel"
 
 
 class InvalidSnapshot(DuelistError, ValueError):
-    """A snapshot that is damaged, of another policy, or of a version this release cannot read."""
+    """The snapshot is damaged, of another policy, or of another version."""
 
     code = "invalid_snapshot"
 
@@ -105,25 +106,25 @@ class MissingExtra(DuelistError, ImportError):
 
 
 class UnknownStudy(DuelistError, KeyError):
-    """A study that the storage does not hold."""
+    """No study with this name or id in the storage."""
 
     code = "unknown_study"
 
 
 class StudyExists(DuelistError, ValueError):
-    """A study of that name exists already, or has other settings."""
+    """A study with this name exists, or exists with other settings."""
 
     code = "study_exists"
 
 
 class UnknownArm(DuelistError, KeyError):
-    """An arm or a context that the study does not hold."""
+    """No such arm or context in the study."""
 
     code = "unknown_arm"
 
 
 class NothingToAsk(DuelistError):
-    """No pair can be asked now: there are too few arms, or every pair is pending."""
+    """No pair can be asked now: too few arms, or every pair is pending."""
 
     code = "nothing_to_ask"
 
@@ -135,61 +136,61 @@ class StudyNotOpen(NothingToAsk):
 
 
 class LimitReached(NothingToAsk):
-    """The study has as many votes as its owner wants: in total, on every pair, or by this rater; `limit` sets how many."""
+    """The study has reached a limit on votes: in total, per pair, or per rater."""
 
     code = "limit_reached"
 
 
 class RaterBlocked(NothingToAsk):
-    """The study's owner has blocked this rater; `unblock` unblocks them."""
+    """An owner has blocked this rater; `unblock` unblocks them."""
 
     code = "rater_blocked"
 
 
 class UnknownRater(DuelistError, KeyError):
-    """A rater who is not in the study."""
+    """No such rater in the study."""
 
     code = "unknown_rater"
 
 
 class NotAllowed(DuelistError):
-    """The study server rejected the token."""
+    """The server rejected the token."""
 
     code = "not_allowed"
 
 
 class UnknownToken(DuelistError, KeyError):
-    """A token that does not exist."""
+    """No such token."""
 
     code = "unknown_token"
 
 
 class InvalidArchive(DuelistError, ValueError):
-    """An archive of a study that is damaged, incomplete, or of a version this release cannot read. Nothing was written."""
+    """The study archive is damaged, incomplete, or of another version. Nothing was written."""
 
     code = "invalid_archive"
 
 
 class NoPairsLeft(NothingToAsk):
-    """A rater has voted on every pair; other raters may have pairs left."""
+    """The rater has voted on every pair; others may have pairs left."""
 
     code = "no_pairs_left"
 
 
 class VoteConflict(DuelistError, ValueError):
-    """A vote that contradicts an earlier one, or whose duel another rater was asked. Nothing was written."""
+    """The vote contradicts an earlier one, or the duel was asked of another rater. Nothing was written."""
 
     code = "vote_conflict"
 
 
 class StorageError(DuelistError):
-    """The storage failed; earlier votes are safe, and nothing of this call was written."""
+    """The storage failed. Earlier votes are safe; nothing of this call was written."""
 
     code = "storage_error"
 
 
 class StorageLocked(StorageError):
-    """Another process has been writing for longer than the time-out."""
+    """Another process was writing for longer than the time-out."""
 
     code = "storage_locked"
 
@@ -207,7 +208,7 @@ class StorageReadOnly(StorageError):
 
 
 class StorageCorrupted(StorageError):
-    """The file is not a database, or is damaged."""
+    """The file is damaged or not a database."""
 
     code = "storage_corrupted"
 
@@ -231,21 +232,21 @@ class ConnectionLost(StorageError):
 
 
 class StorageWarning(UserWarning):
-    """A storage that works, but not as safely as it could."""
+    """The storage works, but less safely than it could."""
 
 
 class DisconnectedArms(UserWarning):
-    """No chain of votes connects all arms: only the prior compares some of them."""
+    """The votes do not connect all arms; only the prior compares those of different groups."""
 
 
 class EngineLost(DuelistError):
-    """The engine that runs the cells of an experiment cannot be reached, or stopped. Finished cells are kept."""
+    """The engine that runs an experiment's cells stopped or is unreachable. Finished cells are kept."""
 
     code = "engine_lost"
 
 
 class InvalidResults(DuelistError, ValueError):
-    """A results folder of another version, of other code, or of another program. Nothing in it was changed."""
+    """The results folder is of another version, other code, or another program. Nothing was changed."""
 
     code = "invalid_results"
 
@@ -256,7 +257,7 @@ _CLASSES: Final = {
 
 
 def error_class(code: str) -> type[DuelistError] | None:
-    """Return the class that a code belongs to, None for a code that is not one of ours.
+    """Return the class for a code, None if the code is unknown.
 
     >>> error_class("limit_reached.per_rater").__name__
     'LimitReached'

@@ -1,4 +1,4 @@
-"""Files that are written all or nothing, so that a full disk or an interruption leaves the old one; and what damaged ones raise."""
+"""Atomic writes, and the exceptions of damaged files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ READ_ERRORS: Final = (
     AttributeError,
     RuntimeError,
 )
-"""What json, np.load and zipfile raise for files that are damaged in one way or another."""
+"""What json, np.load and zipfile raise on damaged files."""
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A scratch file that takes the place of `path` when the block ends without an error."""
+    """Open a temporary file that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -1,4 +1,4 @@
-"""Seeds of policies: four words for the engine's generator, which is NumPy's SFC64."""
+"""Seeds: the state of the engine's random generator, NumPy's SFC64."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from duelist.core.errors import InvalidInput
 
 
 def seed_words(seed: int | np.random.SeedSequence | None) -> Words:
-    """Four words of generator state from a NumPy seed."""
+    """Return four words of generator state for a NumPy seed."""
     state = np.random.SFC64(seed).state["state"]["state"]
     return np.asarray(state, dtype=np.uint64)
 
 
 def check_random_state(random_state: Any) -> int | None:
-    """A seed, or leave it out to draw one from the operating system."""
+    """Return a seed; None to draw one from the operating system."""
     if random_state is None:
         return None
     if not is_integer(random_state) or random_state < 0:

@@ -1,4 +1,4 @@
-"""Names and settings written in one word, as on the command line: NAME:key=value,key=value."""
+"""Names and settings in one string, as on the command line: NAME:key=value,key=value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duelist.core.errors import InvalidInput
 
 
 def normalize_name(name: str) -> str:
-    """A name without what does not matter in it: case, dashes and underscores; a plus is a word.
+    """Return a name without case, dashes and underscores; "+" becomes "plus".
 
     >>> normalize_name("max-in_P"), normalize_name("D-TS+")
     ('maxinp', 'dtsplus')
@@ -18,7 +18,8 @@ def normalize_name(name: str) -> str:
 
 
 def parse_settings(spec: str, text: str) -> dict[str, Any]:
-    """key=value pairs, apart by commas that are not inside brackets; `spec` is the whole word, for errors.
+    """Return the settings in `text`: key=value pairs separated by commas outside brackets; `spec` is the whole string, for
+    errors.
 
     >>> parse_settings("VACDB:explore=widest,scale=2", "explore=widest,scale=2")
     {'explore': 'widest', 'scale': 2}
@@ -26,7 +27,7 @@ def parse_settings(spec: str, text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        call = ast.parse(f"f({_quoted(text)})", mode="eval").body
+        call = ast.parse(f"f({_quote_bare_words(text)})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
             raise SyntaxError("positional values")
         return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
@@ -36,8 +37,8 @@ def parse_settings(spec: str, text: str) -> dict[str, Any]:
         ) from error
 
 
-def _quoted(text: str) -> str:
-    """Put bare words (explore=widest, path=a/b.csv) in quotes; leave numbers, None and brackets alone."""
+def _quote_bare_words(text: str) -> str:
+    """Quote bare words such as `explore=widest`; leave numbers, None and brackets alone."""
     parts: list[str] = []
     depth = 0
     for character in text:
