@@ -66,7 +66,7 @@ def test_chances_are_those_of_the_link(link):
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_a_file_brings_it_back_to_the_bit(tmp_path, suffix):
     named = {"columns": ("price", "stars", "größe"), "feature_note": "columns"}
-    scorer = some(theta=THETA / 3.0, sizes=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit", **named)
+    scorer = some(theta=THETA / 3.0, scale=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit", **named)
     path = scorer.save(tmp_path / f"scorer{suffix}")
     again = load_scorer(path)
     for name in ("theta", "centre", "sizes", "ridge"):
@@ -142,7 +142,7 @@ def test_a_policy_hands_out_what_it_learned(link):
     scorer = policy.scorer()
     np.testing.assert_allclose(scorer.theta, policy.reward_theta_, rtol=1e-12)
     assert (scorer.link, scorer.votes, scorer.source) == (link, 400.0, "UniformPair")
-    np.testing.assert_allclose(scorer.sizes / [1.0, 10.0, 0.1], 1.0, rtol=0.15)  # each within 15 % after 400 votes
+    np.testing.assert_allclose(scorer.scale / [1.0, 10.0, 0.1], 1.0, rtol=0.15)  # each within 15 % after 400 votes
     assert (scorer.ridge > 0.0).all()
 
 
@@ -167,7 +167,7 @@ def test_a_fit_with_weights():
     twice = fit_scorer(np.repeat(z, 2, axis=0), np.repeat(won, 2), votes=100.0)
     weighted = fit_scorer(z, won, np.full(50, 2.0), votes=100.0)
     np.testing.assert_allclose(weighted.theta, twice.theta, rtol=1e-8)
-    np.testing.assert_allclose(weighted.sizes, np.sqrt(np.square(z).mean(axis=0) / 2.0))
+    np.testing.assert_allclose(weighted.scale, np.sqrt(np.square(z).mean(axis=0) / 2.0))
 
 
 def test_it_needs_neither_the_engine_nor_scipy(tmp_path):

@@ -65,13 +65,13 @@ def test_equal_arms_are_named_together():
     assert (found.candidates, found.best, found.identical) == ((0, 1), 0, (1,))
     assert found.probability == 1.0
     assert found.decided
-    assert "arm 0 and arm 1 are best, being alike" in str(found)
+    assert "arm 0 and arm 1 are best, with the same features" in str(found)
 
 
 def test_a_single_arm_is_best():
     found = recommend(np.ones((1, 2)), LinearPosterior(np.zeros(2), np.eye(2), 1.0))
     assert (found.best, found.probability, found.interval, found.decided) == (0, 1.0, (0.0, 0.0), True)
-    assert str(found) == "arm 0 is best; there are no others to compare with"
+    assert str(found) == "arm 0 is best; there are no other arms to compare with"
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1, "0.1", True, np.nan])
@@ -248,7 +248,7 @@ def test_a_policy_says_that_arms_are_level(free):
     found = policy.recommend(arms)
     assert {found.best, *found.tied} == {0, 1, 2, 3}
     assert str(found).startswith(
-        "arms 0, 1, 2 and 3 are level: the votes so far favour none of them; none of them is ruled out at"
+        "arms 0, 1, 2 and 3 are tied: the votes so far favour none of them; none of them is ruled out at"
     )
     within = policy.recommend(arms, tolerance=9.0)
     assert within.decided

@@ -1,15 +1,14 @@
-"""Link functions: how a difference of utilities becomes a chance of winning.
+"""Link functions: the probability of winning as a function of the difference of utilities.
 
-Convention. For a duel with difference z = x - y and parameter theta, v = z . theta and
+For a duel with difference z = x - y and parameter theta, v = z . theta and
 
     P(first arm wins) = mu(v),    mu increasing,    mu(v) + mu(-v) = 1.
 
-`mean` is mu, `slope` its derivative mu', `potential` an antiderivative M with M' = mu that
-tends to 0 at minus infinity. The regularised estimate of every policy minimises
-lambda/2 |theta|^2 + sum W M(z . theta) - O z . theta.
+`mean` is mu, `slope` its derivative mu', and `potential` the antiderivative M with M' = mu that tends to 0 at minus
+infinity. The regularised estimate of every policy minimises lambda/2 |theta|^2 + sum W M(z . theta) - O z . theta.
 
-A new link is a type in `native/model/links.hpp`, which carries everything there is to supply, and its object here.
-`duelist.testing.LinkContract` holds it to the convention; a name that the engine does not know is refused.
+The functions are computed by the engine (`native/model/links.hpp`); to add a link, add its type there and its object
+here. `duelist.testing.LinkContract` tests the convention.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from duelist.core.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A symmetric link, by its name. Use the ready ones: `logistic`, `probit`, `exponential`.
+    """A symmetric link function, identified by its name: logistic, probit or exponential.
 
     >>> link = get_link("logistic")
     >>> float(link.mean(0.0))
@@ -42,36 +41,36 @@ class Link:
 
     @property
     def max_slope(self) -> float:
-        """L_mu, the largest slope, reached at 0."""
+        """L_mu, the largest slope, at 0."""
         return native.max_slope(self.name)
 
     def mean(self, v: ArrayLike) -> Floats:
-        """Chance mu(v) that the first arm wins."""
+        """Return mu(v), the probability that the first arm wins."""
         return self._values("mean", v)
 
     def slope(self, v: ArrayLike) -> Floats:
-        """Derivative mu'(v)."""
+        """Return the derivative mu'(v)."""
         return self._values("slope", v)
 
     def potential(self, v: ArrayLike) -> Floats:
-        """Antiderivative M(v)."""
+        """Return the antiderivative M(v)."""
         return self._values("potential", v)
 
-    def _values(self, what: str, v: ArrayLike) -> Floats:
+    def _values(self, function: str, v: ArrayLike) -> Floats:
         given = np.require(v, np.float64, C_ORDER)
-        return native.link_values(self.name, what, given.reshape(-1)).reshape(np.shape(v))
+        return native.link_values(self.name, function, given.reshape(-1)).reshape(np.shape(v))
 
     def min_slope(self, largest: float) -> float:
-        """kappa_mu, the smallest slope on |v| <= `largest`; nearly zero once it underflows.
+        """Return kappa_mu, the smallest slope on |v| <= `largest`; close to zero where it underflows.
 
-        All slopes fall with |v|, so it is the slope at the end of the range.
+        Slopes decrease with |v|, so it is the slope at `largest`.
         """
         if not largest >= 0.0:
             raise InvalidInput(f"Largest |v| is {largest!r}.", "Give a number >= 0.")
         return float(self.slope(largest))
 
     def draw(self, v: ArrayLike, rng: np.random.Generator) -> Floats:
-        """Outcomes (1.0 first won, 0.0 second won) drawn with chance mu(v)."""
+        """Draw outcomes (1.0 first won, 0.0 second won) with probability mu(v)."""
         p = self.mean(v)
         return (rng.random(p.shape) < p).astype(np.float64)
 
@@ -84,7 +83,7 @@ LINKS: Final[dict[str, Link]] = {link.name: link for link in (LOGISTIC, PROBIT, 
 
 
 def get_link(link: str | Link) -> Link:
-    """The link of that name, or the link itself.
+    """Return the link with that name, or the link itself.
 
     >>> get_link("probit").description
     'mu(v) = Phi(v): Thurstone-Mosteller'

@@ -1,20 +1,24 @@
-"""The ridge that makes the votes most likely.
+"""Selection of the ridge (prior precision): by default, by evidence, and by EM.
 
-Each feature has its size s_k: the square root of the mean of z_k^2 / 2 over the votes, which is its standard deviation over the arms
-behind them. In features of size one, the prior theta ~ N(0, I / lambda) has one unknown, and the Laplace approximation of the
-evidence for it is (MacKay 1992)
+- `default_ridge` is what policies decide with. It depends on the number of features only.
+- `select_ridge` maximises the evidence of the votes. `fit_mle(ridge="auto")`, scorers and `reward_theta_` predict with it.
+- `em_precision` is one EM step for the precision of random effects, of arms (`model/misfit.py`) or of a leaderboard.
 
-    log p(votes | theta) - lambda/2 |theta|^2 + dim/2 log lambda - 1/2 log det H,
+Evidence. Let s_k be the scale of feature k: the square root of the mean of z_k^2 / 2 over the votes, which estimates its standard
+deviation over the arms. With features divided by their scale and the prior theta ~ N(0, I / lambda), the Laplace approximation of the log
+evidence (MacKay 1992) is, at the estimate theta for lambda and with H its curvature,
 
-at the estimate theta for that lambda, with H its curvature. A few votes say little about it, so that a Gamma prior around lambda = dim
-(an average arm then has a utility of about one) adds `_PRIOR_STRENGTH` / 2 (log lambda - lambda / dim). The maximum is searched for.
+    log p(votes | theta) - lambda/2 |theta|^2 + dim/2 log lambda - 1/2 log det H.
 
-MacKay's fixed point lambda = gamma / |theta|^2 is quicker, but leaves out how H moves with theta. Where votes were asked for because they
-are hard to foresee, that matters: it settles at several times the likeliest ridge (docs/decisions/0041).
+Few votes hardly determine lambda, so a Gamma prior centred on lambda = dim (an average arm has a utility of about one) adds
+`_PRIOR_STRENGTH` / 2 (log lambda - lambda / dim). The maximum is found by line search. MacKay's fixed point
+lambda = gamma / |theta|^2 is faster but ignores that H changes with theta; where votes are asked because their outcome is uncertain, it
+settles at several times the maximum (docs/decisions/0041).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -25,49 +29,65 @@ from duelist.core.arrays import Floats
 from duelist.model.links import Link
 
 _PRIOR_STRENGTH: Final = 2.0
-_FAR: Final = 16.0
-_NARROW: Final = 0.05
+_MAX_LOG_DISTANCE: Final = 16.0
+_LOG_WIDTH: Final = 0.05
 _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0
-_STEPS: Final = 25
-_SMALL: Final = 1e-10
-
+_MAX_STEPS: Final = 25
+_TOLERANCE: Final = 1e-10
+_PRIOR_EFFECTS: Final = 3.0
 
 Point = tuple[float, float]
-"""Where, and how high."""
+"""A position and the function value there."""
 
 
 @dataclass(frozen=True)
 class VoteRows:
-    """Rows z (n, dim) with mass and wins."""
+    """Differences z (n, dim) with their total weight (`mass`) and the weight won by the first arm (`wins`)."""
 
     z: Floats
     mass: Floats
     wins: Floats
 
 
+def default_ridge(dim: int, reference_dim: float = math.inf, multiple: float = 1.0) -> float:
+    """Return the default ridge of features with unit variance: `multiple`, times dim / reference_dim if that is above 1.
+
+    Beyond `reference_dim` features the prior variance of a utility stays what it is with that many.
+    """
+    return multiple * max(1.0, dim / reference_dim)
+
+
+def em_precision(n_effects: int, sum_of_squares: float) -> float:
+    """Return the prior precision of effects by one EM step, given the posterior mean of their sum of squares.
+
+    `_PRIOR_EFFECTS` prior effects of variance 1 keep it away from 0 and infinity.
+    """
+    return (n_effects + _PRIOR_EFFECTS) / (sum_of_squares + _PRIOR_EFFECTS)
+
+
 def select_ridge(votes: VoteRows, link: Link) -> Floats:
-    """The ridge of every feature."""
-    sizes = feature_variances(votes)
-    z = votes.z / np.sqrt(sizes)
+    """Return the ridge of each feature that maximises the evidence of the votes."""
+    variances = feature_variances(votes)
+    z = votes.z / np.sqrt(variances)
     dim = z.shape[1]
-    if len(z) < dim:  # theta lies where the rows do: fewer coordinates, the same ridge
+    if len(z) < dim:  # theta lies in the span of the rows: the same evidence in fewer coordinates
         left, values, _ = np.linalg.svd(z, full_matrices=False)
         z = left * values
-    return _maximize_evidence(VoteRows(z, votes.mass, votes.wins), link, float(dim)) * sizes
+    return _maximize_evidence(VoteRows(z, votes.mass, votes.wins), link, float(dim)) * variances
 
 
 def feature_variances(votes: VoteRows) -> Floats:
-    """The mean of z_k^2 / 2; one for features in which no two arms differ."""
+    """Return the mean of z_k^2 / 2 for each feature, 1 where it is 0."""
     total = votes.mass.sum()
     squares = votes.mass @ np.square(votes.z) / (2.0 * total) if total > 0.0 else np.zeros(votes.z.shape[1])
     return np.where(squares > 0.0, squares, 1.0)
 
 
-def _maximize_evidence(votes: VoteRows, link: Link, usual: float) -> float:
-    """lambda: a bracket of the maximum by doubling, golden sections of it, and the top of the parabola through the last three."""
+def _maximize_evidence(votes: VoteRows, link: Link, prior_mean: float) -> float:
+    """Return lambda: bracket the maximum, shrink the bracket by golden sections, and take the vertex of a parabola."""
     theta = np.zeros(votes.z.shape[1])
 
-    def height(log_ridge: float) -> float:
+    def log_evidence(log_ridge: float) -> float:
         nonlocal theta
         ridge = float(np.exp(log_ridge))
         theta, curvature = _newton(votes, link, ridge, theta)
@@ -76,32 +96,33 @@ def _maximize_evidence(votes: VoteRows, link: Link, usual: float) -> float:
             + 0.5 * len(theta) * log_ridge
             - 0.5 * float(np.linalg.slogdet(curvature)[1])
         )
-        return fit + 0.5 * _PRIOR_STRENGTH * (log_ridge - ridge / usual)
+        return fit + 0.5 * _PRIOR_STRENGTH * (log_ridge - ridge / prior_mean)
 
-    low, top, high = _bracket(height, float(np.log(usual)))
-    while high[0] - low[0] > _NARROW:
-        left = top[0] - low[0] > high[0] - top[0]  # the wider side
-        at = top[0] + _GOLDEN * ((low if left else high)[0] - top[0])
-        new = at, height(at)
+    low, top, high = _bracket(log_evidence, float(np.log(prior_mean)))
+    while high[0] - low[0] > _LOG_WIDTH:
+        left_is_wider = top[0] - low[0] > high[0] - top[0]
+        at = top[0] + _GOLDEN * ((low if left_is_wider else high)[0] - top[0])
+        new = at, log_evidence(at)
         if new[1] > top[1]:
-            low, top, high = (low, new, top) if left else (top, new, high)
+            low, top, high = (low, new, top) if left_is_wider else (top, new, high)
         else:
-            low, high = (new, high) if left else (low, new)
-    return float(np.exp(_top_of_parabola(low, top, high)))
+            low, high = (new, high) if left_is_wider else (low, new)
+    return float(np.exp(_vertex(low, top, high)))
 
 
-def _bracket(height: Callable[[float], float], start: float) -> tuple[Point, Point, Point]:
-    """Three points of which the middle one is not the lowest; within e^_FAR of the start."""
+def _bracket(function: Callable[[float], float], start: float) -> tuple[Point, Point, Point]:
+    """Return three points of which the middle one is not the lowest, within `_MAX_LOG_DISTANCE` of the start."""
     step = float(np.log(2.0))
-    low, top, high = ((at, height(at)) for at in (start - step, start, start + step))
-    while low[1] > top[1] and start - low[0] < _FAR:
-        low, top, high = (low[0] - step, height(low[0] - step)), low, top
-    while high[1] > top[1] and high[0] - start < _FAR:
-        low, top, high = top, high, (high[0] + step, height(high[0] + step))
+    low, top, high = ((at, function(at)) for at in (start - step, start, start + step))
+    while low[1] > top[1] and start - low[0] < _MAX_LOG_DISTANCE:
+        low, top, high = (low[0] - step, function(low[0] - step)), low, top
+    while high[1] > top[1] and high[0] - start < _MAX_LOG_DISTANCE:
+        low, top, high = top, high, (high[0] + step, function(high[0] + step))
     return low, top, high
 
 
-def _top_of_parabola(low: Point, top: Point, high: Point) -> float:
+def _vertex(low: Point, top: Point, high: Point) -> float:
+    """Return the vertex of the parabola through three points, within them."""
     left, right = (top[1] - low[1]) / (top[0] - low[0]), (high[1] - top[1]) / (high[0] - top[0])
     bend = (right - left) / (high[0] - low[0])
     if not bend < 0.0:
@@ -111,24 +132,24 @@ def _top_of_parabola(low: Point, top: Point, high: Point) -> float:
 
 
 def _newton(votes: VoteRows, link: Link, ridge: float, theta: Floats) -> tuple[Floats, Floats]:
-    """theta, and the curvature there."""
-    for _ in range(_STEPS):
+    """Return the estimate of theta and the curvature there."""
+    for _ in range(_MAX_STEPS):
         margin = votes.z @ theta
         gradient = ridge * theta + votes.z.T @ (votes.mass * link.mean(margin) - votes.wins)
         curvature = (votes.z.T * (votes.mass * link.slope(margin))) @ votes.z
         curvature[np.diag_indices_from(curvature)] += ridge
         step = np.asarray(np.linalg.solve(curvature, gradient), np.float64)
         decrement = float(gradient @ step)
-        if decrement <= _SMALL:
+        if decrement <= _TOLERANCE:
             break
-        theta = theta - _shortened(votes, link, ridge, theta, step, decrement) * step
+        theta = theta - _step_size(votes, link, ridge, theta, step, decrement) * step
     return theta, curvature
 
 
-def _shortened(votes: VoteRows, link: Link, ridge: float, theta: Floats, step: Floats, decrement: float) -> float:
-    """The largest of 1, 1/2, 1/4, ... that lowers the loss enough."""
+def _step_size(votes: VoteRows, link: Link, ridge: float, theta: Floats, step: Floats, decrement: float) -> float:
+    """Return the largest of 1, 1/2, 1/4, ... that decreases the loss enough (Armijo)."""
     size, now = 1.0, _loss(votes, link, ridge, theta)
-    while size > _SMALL and _loss(votes, link, ridge, theta - size * step) > now - 0.25 * size * decrement:
+    while size > _TOLERANCE and _loss(votes, link, ridge, theta - size * step) > now - 0.25 * size * decrement:
         size /= 2.0
     return size
 

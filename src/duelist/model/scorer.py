@@ -1,13 +1,13 @@
-"""What was learned, as a small thing of its own: it scores arms by their features, and foresees votes.
+"""`Scorer`: a fitted preference model that scores arms by their features and predicts votes.
 
     scorer = policy.scorer()                      # or study.scorer()
     scorer.save("scorer.json")                    # or .npz; plain numbers, never pickle
-    scorer = load_scorer("scorer.json")           # elsewhere
-    scorer.score(features)                        # one number an arm
-    scorer.prefer(one, other)                     # the chance that people prefer the first
-    scorer.columns                                # of a study made from a table: its columns, in their order
+    scorer = load_scorer("scorer.json")
+    scorer.score(features)                        # one number per arm
+    scorer.prefer(first, second)                  # the probability that people prefer the first
+    scorer.columns                                # the columns of the table that the study was made from
 
-It needs NumPy alone: neither the engine nor SciPy is loaded for it.
+A scorer needs NumPy only; it loads neither the engine nor SciPy.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ MEANS: Final[dict[str, Callable[[Floats], Floats]]] = {
     "probit": _probit,
     "exponential": _exponential,
 }
-"""The chance of winning by a difference of scores; `duelist.model.links` says more, and needs the engine."""
+"""The probability of winning by difference of scores; `duelist.model.links` has the same functions, from the engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A linear model of what people prefer: the score of an arm is (x - centre) . theta.
+    """A linear preference model: the score of an arm is (x - centre) . theta.
 
     >>> scorer = Scorer(theta=np.array([2.0, 0.0]))
     >>> scorer.score([[1.0, 5.0], [0.0, 7.0]])
@@ -67,37 +67,37 @@ class Scorer:
 
     theta: Floats
     link: str = "logistic"
-    """What turns a difference of scores into a chance."""
+    """The link function, which turns a difference of scores into a probability."""
     centre: Floats = field(default_factory=lambda: np.zeros(0))
-    """Features of an arm with score 0: the mean of a study's arms. It changes no preference."""
-    sizes: Floats = field(default_factory=lambda: np.zeros(0))
-    """How much arms that were compared differed in each feature, as a standard deviation; 0: they never did, and nothing is known."""
+    """Features of an arm with score 0: the mean of a study's arms. It affects no preference."""
+    scale: Floats = field(default_factory=lambda: np.zeros(0))
+    """Standard deviation of each feature over the arms compared; 0 if it never differed, so nothing was learned."""
     ridge: Floats = field(default_factory=lambda: np.zeros(0))
-    """With which theta was estimated, a number a feature."""
+    """The ridge of the estimate, one number per feature."""
     votes: float = 0.0
-    """How many it was learned from."""
+    """Number of votes it was learned from."""
     source: str = ""
-    """Who learned it: a policy, or a study."""
+    """Name of the policy or study that learned it."""
     columns: tuple[str, ...] = ()
-    """The columns of a table that its features are, in their order and in the table's own units; none where they have no names."""
+    """Columns of a table that the features are, in order and in the table's units; empty if the features have no names."""
     feature_note: str = ""
-    """What its features are, in words, where they are neither columns nor what the arms were given."""
+    """A description of the features, if they are neither columns nor those given with the arms."""
 
     def __post_init__(self) -> None:
-        theta = check_finite("theta", self.theta, "finite numbers, one a feature")
+        theta = check_finite("theta", self.theta, "finite numbers, one per feature")
         if theta.ndim != 1 or not len(theta):
-            raise InvalidInput(f"theta has shape {theta.shape}.", "Give one finite number a feature.")
+            raise InvalidInput(f"theta has shape {theta.shape}.", "Give one finite number per feature.")
         if self.link not in MEANS:
-            raise InvalidInput(f"link is {self.link!r}.", f"A scorer knows {', '.join(MEANS)}.", field="link")
+            raise InvalidInput(f"link is {self.link!r}.", f"Choose one of {', '.join(MEANS)}.", field="link")
         object.__setattr__(self, "theta", theta)
-        for name in ("centre", "sizes", "ridge"):
+        for name in ("centre", "scale", "ridge"):
             value = check_finite(name, getattr(self, name), f"{len(theta)} finite numbers")
             if value.shape == (0,):
                 value = np.zeros(len(theta))
             if value.shape != theta.shape:
                 raise InvalidInput(
                     f"{name} has shape {value.shape}.",
-                    f"Give {len(theta)} numbers, one for each of theta's.",
+                    f"Give {len(theta)} numbers, one per entry of theta.",
                     field=name,
                 )
             object.__setattr__(self, name, value)
@@ -108,7 +108,7 @@ class Scorer:
         if columns and len(columns) != self.dim:
             raise InvalidInput(
                 f"columns are {', '.join(columns)}.",
-                f"Give {self.dim} names, one for each of theta's.",
+                f"Give {self.dim} names, one per entry of theta.",
                 field="columns",
             )
         object.__setattr__(self, "columns", columns)
@@ -119,39 +119,39 @@ class Scorer:
         return len(self.theta)
 
     def score(self, features: ArrayLike) -> Floats:
-        """(..., dim) -> (...): the larger the better. Only differences between scores mean anything."""
+        """Return scores (...) of features (..., dim). Only differences of scores have a meaning."""
         x = check_finite("features", features, f"finite numbers (..., {self.dim})")
         if x.ndim == 0 or x.shape[-1] != self.dim:
             named = f" ({', '.join(self.columns)})" if self.columns else ""
             raise InvalidInput(
                 f"features have shape {x.shape}.",
-                f"This scorer has learned with {self.dim}{named}: give (..., {self.dim}).",
+                f"Give (..., {self.dim}), the features it was fitted with{named}.",
             )
         return np.asarray((x - self.centre) @ self.theta)
 
     def prefer(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        """The chance that people prefer the first; both (..., dim)."""
+        """Return the probability that people prefer the first arm; both arguments are (..., dim)."""
         return MEANS[self.link](self.score(first) - self.score(second))
 
     def unstandardized(self, mean: ArrayLike, scale: ArrayLike, columns: Sequence[str] = ()) -> Scorer:
-        """The same model of features as they were before they became (x - mean) / scale.
+        """Return this model for raw features, if it was fitted to (x - mean) / scale.
 
         >>> scorer = Scorer(theta=np.array([2.0])).unstandardized(mean=[10.0], scale=[4.0])
         >>> scorer.score([[10.0], [14.0]])
         array([0., 2.])
         """
-        size = np.asarray(scale, np.float64)
+        factor = np.asarray(scale, np.float64)
         return replace(
             self,
-            theta=self.theta / size,
-            centre=np.asarray(mean, np.float64) + size * self.centre,
-            sizes=self.sizes * size,
-            ridge=self.ridge * size**2,
+            theta=self.theta / factor,
+            centre=np.asarray(mean, np.float64) + factor * self.centre,
+            scale=self.scale * factor,
+            ridge=self.ridge * factor**2,
             columns=tuple(columns),
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a .json or .npz file, all or nothing."""
+        """Write the scorer to a .json or .npz file, atomically."""
         path = _checked_path(path)
         plain = {"format": FORMAT, "version": VERSION, **asdict(self)}
         with atomic_write(path) as file:
@@ -166,28 +166,29 @@ class Scorer:
 
 
 def load_scorer(path: str | Path) -> Scorer:
-    """The scorer in a file that Scorer.save wrote."""
+    """Return the scorer in a file written by `Scorer.save`."""
     path = _checked_path(path)
     try:
         plain = _read_npz(path) if path.suffix == ".npz" else json.loads(path.read_text())
     except FileNotFoundError:
-        raise InvalidInput(f"There is no file {str(path)!r}.", "Give one that Scorer.save wrote.") from None
+        raise InvalidInput(f"There is no file {str(path)!r}.", "Give a file that `Scorer.save` wrote.") from None
     except READ_ERRORS as error:
-        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that Scorer.save wrote.") from error
+        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that `Scorer.save` wrote.") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is not a scorer.", "Give a file that Scorer.save wrote.")
+        raise InvalidInput(f"{path} is not a scorer.", "Give a file that `Scorer.save` wrote.")
     if plain.get("version") != VERSION:
         raise InvalidInput(
-            f"{path} has version {plain.get('version')!r}, this duelist reads {VERSION}.", "Update it, or save again."
+            f"{path} has version {plain.get('version')!r}, but this duelist reads {VERSION}.",
+            "Update duelist, or save the scorer again.",
         )
     known = {each.name for each in fields(Scorer)}
     missing = sorted(known - set(plain))
     if missing:
-        raise InvalidInput(f"{path} has no {missing[0]!r}.", "Give a file that Scorer.save wrote.")
+        raise InvalidInput(f"{path} has no {missing[0]!r}.", "Give a file that `Scorer.save` wrote.")
     try:
         return Scorer(**{name: plain[name] for name in known})
     except (InvalidInput, TypeError) as error:
-        raise InvalidInput(f"{path} is not a scorer that makes sense: {error}.") from error
+        raise InvalidInput(f"{path} is not a valid scorer: {error}") from error
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
@@ -198,7 +199,5 @@ def _read_npz(path: Path) -> dict[str, Any]:
 def _checked_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix not in _SUFFIXES:
-        raise InvalidInput(
-            f"path is {str(path)!r}.", "A scorer is kept in a file that ends in .json or .npz.", field="path"
-        )
+        raise InvalidInput(f"path is {str(path)!r}.", "Give a path that ends in .json or .npz.", field="path")
     return path

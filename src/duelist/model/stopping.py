@@ -1,19 +1,18 @@
-"""Which arm is best, how sure that is, and when to stop asking.
+"""The stopping rule: which arm is best, how sure that is, and whether to stop asking.
 
-From an estimate theta with curvature H (a Laplace posterior N(theta, H^-1)): the best arm is i = argmax x . theta. An arm j
-with gap g = (x_i - x_j) . theta is ruled out when
+Given the Laplace posterior N(theta, H^-1), the best arm is i = argmax x . theta. An arm j with gap g = (x_i - x_j) . theta is ruled out if
 
     g^2 / w^2 + 2 log(2 Phi(g / w)) > log(w_0^2 / w^2) + 2 log((K - 1) / delta),
 
-where w = |x_i - x_j|_{H^-1} and w_0 is the same before any vote, when H was the ridge. Half of the left side minus half of the
-logarithm of w_0^2 / w^2 is the logarithm of the likelihood of "i is better than j", mixed over N(0, w_0^2) cut at zero, against
-"they are equal" (the normal mixture of Robbins 1970, one-sided): where j is as good as i it reaches (K - 1) / delta, in whichever
-round one looks, with probability at most delta / (K - 1). So one may look after every vote and stop when all others are ruled out:
-the announced arm is wrong with probability at most delta, up to the normal approximation.
+where w = |x_i - x_j|_{H^-1}, and w_0 is the same before any vote, when H was the ridge. Half of the left side minus half of
+log(w_0^2 / w^2) is the log likelihood ratio of "i is better than j", mixed over N(0, w_0^2) truncated at zero, to "they are equal" (the
+normal mixture of Robbins 1970, one-sided). If j is as good as i, it ever reaches log((K - 1) / delta) with probability at most
+delta / (K - 1). The rule may therefore be checked after every vote (it is anytime-valid): the arm decided for is wrong with probability at
+most delta, up to the normal approximation.
 
-With a tolerance e > 0, g + e takes the place of g, and "j is better by e" that of "they are equal": an arm is ruled out when the votes say
-that it is not better by e or more, and the announced arm is as good as the best to within e, up to the same probability. With
-arms that are nearly equal this ends, where without it nothing would.
+With a tolerance e > 0, g + e replaces g, and "j is better by e" replaces "they are equal": an arm is ruled out once the votes show that it
+is not better by e or more. The arm decided for is then best to within e with the same probability, and the rule stops even
+if arms are nearly equal.
 """
 
 from __future__ import annotations
@@ -33,108 +32,112 @@ from duelist.core.errors import InvalidInput
 from duelist.model.links import Link, get_link
 
 DRAWS: Final = 4000
-"""Posterior draws behind the probability of being best; its standard error is then under 0.008."""
-_FEWEST_DRAWS: Final = 400
-"""With very many candidates; the standard error is then under 0.025."""
-_WORK: Final = 2**33
-"""Products of numbers that the draws may cost, some seconds' worth."""
-_MOST_DRAWN: Final = 1000
-_MORE: Final = (0.0, 1e-12, 1e-9, 1e-6)
-"""What is added to a matrix of ones on its diagonal, until it can be factored."""
-_LEVEL: Final = 1.959963984540054
+"""Posterior draws for the probability of being best; its standard error is below 0.008."""
+_MIN_DRAWS: Final = 400
+"""With very many candidates; the standard error is then below 0.025."""
+_MAX_WORK: Final = 2**33
+"""Multiplications to spend on the draws, a few seconds' worth."""
+_MAX_DRAWN_ARMS: Final = 1000
+_JITTER: Final = (0.0, 1e-12, 1e-9, 1e-6)
+"""Added to the diagonal of a scaled matrix until it can be factored."""
+_NORMAL_QUANTILE: Final = 1.959963984540054
 _SEED: Final = 0
-_HELD: Final = 2**20
-"""Utilities drawn at a time: more of them would not stay in the processor's cache."""
-
-
-A = TypeVar("A")
-_LEVEL_WITHIN: Final = 1e-6
-"""Parts of its standard deviation within which a gap is none."""
-_LISTED: Final = 3
+_CHUNK: Final = 2**20
+"""Utilities drawn at a time, few enough to stay in the processor's cache."""
+_TIED_WITHIN: Final = 1e-6
+"""Gaps below this share of their standard deviation are ties."""
+_MAX_LISTED: Final = 3
 UNITS: Final = ("utility", "chance")
 MIN_VOTES_TO_FORECAST: Final = 20
-"""Fewer votes than this say nothing of how many more there will have to be."""
+"""Below this number of votes no forecast is made."""
 MAX_FORECAST_RATIO: Final = 50
+
+Bools = NDArray[np.bool_]
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
 class StoppingDecision(Generic[A]):
-    """The best arm so far, by whatever arms are called."""
+    """The best arm so far, the arms not ruled out, and whether that decides it; arms are positions or ids."""
 
     best: A
     probability: float
-    """Posterior probability that it is the best among the candidates, with a tolerance among all; arms that are alike count as one."""
+    """Posterior probability of being the best candidate, with a tolerance of being the best arm; identical arms count as one."""
     interval: tuple[float, float]
     """95 % interval of its lead over the arm that comes closest to being better; (0, 0) for a single arm."""
     candidates: tuple[A, ...]
-    """Arms not ruled out at the error rate `delta`, the best first, then by their utility."""
+    """Arms not ruled out at the error rate `delta`: the best first, then by utility."""
     delta: float
     identical: tuple[A, ...] = ()
-    """Arms with the features of the best: no vote can tell them apart, and they are named together."""
+    """Arms with the same features as the best: no vote can tell them apart."""
     tolerance: float = 0.0
-    """How much better, in utility, another arm may be that is ruled out."""
+    """How much better, in utility, an arm may be that is ruled out."""
     votes_expected: int | None = None
-    """Votes still needed if arms are as far apart as they look and votes go on as so far (`forecast_votes`); None: nobody can say yet."""
+    """Forecast of the votes still needed (`forecast_votes`); None without a forecast."""
     advice: str = ""
-    """What to beware of, and what would help; empty: nothing."""
+    """Warnings, and what would help; empty without any."""
     tied: tuple[A, ...] = ()
-    """Arms that are exactly as good as the best by the votes so far: it is named for its place in the list, and nothing else."""
+    """Arms exactly as good as the best by the votes so far; the best is merely the first of them."""
     tolerance_given: tuple[float, str] | None = None
-    """The tolerance as it was given, and its unit; None: in utility."""
+    """The tolerance as given, with its unit; None: in utility."""
 
     @property
     def decided(self) -> bool:
-        """Whether to stop: every other arm is ruled out, or has the same features."""
+        """Whether to stop: every other arm is ruled out or identical to the best."""
         return set(self.candidates) <= {self.best, *self.identical}
 
     def __str__(self) -> str:
         if self.decided and self.interval == (0.0, 0.0):
-            return f"{self._named().rstrip(',')}; there are no others to compare with"
-        others = len(set(self.candidates) - {self.best, *self.identical})
-        left = "all others are ruled out" if self.decided else f"{count_others(others)} not ruled out"
-        if self.tied and not self.decided:
-            left = (
-                "none of them is ruled out"
-                if others == len(self.tied)
-                else f"{others} besides {self.best} are not ruled out"
-            )
-        if self.tied and self.decided:  # that takes a tolerance
-            left = f"no arm is better than arm {self.best}"
-        parts = [self._level() if self.tied else self._leads()]
-        parts.append(left + (f" at error rate {self.delta:g}" if not self.tolerance else self._as_good()))
+            return f"{self._best().rstrip(',')}; there are no other arms to compare with"
+        parts = [self._tie() if self.tied else self._lead()]
+        parts.append(self._open_arms() + (self._within_tolerance() if self.tolerance else self._error_rate()))
         if not self.decided:
-            more = self.votes_expected
-            parts.append(
-                "nobody can say how many votes it will take"
-                if more is None
-                else f"about {more:,.0f} vote{'' if more == 1 else 's'} more"
-            )
+            parts.append(self._forecast())
         return "; ".join([*parts, *([self.advice] if self.advice else [])])
 
-    def _leads(self) -> str:
+    def _best(self) -> str:
+        arms = " and ".join(f"arm {arm}" for arm in (self.best, *self.identical))
+        return f"{arms} {'are best, with the same features,' if self.identical else 'is best'}"
+
+    def _lead(self) -> str:
         low, high = self.interval
         lead = f"lead{'' if self.identical else 's'} by {low:.3g} to {high:.3g}"
-        return f"{self._named()} with probability {self.probability:.3f}; {lead}"
+        return f"{self._best()} with probability {self.probability:.3f}; {lead}"
 
-    def _named(self) -> str:
-        named = " and ".join(f"arm {arm}" for arm in (self.best, *self.identical))
-        return f"{named} {'are best, being alike,' if self.identical else 'is best'}"
+    def _tie(self) -> str:
+        return f"arms {join_names((self.best, *self.identical, *self.tied))} are tied: the votes so far favour none of them"
 
-    def _level(self) -> str:
-        return f"arms {join_names((self.best, *self.identical, *self.tied))} are level: the votes so far favour none of them"
+    def _open_arms(self) -> str:
+        others = len(set(self.candidates) - {self.best, *self.identical})
+        if self.decided:
+            return f"no arm is better than arm {self.best}" if self.tied else "all others are ruled out"
+        if not self.tied:
+            return f"{count_others(others)} not ruled out"
+        if others == len(self.tied):
+            return "none of them is ruled out"
+        return f"{others} besides {self.best} are not ruled out"
 
-    def _as_good(self) -> str:
-        allowed = format_tolerance(self.tolerance, self.tolerance_given)
+    def _error_rate(self) -> str:
+        return f" at error rate {self.delta:g}"
+
+    def _within_tolerance(self) -> str:
+        tolerance = format_tolerance(self.tolerance, self.tolerance_given)
         better = "" if self.tied and self.decided else " as better"
-        return f"{better} by more than {allowed}, at error rate {self.delta:g}"
+        return f"{better} by more than {tolerance}, at error rate {self.delta:g}"
+
+    def _forecast(self) -> str:
+        votes = self.votes_expected
+        if votes is None:
+            return "the number of votes still needed cannot be forecast"
+        return f"about {votes:,.0f} vote{'' if votes == 1 else 's'} more"
 
 
 class Recommendation(StoppingDecision[int]):
-    """A verdict on arms by their positions in the arms that were given."""
+    """A stopping decision about arms by position."""
 
 
 def format_tolerance(tolerance: float, given: tuple[float, str] | None = None) -> str:
-    """A tolerance in utility, in words: in the unit that it was given in.
+    """Return a tolerance in words, in the unit in which it was given.
 
     >>> format_tolerance(0.04), format_tolerance(0.04, (0.01, "chance"))
     ('0.04 in utility', '0.01 in the chance to win')
@@ -144,7 +147,7 @@ def format_tolerance(tolerance: float, given: tuple[float, str] | None = None) -
 
 
 def count_others(count: int, of: int | None = None) -> str:
-    """Others, counted, with their verb.
+    """Return a number of other arms with its verb.
 
     >>> count_others(1), count_others(5), count_others(1, of=1)
     ('1 other is', '5 others are', '1 of 1 other is')
@@ -154,34 +157,34 @@ def count_others(count: int, of: int | None = None) -> str:
 
 
 def join_names(arms: Sequence[object]) -> str:
-    """The names of some arms, and how many more there are.
+    """Return the first few names, and how many more there are.
 
     >>> join_names("ab"), join_names("abcd"), join_names("abcdefg")
     ('a and b', 'a, b, c and d', 'a, b, c and 4 others')
     """
     names = [str(arm) for arm in arms]
-    if len(names) > _LISTED + 1:
-        names = [*names[:_LISTED], f"{len(names) - _LISTED} others"]
+    if len(names) > _MAX_LISTED + 1:
+        names = [*names[:_MAX_LISTED], f"{len(names) - _MAX_LISTED} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def tied_with_best(best: int, gaps: Floats, squares: Floats) -> NDArray[np.int64]:
-    """The arms other than `best` that are exactly as good; those with width 0 to it are alike, not level."""
-    level = (squares > 0.0) & (gaps <= _LEVEL_WITHIN * np.sqrt(squares)) & (np.arange(len(gaps)) != best)
-    return np.flatnonzero(level)
+    """Return the other arms that are exactly as good as `best`, except identical ones, whose width is 0."""
+    tied = (squares > 0.0) & (gaps <= _TIED_WITHIN * np.sqrt(squares)) & (np.arange(len(gaps)) != best)
+    return np.flatnonzero(tied)
 
 
 def check_delta(delta: float) -> float:
-    """An error rate between 0 and 1."""
+    """Return an error rate strictly between 0 and 1."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float, np.floating)) or not 0.0 < delta < 1.0:
         raise InvalidInput(f"delta is {delta!r}.", "Give an error rate between 0 and 1.", field="delta")
     return float(delta)
 
 
 def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic") -> float:
-    """A tolerance as a difference of utilities.
+    """Return a tolerance as a difference of utilities.
 
-    With unit "chance" it is how far the chance of the other arm to win may be above one half: 0.01 is one percentage point.
+    With unit "chance" a tolerance is how far the win probability of another arm may exceed one half: 0.01 is one percentage point.
 
     >>> round(utility_tolerance(0.01, "chance"), 4)
     0.04
@@ -194,10 +197,10 @@ def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic"
     if not tolerance < 0.5:
         raise InvalidInput(
             f"tolerance is {tolerance!r}.",
-            "In chances it is less than 0.5, since no arm wins more often than always.",
+            "Give less than 0.5 with unit 'chance': a win probability exceeds one half by less than that.",
             field="tolerance",
         )
-    from scipy.optimize import brentq  # slow to load, and rarely needed: a server that starts does not wait for it
+    from scipy.optimize import brentq  # slow to import and rarely needed
 
     mean = get_link(link).mean
     return float(brentq(lambda v: float(mean(v)) - 0.5 - tolerance, 0.0, 700.0))
@@ -205,175 +208,182 @@ def utility_tolerance(tolerance: float, unit: str, link: str | Link = "logistic"
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """What is known of the arms: theta, its curvature H, the ridge in H, and the votes behind it."""
+    """Normal posterior of theta: its mode, the curvature H there, the ridge within H, and the number of votes."""
 
     theta: Floats
     curvature: Floats
     ridge: float | Floats
     votes: float = 0.0
     root: Floats | None = None
-    """The upper factor R of the curvature R'R, where it is known better than that has it; None: to be found from it."""
+    """Upper factor R of the curvature R'R, if known more precisely than from the curvature."""
 
     def whiten(self, rows: Floats) -> Floats:
-        """R'^-1 x of every row x: their products are those of H^-1."""
-        root = _root(self.curvature) if self.root is None else self.root
+        """Return R'^-1 x for every row x, so that their inner products are those of H^-1."""
+        root = _upper_factor(self.curvature) if self.root is None else self.root
         return np.asarray(solve_triangular(root, rows.T, trans="T").T)
 
 
 def curvature_root(z: Floats, weights: Floats, ridge: Floats) -> Floats:
-    """The upper factor of diag(ridge) + z' diag(weights) z, which is never formed: its rounding would hide a feature beside another whose
-    differences are a hundred million times as large, and count as knowledge of it.
+    """Return the upper factor of diag(ridge) + z' diag(weights) z without forming that matrix.
+
+    Its rounding errors would hide a feature whose differences are a hundred million times smaller than another's, and count as information
+    about it.
     """
     stacked = np.vstack([np.diag(np.sqrt(ridge)), z * np.sqrt(weights)[:, None]])
-    units = np.sqrt(np.square(stacked).sum(axis=0))
-    return np.asarray(np.linalg.qr(stacked / units, mode="r")) * units
+    scale = np.sqrt(np.square(stacked).sum(axis=0))
+    return np.asarray(np.linalg.qr(stacked / scale, mode="r")) * scale
 
 
 def recommend(
-    arms: Floats, known: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
+    arms: Floats, posterior: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
 ) -> Recommendation:
-    """See the module; `arms` (n_arms, dim), `tolerance` in utility. Without `rules_out` all arms are left, whatever is known."""
+    """Apply the stopping rule to arms (n_arms, dim).
+
+    Parameters
+    ----------
+    arms, posterior
+        Features of the arms, and what the votes say about theta.
+    delta, tolerance
+        Error rate, and tolerance in utility.
+    rules_out
+        False: rule out no arm, whatever the posterior says.
+    """
     delta = check_delta(delta)
-    seen = _look(arms, known, delta, tolerance)
+    found = _compare(arms, posterior, delta, tolerance)
     if not rules_out:
-        seen.kept[:] = True
-    order = _in_order(seen.best, seen.gaps, seen.kept)
-    drawn = _in_order(
-        seen.best, seen.gaps, seen.kept | (tolerance > 0.0)
-    )  # who is ruled out with a tolerance may be better
-    apart = [a for a in drawn if a == seen.best or not seen.identical[a]]
+        found.open[:] = True
+    # An arm ruled out with a tolerance may still be better.
+    drawn = _by_utility(found.best, found.gaps, found.open | (tolerance > 0.0))
+    distinct = [a for a in drawn if a == found.best or not found.identical[a]]
     return Recommendation(
-        best=seen.best,
-        probability=_probability(seen.whitened[apart], -seen.gaps[apart]),
-        interval=lead_interval(seen.best, seen.gaps, seen.squares),
-        candidates=tuple(order),
+        best=found.best,
+        probability=_probability_of_first(found.whitened[distinct], -found.gaps[distinct]),
+        interval=lead_interval(found.best, found.gaps, found.squares),
+        candidates=tuple(_by_utility(found.best, found.gaps, found.open)),
         delta=delta,
-        identical=tuple(np.flatnonzero(seen.identical & (np.arange(len(arms)) != seen.best)).tolist()),
+        identical=tuple(np.flatnonzero(found.identical & (np.arange(len(arms)) != found.best)).tolist()),
         tolerance=tolerance,
-        votes_expected=forecast_votes(seen.gaps, seen.squares, seen.prior, known.votes, delta, tolerance)
+        votes_expected=forecast_votes(found.gaps, found.squares, found.prior, posterior.votes, delta, tolerance)
         if rules_out
         else None,
-        tied=tuple(tied_with_best(seen.best, seen.gaps, seen.squares).tolist()),
+        tied=tuple(tied_with_best(found.best, found.gaps, found.squares).tolist()),
     )
 
 
 @dataclass(frozen=True)
 class GapPosterior:
-    """What is known of each arm: utilities, w^2 and w_0^2 against the first of largest utility, the votes, covariances of some arms."""
+    """Posterior of arms' utilities: w^2 and w_0^2 are relative to the first arm of largest utility."""
 
     utilities: Floats
     squares: Floats
     prior: Floats
     votes: float
     covariance: Callable[[Ints], Floats]
+    """Returns the covariance matrix of the utilities of some arms."""
 
 
-def recommend_from_gaps(known: GapPosterior, delta: float, tolerance: float = 0.0) -> Recommendation:
-    """The same from what is known of each arm.
+def recommend_from_gaps(posterior: GapPosterior, delta: float, tolerance: float = 0.0) -> Recommendation:
+    """Apply the stopping rule to arms whose utilities are known directly.
 
-    Of very many that are not ruled out, the 1,000 with the largest utilities stand for all in the probability.
+    If more than 1,000 arms are not ruled out, the probability of being best is among those with the largest utilities.
     """
     delta = check_delta(delta)
-    best = int(np.argmax(known.utilities))
-    gaps = known.utilities[best] - known.utilities
-    kept = not_ruled_out(gaps, known.squares, known.prior, delta, tolerance)
-    kept[best] = True
-    order = _in_order(best, gaps, kept)
-    drawn = np.array(_in_order(best, gaps, kept | (tolerance > 0.0))[:_MOST_DRAWN], np.int64)
-    block = known.covariance(drawn)
-    root = _root(block).T
+    best = int(np.argmax(posterior.utilities))
+    gaps = posterior.utilities[best] - posterior.utilities
+    still_open = not_ruled_out(gaps, posterior.squares, posterior.prior, delta, tolerance)
+    still_open[best] = True
+    drawn = np.array(_by_utility(best, gaps, still_open | (tolerance > 0.0))[:_MAX_DRAWN_ARMS], np.int64)
+    root = _upper_factor(posterior.covariance(drawn)).T
     return Recommendation(
         best=best,
-        probability=_probability(root, -gaps[drawn]),
-        interval=lead_interval(best, gaps, known.squares),
-        candidates=tuple(order),
+        probability=_probability_of_first(root, -gaps[drawn]),
+        interval=lead_interval(best, gaps, posterior.squares),
+        candidates=tuple(_by_utility(best, gaps, still_open)),
         delta=delta,
         tolerance=tolerance,
-        votes_expected=forecast_votes(gaps, known.squares, known.prior, known.votes, delta, tolerance),
-        tied=tuple(tied_with_best(best, gaps, known.squares).tolist()),
+        votes_expected=forecast_votes(gaps, posterior.squares, posterior.prior, posterior.votes, delta, tolerance),
+        tied=tuple(tied_with_best(best, gaps, posterior.squares).tolist()),
     )
 
 
-def _in_order(best: int, gaps: Floats, kept: NDArray[np.bool_]) -> list[int]:
-    """The arms that are left, the best first, then by their utility."""
-    return sorted(np.flatnonzero(kept).tolist(), key=lambda a: (a != best, gaps[a], a))
+def decided_arm(arms: Floats, posterior: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
+    """Return the best arm if all others are ruled out, else None; faster than `recommend`."""
+    found = _compare(arms, posterior, check_delta(delta), tolerance)
+    return found.best if not (found.open & ~found.identical).any() else None
 
 
-def decided_arm(arms: Floats, known: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
-    """The best arm if all others are ruled out, else None: what to ask after every vote, without the rest."""
-    seen = _look(arms, known, check_delta(delta), tolerance)
-    return seen.best if not (seen.kept & ~seen.identical).any() else None
+def _by_utility(best: int, gaps: Floats, chosen: Bools) -> list[int]:
+    """Return the chosen arms, the best first, then by utility."""
+    return sorted(np.flatnonzero(chosen).tolist(), key=lambda a: (a != best, gaps[a], a))
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Comparison:
     best: int
     gaps: Floats
     squares: Floats
     prior: Floats
     whitened: Floats
-    kept: NDArray[np.bool_]
-    identical: NDArray[np.bool_]
-    """Arms with the features of the best, itself among them."""
+    open: Bools
+    """Arms not ruled out."""
+    identical: Bools
+    """Arms with the features of the best, including the best."""
 
 
-def _root(matrix: Floats) -> Floats:
-    """The upper factor R of a positive definite matrix R'R, in its own units; where rounding hides that it is, of a little more."""
-    units = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(np.float64).tiny))
-    scaled = matrix / units / units[:, None]
-    for more in _MORE:
-        try:
-            return np.asarray(cholesky(scaled + more * np.eye(len(scaled)))) * units
-        except LinAlgError:
-            continue
-    return np.diag(units)  # nothing is known of how arms hang together
-
-
-def _look(arms: Floats, known: LinearPosterior, delta: float, tolerance: float) -> _Look:
-    utilities = arms @ known.theta
+def _compare(arms: Floats, posterior: LinearPosterior, delta: float, tolerance: float) -> _Comparison:
+    utilities = arms @ posterior.theta
     best = int(np.argmax(utilities))
     identical = (arms == arms[best]).all(axis=1)
-    whitened = known.whiten(arms)
+    whitened = posterior.whiten(arms)
     squares = np.where(identical, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
-    prior = (np.square(arms - arms[best]) / known.ridge).sum(axis=1)
+    prior = (np.square(arms - arms[best]) / posterior.ridge).sum(axis=1)
     gaps = np.where(identical, 0.0, utilities[best] - utilities)
-    kept = not_ruled_out(gaps, squares, prior, delta, tolerance) | identical
-    return _Look(best, gaps, squares, prior, whitened, kept, identical)
+    still_open = not_ruled_out(gaps, squares, prior, delta, tolerance) | identical
+    return _Comparison(best, gaps, squares, prior, whitened, still_open, identical)
 
 
-def not_ruled_out(
-    gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float = 0.0
-) -> NDArray[np.bool_]:
-    """The arms that the rule of this module leaves, by g, w^2 and w_0^2 of each; the best has 0 everywhere and is left."""
+def _upper_factor(matrix: Floats) -> Floats:
+    """Return the upper factor R of a positive definite matrix R'R, with jitter if rounding requires it."""
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(np.float64).tiny))
+    scaled = matrix / scale / scale[:, None]
+    for jitter in _JITTER:
+        try:
+            return np.asarray(cholesky(scaled + jitter * np.eye(len(scaled)))) * scale
+        except LinAlgError:
+            continue
+    return np.diag(scale)  # ignore correlations
+
+
+def not_ruled_out(gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float = 0.0) -> Bools:
+    """Return which arms the stopping rule does not rule out, given g, w^2 and w_0^2 of each (0 for the best arm itself)."""
     others = max(len(gaps) - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         lead = np.where(squares > 0.0, (gaps + tolerance) / np.sqrt(squares), 0.0)
-        doubt = np.log(np.maximum(prior / squares, 1.0)) + 2.0 * np.log(others / delta)
+        threshold = np.log(np.maximum(prior / squares, 1.0)) + 2.0 * np.log(others / delta)
     evidence = np.square(lead) + 2.0 * (np.log(2.0) + log_ndtr(lead))
-    # An equal arm has width 0 and gap 0: it can never be ruled out, and need not be.
-    return np.where(squares > 0.0, evidence <= doubt, gaps <= 0.0)
+    # An identical arm has width 0 and gap 0: it cannot be ruled out, and need not be.
+    return np.where(squares > 0.0, evidence <= threshold, gaps <= 0.0)
 
 
 def forecast_votes(
     gaps: Floats, squares: Floats, prior: Floats, votes: float, delta: float, tolerance: float = 0.0
 ) -> int | None:
-    """Forecast how many more votes it takes to rule out every arm; None if that cannot be forecast.
+    """Forecast how many more votes it takes to rule out every arm; None without a forecast.
 
-    The forecast assumes that gaps stay as they are and that each vote adds as much precision as those so far. The precision of a gap is
-    1 / w_0^2 before any vote and 1 / w^2 after `votes` of them, and grows linearly in between. Small gaps tend to grow, and a policy that
-    asks about the arms still open is faster, so the forecast errs on the high side. Arms are given as for `not_ruled_out`; those
-    with width 0 are the best arm or identical to it. None with fewer than `MIN_VOTES_TO_FORECAST` votes, or if more than
-    `MAX_FORECAST_RATIO` times as many votes would be needed.
+    The forecast assumes that gaps stay as they are and that each vote adds as much precision as those so far: the precision of a
+    gap is 1 / w_0^2 before any vote and 1 / w^2 after `votes` of them, and grows linearly. Gaps that are small by chance grow, and a policy
+    that asks about open arms is faster. Arms are given as for `not_ruled_out`. None with fewer than `MIN_VOTES_TO_FORECAST`
+    votes, or if more than `MAX_FORECAST_RATIO` times as many would be needed.
     """
     if votes < MIN_VOTES_TO_FORECAST:
         return None
     apart = squares > 0.0
-    told = np.maximum(1.0 / squares[apart] - 1.0 / prior[apart], 0.0) / votes  # precision that a vote brings
-    then = np.zeros_like(squares)
+    per_vote = np.maximum(1.0 / squares[apart] - 1.0 / prior[apart], 0.0) / votes
+    later = np.zeros_like(squares)
 
     def open_after(count: int) -> bool:
-        then[apart] = 1.0 / (1.0 / prior[apart] + told * (votes + count))
-        return bool(not_ruled_out(gaps, then, prior, delta, tolerance)[apart].any())
+        later[apart] = 1.0 / (1.0 / prior[apart] + per_vote * (votes + count))
+        return bool(not_ruled_out(gaps, later, prior, delta, tolerance)[apart].any())
 
     low, high = 0, int(min(votes * MAX_FORECAST_RATIO, 2.0**62))
     if not open_after(low):
@@ -387,23 +397,23 @@ def forecast_votes(
 
 
 def lead_interval(best: int, gaps: Floats, squares: Floats) -> tuple[float, float]:
-    """95 % interval of the lead of `best` over the arm that comes closest to being better."""
+    """Return the 95 % interval of the lead of `best` over the arm that comes closest to being better."""
     others = np.flatnonzero((np.arange(len(gaps)) != best) & (squares > 0.0))
     if others.size == 0:
         return 0.0, 0.0
     widths = np.sqrt(squares[others])
-    closest = others[int(np.argmin(gaps[others] - _LEVEL * widths))]
+    closest = others[int(np.argmin(gaps[others] - _NORMAL_QUANTILE * widths))]
     width = float(np.sqrt(squares[closest]))
-    return float(gaps[closest] - _LEVEL * width), float(gaps[closest] + _LEVEL * width)
+    return float(gaps[closest] - _NORMAL_QUANTILE * width), float(gaps[closest] + _NORMAL_QUANTILE * width)
 
 
-def _probability(whitened: Floats, utilities: Floats) -> float:
-    """How often the first of these arms is the best under draws from the posterior; equal arms share."""
+def _probability_of_first(whitened: Floats, utilities: Floats) -> float:
+    """Estimate the posterior probability that the first of these arms is best; tied arms share it."""
     if len(utilities) == 1:
         return 1.0
     rng = np.random.default_rng(_SEED)
-    draws = min(DRAWS, max(_FEWEST_DRAWS, _WORK // whitened.size))
-    step = max(1, _HELD // len(utilities))
+    draws = min(DRAWS, max(_MIN_DRAWS, _MAX_WORK // whitened.size))
+    step = max(1, _CHUNK // len(utilities))
     total = 0.0
     for start in range(0, draws, step):
         noise = rng.standard_normal((min(step, draws - start), whitened.shape[1]))

@@ -26,6 +26,7 @@ from duelist.core.arrays import Floats, check_choice, check_integer
 from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
+from duelist.model.ridge_selection import default_ridge
 from duelist.simulation.environments import Environment, Rounds, Worlds
 from duelist.simulation.environments.winners import borda_scores
 from duelist.simulation.run_log import DuelLog
@@ -186,7 +187,7 @@ class _FixedRun(NamedTuple):
 def usual_ridge(arms: Floats) -> Floats:
     """Return a ridge in the units of the features: each explains variance 1, and less if there are many."""
     variance = arms.var(axis=0)
-    return max(1.0, arms.shape[1] / _DIMS_A_RIDGE) * np.where(variance > 0.0, variance, 1.0)
+    return default_ridge(arms.shape[1], _DIMS_A_RIDGE) * np.where(variance > 0.0, variance, 1.0)
 
 
 def _wins(log: DuelLog, run: int, n: int) -> Floats:

@@ -176,7 +176,7 @@ def test_arms_that_are_level_to_within_a_tolerance():
     told(study, [("a", "b"), ("b", "a")] * 30)
     within = {"tolerance": 0.3, "unit": "chance"}
     assert str(study.recommend(**within)) == (
-        "arms a and b are level: the votes so far favour none of them; no arm is better than arm a by more than 0.3 in the "
+        "arms a and b are tied: the votes so far favour none of them; no arm is better than arm a by more than 0.3 in the "
         "chance to win, at error rate 0.05"
     )
     assert str(study.progress(**within)) == (
@@ -246,7 +246,7 @@ def test_arms_that_always_tie_are_level(goal, featured):
     found = study.recommend()
     assert {found.best, *found.tied} == {f"a{k}" for k in range(6)}
     assert str(found).startswith(
-        "arms a0, a1, a2 and 3 others are level: the votes so far favour none of them; none of them is ruled"
+        "arms a0, a1, a2 and 3 others are tied: the votes so far favour none of them; none of them is ruled"
     )
     assert "probability" not in str(found)
     assert str(study.progress()).startswith("all arms are level; 6 of 6 arms not ruled out")

@@ -96,7 +96,7 @@ def test_of_a_table_it_takes_the_columns_as_the_table_has_them(tmp_path: Path) -
         won.append(float(vote.outcome == "first"))
     fit = dl.fit_mle(z, won, ridge="auto")
     np.testing.assert_allclose(scorer.score(RAW), kept @ fit.theta, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(scorer.sizes, np.sqrt(np.square(z).mean(axis=0) / 2.0) * RAW.std(axis=0))
+    np.testing.assert_allclose(scorer.scale, np.sqrt(np.square(z).mean(axis=0) / 2.0) * RAW.std(axis=0))
     again = dl.fit_mle(np.array(z) * RAW.std(axis=0), won, ridge=scorer.ridge)
     np.testing.assert_allclose(scorer.theta, again.theta, rtol=1e-5)
     assert scorer.columns == ("price", "stars", "opened")

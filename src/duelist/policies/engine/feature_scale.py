@@ -1,4 +1,7 @@
-"""How large features are in a verdict on arms: where nobody knows yet, and where some arms stand far off."""
+"""Feature scale in a stopping decision: for features without one yet, and with outliers.
+
+Policies learn the scale of a feature, its variance over the first arms, in the engine (`native/model/feature_scale.hpp`).
+"""
 
 from __future__ import annotations
 
@@ -21,97 +24,95 @@ from duelist.model.outliers import (
 if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
 
-_FOREIGN: Final = 64.0
-"""How much larger than its variance the size of a feature may be: beyond that it comes from other arms."""
+_FOREIGN_RATIO: Final = 64.0
+"""A scale above this multiple of a feature's variance among the arms comes from other arms."""
 _ADVICE: Final = (
-    "that number is not believed here: if it stands for none, leave the arm out; if it is true, give the feature another scale, "
-    "its logarithm, say"
+    "outliers are ignored here: if such a number is a placeholder, leave the arm out; if it is right, rescale the "
+    "feature, for example by its logarithm"
 )
 
 
-class Usual(NamedTuple):
-    """What a verdict on arms takes for the ridge and the squared size of every feature, and which numbers stand far off (n_arms, dim)."""
+class DecisionScale(NamedTuple):
+    """Ridge and scale of each feature for a stopping decision, and the outliers (n_arms, dim)."""
 
     ridge: Floats
-    sizes: Floats
-    far: NDArray[np.bool_]
-    said: str
-    """Who stands far off; empty: nobody."""
+    scale: Floats
+    outliers: NDArray[np.bool_]
+    warning: str
+    """Names the outliers; empty without any."""
     differs: bool
-    """Whether these are not the sizes that the policy has learned in."""
+    """Whether the scale is not the one that the policy has learned with."""
 
 
-def usual_sizes(policy: FittedPolicy, arms: Floats) -> Usual:
-    """The size of a feature is its variance over the first arms. Where that is the doing of one arm, or a few, it says nothing of the
-    others: their effects would be shrunk away, and credited to other features. Their own variance takes its place then. A feature in which
-    nobody differed whom votes are on has the variance among these arms: nothing was learned of it.
+def decision_scale(policy: FittedPolicy, arms: Floats) -> DecisionScale:
+    """Return the feature scale for a stopping decision about these arms.
+
+    If the scale of a feature comes from outliers, or from arms unlike these, it says nothing about these arms: their effects would be
+    shrunk to nothing and attributed to other features. Their own variance replaces it. A feature in which no compared arms differed
+    has the variance among these arms, too; no vote has told anything about it.
     """
     arrays, ridge = policy._fitted().state.arrays(), policy.pooled_ridge_
-    sizes, far, said, differs = arrays["sizes"].copy(), np.zeros(arms.shape, bool), [], False
-    follows = arrays["size_stretch"][2] != 0.0  # not a ridge that was given, nor a published one
-    for k, x in enumerate(arms.T if follows else ()):
+    scale, outliers, notes, differs = arrays["sizes"].copy(), np.zeros(arms.shape, bool), [], False
+    adapts = arrays["size_stretch"][2] != 0.0  # not with a given ridge, nor a published one
+    for k, x in enumerate(arms.T if adapts else ()):
         if arrays["size_unknown"][k]:
-            usual, odd = _spread(x), False
+            own, caused = _variance(x), False
             off = np.zeros(len(x), bool)
         else:
             off = find_outliers(x)
-            usual, odd = _usual_spread(x, off, sizes[k])
-            differs |= usual is not None
-        if usual is None:
+            own, caused = _own_variance(x, off, scale[k])
+            differs |= own is not None
+        if own is None:
             continue
-        ridge[k] *= usual / sizes[k]
-        sizes[k] = usual
-        far[:, k] = off & odd
-        said += [describe_outliers(f"feature {k}", x, off)] if odd else []
-    return Usual(ridge, sizes, far, "; ".join([*said, _ADVICE] if said else []), differs)
+        ridge[k] *= own / scale[k]
+        scale[k] = own
+        outliers[:, k] = off & caused
+        notes += [describe_outliers(f"feature {k}", x, off)] if caused else []
+    return DecisionScale(ridge, scale, outliers, "; ".join([*notes, _ADVICE] if notes else []), differs)
 
 
-def _spread(x: Floats) -> float | None:
-    """The variance of a feature among arms; None where they differ in nothing but rounding."""
+def _variance(x: Floats) -> float | None:
+    """Return the variance of a feature, or None if arms differ only by rounding."""
     variance = float(x.var())
     return variance if variance > (ROUNDING * np.abs(x).max()) ** 2 else None
 
 
-def _usual_spread(x: Floats, off: NDArray[np.bool_], size: float) -> tuple[float | None, bool]:
-    """The variance without arms far off, where these make the difference or the size comes from other arms; and whether these do.
+def _own_variance(x: Floats, off: NDArray[np.bool_], scale: float) -> tuple[float | None, bool]:
+    """Return the variance that replaces the scale of a feature, None to keep it, and whether outliers are the cause.
 
-    An arm stands off whatever the size is, which it has no part in if it joined late or nobody was asked about it.
+    Outliers are found whatever the scale is: one that joined late, or that was never compared, has no part in it.
     """
-    usual = _spread(x[~off])
-    if usual is not None and inflates_variance(x, off):
-        return min(usual, size), True
-    shows_what_is_usual = (
-        differs_from_median(x).sum() >= MIN_DIFFERING
-    )  # two or three arms may be near each other by chance
-    if usual is None or not usual < size / _FOREIGN or not shows_what_is_usual:
+    own = _variance(x[~off])
+    if own is not None and inflates_variance(x, off):
+        return min(own, scale), True
+    enough_arms = differs_from_median(x).sum() >= MIN_DIFFERING  # two or three may be close by chance
+    if own is None or not own < scale / _FOREIGN_RATIO or not enough_arms:
         return None, False
-    return usual, False
+    return own, False
 
 
-def with_terms_for_those_far_off(arms: Floats, usual: Usual) -> tuple[Floats, Floats]:
-    """Arms with the middle value in the place of one far off, and a feature of their own for those who had it; the ridge of all features.
+def with_outlier_effects(arms: Floats, scale: DecisionScale) -> tuple[Floats, Floats]:
+    """Return the arms with a feature of its own for each outlier, and the ridge of all features.
 
-    A number that stands for none (a price of 99999) says nothing of the arm, and votes on it say nothing of the price: taken at its
-    word, it would make the effect of the price vanish for all others. Arms that are the same share their own feature.
+    The outlying value is replaced by the median. Without that, a placeholder (a price of 99999) would make the effect of the price vanish
+    for all arms, and votes on that arm would count as votes on the price. Identical arms share their feature.
     """
-    off = np.flatnonzero(usual.far.any(axis=1))
+    off = np.flatnonzero(scale.outliers.any(axis=1))
     if not len(off):
-        return arms, usual.ridge
-    tamed = np.where(usual.far, lower_median(arms), arms)
-    variance = float(
-        (np.square(tamed - tamed.mean(axis=0)) / usual.ridge).sum(axis=1).mean()
-    )  # of a utility, before any vote
-    who = np.unique(arms[off], axis=0, return_inverse=True)[1].reshape(-1)
-    own = np.zeros((len(arms), int(who.max()) + 1))
-    own[off, who] = 1.0
-    return np.hstack([tamed, own]), np.concatenate([usual.ridge, np.full(own.shape[1], 1.0 / variance)])
+        return arms, scale.ridge
+    usual = np.where(scale.outliers, lower_median(arms), arms)
+    prior_variance = float((np.square(usual - usual.mean(axis=0)) / scale.ridge).sum(axis=1).mean())  # of a utility
+    groups = np.unique(arms[off], axis=0, return_inverse=True)[1].reshape(-1)
+    effects = np.zeros((len(arms), int(groups.max()) + 1))
+    effects[off, groups] = 1.0
+    return np.hstack([usual, effects]), np.concatenate([scale.ridge, np.full(effects.shape[1], 1.0 / prior_variance)])
 
 
-def differences_among_usual(z: Floats, arms: Floats, usual: Usual) -> NDArray[np.bool_]:
-    """Which differences may be those of arms that do not stand far off, nor of quite another kind."""
-    most = np.sqrt(2.0 * _FOREIGN * usual.sizes)
-    for k in np.flatnonzero(usual.far.any(axis=0)):
-        off = usual.far[:, k]
-        least = np.abs(arms[off, k][:, None] - arms[~off, k]).min()
-        most[k] = np.nextafter(least, 0.0)
-    return np.asarray((np.abs(z) <= most).all(axis=1))
+def differences_without_outliers(z: Floats, arms: Floats, scale: DecisionScale) -> NDArray[np.bool_]:
+    """Return which differences can be between arms that are neither outliers nor unlike these arms."""
+    limit = np.sqrt(2.0 * _FOREIGN_RATIO * scale.scale)
+    for k in np.flatnonzero(scale.outliers.any(axis=0)):
+        off = scale.outliers[:, k]
+        closest = np.abs(arms[off, k][:, None] - arms[~off, k]).min()
+        limit[k] = np.nextafter(closest, 0.0)
+    return np.asarray((np.abs(z) <= limit).all(axis=1))

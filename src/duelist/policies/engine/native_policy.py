@@ -32,6 +32,7 @@ from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import check_random_state, seed_words
 from duelist.model.links import get_link
+from duelist.model.ridge_selection import default_ridge
 from duelist.policies.base import Arms, Choice
 from duelist.policies.engine import snapshots
 from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, check_support
@@ -120,7 +121,7 @@ class NativePolicy(FittedPolicy):
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
         """The default ridge of a feature of unit variance among so many."""
-        return cls.practical_ridge * max(1.0, dim / cls.ridge_reference_dim)
+        return default_ridge(dim, cls.ridge_reference_dim, cls.practical_ridge)
 
     def make_rule(self) -> Any:
         """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""

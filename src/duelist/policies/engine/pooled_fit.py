@@ -1,7 +1,7 @@
-"""What a policy knows from all its votes together, whichever layer learned them.
+"""Estimates from all votes of a policy together, whichever layer learned them.
 
-Layered policies split their votes so that their proofs hold; for saying which arm is best, all votes count. A vote that entered
-with a weight keeps it, so the curvature counts no vote for more than the policy did.
+Layered policies split their votes so that their proofs hold; stopping decisions and scorers use all of them. A vote
+that was learned with a weight keeps it, so the curvature counts no vote for more than the policy did.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
 
 
-def pooled(policy: FittedPolicy) -> LinearPosterior:
-    """theta, its curvature H, the ridge of every feature in it, and how many votes there were."""
+def pooled_posterior(policy: FittedPolicy) -> LinearPosterior:
+    """Return the posterior of theta given the votes of all layers."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     if not policy.online_:
-        return fitted(*told_rows(arrays), policy)
+        return fit_rows(*vote_rows(arrays), policy)
     ridge, ridges = policy.pooled_ridge_, np.outer(arrays["ridge"], arrays["sizes"])
     return LinearPosterior(
-        *_combined(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum())
+        *_combine_layers(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum())
     )
 
 
-def fitted(z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats | None = None) -> LinearPosterior:
-    """What these rows of differences say, with the ridge of a policy or another."""
+def fit_rows(
+    z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats | None = None
+) -> LinearPosterior:
+    """Return the posterior given these rows, with the ridge of the policy or another."""
     ridge = policy.pooled_ridge_ if ridge is None else ridge
     votes = float(policy._fitted().learned.sum())
     if not len(z):
@@ -45,49 +47,49 @@ def fitted(z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: F
 
 
 def reward_theta(policy: FittedPolicy) -> Floats:
-    """theta with the ridge that makes all votes most likely."""
+    """Return theta with the ridge that maximises the evidence of all votes."""
     if policy.online_:
         raise InvalidInput(
             "reward_theta_ needs the votes, which estimator='online' forgets.", "Take estimator='exact'."
         )
-    z, mass, wins = told_rows(policy._fitted().state.arrays())
+    z, mass, wins = vote_rows(policy._fitted().state.arrays())
     if not len(z):
         return np.zeros(z.shape[1])
     return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link).theta
 
 
 def learned_scorer(policy: FittedPolicy) -> Scorer:
-    """What all votes say, with the ridge that makes them most likely; with the one-pass estimator, what it has kept of them."""
+    """Return a scorer from all votes with the ridge by evidence; the one-pass estimator gives its own estimate."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
-    kept: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "link": policy.link,
         "votes": float(arrays["learned"].sum()),
         "source": type(policy).__name__,
     }
-    z, mass, wins = told_rows(arrays)
+    z, mass, wins = vote_rows(arrays)
     if policy.online_ or not len(z):
-        known = pooled(policy)
-        return Scorer(known.theta, sizes=np.sqrt(arrays["sizes"]), ridge=policy.pooled_ridge_, **kept)
-    return fit_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **kept)
+        posterior = pooled_posterior(policy)
+        return Scorer(posterior.theta, scale=np.sqrt(arrays["sizes"]), ridge=policy.pooled_ridge_, **fields)
+    return fit_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **fields)
 
 
-def told_rows(arrays: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
-    """Differences, mass and wins of all layers, as the exact estimator keeps them."""
-    told = arrays["mass"] > 0.0
-    return arrays["z"][told], arrays["mass"][told], arrays["wins"][told]
+def vote_rows(arrays: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
+    """Return differences, mass and wins of all layers of the exact estimator."""
+    rows = arrays["mass"] > 0.0
+    return arrays["z"][rows], arrays["mass"][rows], arrays["wins"][rows]
 
 
-def _combined(thetas: Floats, factors: Floats, ridges: Floats, once: Floats) -> tuple[Floats, Floats]:
-    """Estimates of several layers as one: each weighs by its curvature, and the ridge counts once."""
+def _combine_layers(thetas: Floats, factors: Floats, ridges: Floats, ridge_once: Floats) -> tuple[Floats, Floats]:
+    """Combine the estimates of layers into one, weighted by curvature, with the ridge counted once."""
     dim = thetas.shape[1]
-    total, pull = np.zeros((dim, dim)), np.zeros(dim)
+    curvature, target = np.zeros((dim, dim)), np.zeros(dim)
     for theta, factor, ridge in zip(thetas, factors, ridges, strict=True):
         upper = np.triu(factor)
-        own = upper.T @ upper
-        total += own - np.diag(ridge)
-        pull += own @ theta
-    total += np.diag(once)
+        layer = upper.T @ upper
+        curvature += layer - np.diag(ridge)
+        target += layer @ theta
+    curvature += np.diag(ridge_once)
     try:
-        return np.asarray(np.linalg.solve(total, pull), np.float64), total
-    except np.linalg.LinAlgError:  # features so far apart that rounding took the smaller ones away
-        return np.asarray(np.linalg.lstsq(total, pull)[0], np.float64), total
+        return np.asarray(np.linalg.solve(curvature, target), np.float64), curvature
+    except np.linalg.LinAlgError:  # scales so different that rounding cancels the smaller ones
+        return np.asarray(np.linalg.lstsq(curvature, target)[0], np.float64), curvature

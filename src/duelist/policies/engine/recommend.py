@@ -1,4 +1,4 @@
-"""What a policy says when it is asked which arm is best."""
+"""The stopping decision of a native policy: `recommend` and `decided_arm`."""
 
 from __future__ import annotations
 
@@ -29,179 +29,185 @@ from duelist.model.stopping import (
     utility_tolerance,
 )
 from duelist.policies.engine.feature_scale import (
-    Usual,
-    differences_among_usual,
-    usual_sizes,
-    with_terms_for_those_far_off,
+    DecisionScale,
+    decision_scale,
+    differences_without_outliers,
+    with_outlier_effects,
 )
-from duelist.policies.engine.pooled_fit import fitted, pooled, told_rows
+from duelist.policies.engine.pooled_fit import fit_rows, pooled_posterior, vote_rows
 
 if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
 
-_CLEAR: Final = 0.01
-"""The chance of votes so odd that it is said without doubt."""
+_CLEAR_MISFIT: Final = 0.01
+"""P-value below which the advice says that the features do not explain the votes."""
+_NO_VOTES: Final = "there are no votes yet"
+_FOREIGN_SCALE: Final = "the scale of a feature comes from arms unlike these"
+_UNDECIDABLE: Final = (
+    "estimator='online' has learned with that scale and cannot decide: ask a new policy without such arms, or one with "
+    "estimator='exact'"
+)
 
 
-class Weighed(NamedTuple):
-    """Arms and what is known of them, with a feature of their own each where features do not explain the votes."""
+class DecisionInput(NamedTuple):
+    """Arms and posterior for the stopping rule; arms have effects if features do not explain the votes."""
 
     arms: Floats
-    known: LinearPosterior
-    oddity: str
-    """What is odd about the votes, or about the arms; empty: nothing."""
-    untold: str
-    """Why nobody can say whether arms have effects of their own; empty: it was tested."""
-    open: bool = False
-    """Whether nothing can be ruled out, whatever the estimate says."""
+    posterior: LinearPosterior
+    warning: str
+    """What is odd about the votes or the arms; empty if nothing is."""
+    untested: str
+    """Why the misfit test could not be made; empty if it was."""
+    undecidable: bool = False
+    """Whether no arm can be ruled out, whatever the posterior."""
 
 
 def recommend_arm(
     policy: FittedPolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> Recommendation:
-    """The best of these arms, with effects of their own where features do not explain the votes."""
-    seen, known, oddity, untold, is_open = _weighed(policy, arms, effects)
-    found = recommend(seen, known, delta, utility_tolerance(*tolerance, policy.link), rules_out=not is_open)
-    if untold and effects is None and found.decided:
-        oddity = "; ".join(filter(None, (oddity, _untested(arms, untold))))
-    return replace(found, tolerance_given=tolerance, advice=advice(policy, found, oddity))
+    """Return the stopping decision about these arms, with advice."""
+    given = _decision_input(policy, arms, effects)
+    found = recommend(
+        given.arms,
+        given.posterior,
+        delta,
+        utility_tolerance(*tolerance, policy.link),
+        rules_out=not given.undecidable,
+    )
+    warning = given.warning
+    if given.untested and effects is None and found.decided:
+        warning = "; ".join(filter(None, (warning, _untested(arms, given.untested))))
+    return replace(found, tolerance_given=tolerance, advice=advice(policy, found, warning))
 
 
 def decided_arm_of(
     policy: FittedPolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> int | None:
-    """The arm that is announced, and nothing more."""
-    delta, within = check_delta(delta), utility_tolerance(*tolerance, policy.link)
-    seen, known, _, _, is_open = _weighed(policy, arms, effects)
-    return None if is_open and len(arms) > 1 else decided_arm(seen, known, delta, within)
+    """Return the arm that `recommend_arm` decides for, or None while undecided."""
+    delta, tolerance_in_utility = check_delta(delta), utility_tolerance(*tolerance, policy.link)
+    given = _decision_input(policy, arms, effects)
+    if given.undecidable and len(arms) > 1:
+        return None
+    return decided_arm(given.arms, given.posterior, delta, tolerance_in_utility)
 
 
 def check_effects(effects: object) -> None:
-    """InvalidInput unless it is one of the three answers."""
+    """Check that `effects` is True, False or None."""
     if effects is not None and not isinstance(effects, bool):
         raise InvalidInput(
-            f"effects is {effects!r}.", "Give true or false, or leave it out to let the votes decide.", field="effects"
+            f"effects is {effects!r}.",
+            "Give True or False, or leave it out to let the votes decide.",
+            field="effects",
         )
 
 
-def _weighed(policy: FittedPolicy, arms: Floats, effects: bool | None) -> Weighed:
+def _decision_input(policy: FittedPolicy, arms: Floats, effects: bool | None) -> DecisionInput:
     check_effects(effects)
-    if policy._player.dim == 0:  # before the first arms everything is open
-        return Weighed(
-            arms, LinearPosterior(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0), "", _NO_VOTES, open=True
-        )
-    votes, usual = _kept_votes(policy, arms), usual_sizes(policy, arms)
+    if policy._player.dim == 0:
+        prior = LinearPosterior(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0)
+        return DecisionInput(arms, prior, "", _NO_VOTES, undecidable=True)
+    votes, scale = _votes_on(policy, arms), decision_scale(policy, arms)
     if isinstance(votes, VotesUnavailable):
         if effects:
             raise InvalidInput(
                 f"effects is True, but {votes.reason}.",
-                "Leave effects out, or ask with ArmTable(n, features), which have them.",
-                field="effects",
+                "Leave effects out, or ask with ArmTable(n, features), which has arm effects.",
             )
-        return _without_votes(policy, arms, usual, votes.reason)
-    shown, ridge = with_terms_for_those_far_off(arms, usual)
-    exact = fitted(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
-    known = _as_learned(policy, usual) if policy.online_ and not usual.differs else exact
+        return _input_without_votes(policy, arms, scale, votes.reason)
+    shown, ridge = with_outlier_effects(arms, scale)
+    exact = fit_rows(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
+    posterior = _as_learned(policy, scale) if policy.online_ and not scale.differs else exact
     if effects is False:
-        return Weighed(shown, known, usual.said, "")
-    oddity = "" if effects else _oddity(policy, misfit_p_value(shown, votes, exact, policy.link))
-    if effects or oddity:
-        shown, known = fit_arm_effects(shown, votes, exact, policy.link)
-    return Weighed(shown, known, "; ".join(filter(None, (usual.said, oddity))), "")
+        return DecisionInput(shown, posterior, scale.warning, "")
+    misfit = "" if effects else _misfit_warning(policy, misfit_p_value(shown, votes, exact, policy.link))
+    if effects or misfit:
+        shown, posterior = fit_arm_effects(shown, votes, exact, policy.link)
+    return DecisionInput(shown, posterior, "; ".join(filter(None, (scale.warning, misfit))), "")
 
 
-def _without_votes(policy: FittedPolicy, arms: Floats, usual: Usual, why: str) -> Weighed:
-    """From differences alone, without those of arms far off, or from what one pass has left of them.
+def _input_without_votes(policy: FittedPolicy, arms: Floats, scale: DecisionScale, reason: str) -> DecisionInput:
+    """Return the input if votes are not known by arm: from differences, or from what the one-pass estimator kept.
 
-    An arm that stands far off has a feature of its own, of which nothing is known then: it stays open.
+    An outlier then has a feature of its own without any votes, so it stays open.
     """
-    if not usual.differs:
-        return Weighed(arms, _as_learned(policy, usual), "", why)
+    if not scale.differs:
+        return DecisionInput(arms, _as_learned(policy, scale), "", reason)
+    warning = scale.warning or _FOREIGN_SCALE
     if policy.online_:
-        return Weighed(arms, _as_learned(policy, usual), f"{usual.said or _OTHER_KIND}; {_NO_WAY_BACK}", why, open=True)
-    z, mass, wins = told_rows(policy._fitted().state.arrays())
-    near = differences_among_usual(z, arms, usual)
-    shown, ridge = with_terms_for_those_far_off(arms, usual)
-    rows = np.hstack([z[near], np.zeros((near.sum(), shown.shape[1] - z.shape[1]))])
-    return Weighed(shown, fitted(rows, mass[near], wins[near], policy, ridge), usual.said or _OTHER_KIND, why)
+        return DecisionInput(arms, _as_learned(policy, scale), f"{warning}; {_UNDECIDABLE}", reason, undecidable=True)
+    z, mass, wins = vote_rows(policy._fitted().state.arrays())
+    usual = differences_without_outliers(z, arms, scale)
+    shown, ridge = with_outlier_effects(arms, scale)
+    rows = np.hstack([z[usual], np.zeros((usual.sum(), shown.shape[1] - z.shape[1]))])
+    return DecisionInput(shown, fit_rows(rows, mass[usual], wins[usual], policy, ridge), warning, reason)
 
 
-def _as_learned(policy: FittedPolicy, usual: Usual) -> LinearPosterior:
-    """What a policy knows, in the sizes it has learned in; of features without one, in those among the arms."""
+def _as_learned(policy: FittedPolicy, scale: DecisionScale) -> LinearPosterior:
+    """Return the policy's posterior, in the scale it has learned with; features without one have that among the arms."""
     if not policy.online_:
-        return fitted(*told_rows(policy._fitted().state.arrays()), policy, usual.ridge)
-    known = pooled(policy)
-    curvature = known.curvature + np.diag(
-        usual.ridge - known.ridge
-    )  # where they differ, there is nothing but the ridge
-    return LinearPosterior(known.theta, curvature, usual.ridge, known.votes)
+        return fit_rows(*vote_rows(policy._fitted().state.arrays()), policy, scale.ridge)
+    pooled = pooled_posterior(policy)
+    curvature = pooled.curvature + np.diag(scale.ridge - pooled.ridge)  # they differ where H is the ridge alone
+    return LinearPosterior(pooled.theta, curvature, scale.ridge, pooled.votes)
 
 
-_NO_VOTES: Final = "there are no votes yet"
-_OTHER_KIND: Final = "the size of a feature comes from other arms, far from these"
-_NO_WAY_BACK: Final = (
-    "estimator='online' has learned in that size, and nothing is announced: ask a new policy without such arms, or one with "
-    "estimator='exact'"
-)
-
-
-def _kept_votes(policy: FittedPolicy, arms: Floats, most: int = MAX_TESTED_ARMS) -> PairVotes | VotesUnavailable:
-    """The votes on these arms, if they are there and arms are not too many."""
-    counted = native.tally_of(policy._fitted())
-    if counted is not None:
-        return match_votes(arms, PairCounts(**counted), most)
-    limit = f"; estimator='online' counts those on {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
+def _votes_on(policy: FittedPolicy, arms: Floats, max_arms: int = MAX_TESTED_ARMS) -> PairVotes | VotesUnavailable:
+    """Return the votes on pairs of these arms, if the policy has counted them."""
+    counts = native.tally_of(policy._fitted())
+    if counts is not None:
+        return match_votes(arms, PairCounts(**counts), max_arms)
+    limit = f"; estimator='online' counts them for up to {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
     return VotesUnavailable(
-        f"nobody knows on which arms all votes were (they were learned as differences, or pairs are too many{limit})"
+        f"votes are not known by arm (they were learned as differences, or there are too many pairs{limit})"
     )
 
 
 def counted_votes(policy: FittedPolicy, arms: Floats) -> PairVotes:
-    """The votes on these arms, or an error that says why they are not there."""
+    """Return the votes on pairs of these arms, or raise InvalidInput."""
     if not policy._fitted().learned.any():
         return PairVotes(*(np.empty(0, np.int64),) * 2, *(np.empty(0),) * 2)
-    votes = _kept_votes(policy, arms, most=len(arms))
+    votes = _votes_on(policy, arms, max_arms=len(arms))
     if isinstance(votes, VotesUnavailable):
         raise InvalidInput(
-            f"{votes.reason}.",
-            "Start a new policy with ArmTable(n, features), and tell it the votes that you have kept.",
+            f"{votes.reason[:1].upper()}{votes.reason[1:]}.",
+            "Start a new policy with ArmTable(n, features), and tell it the votes from your log.",
         )
     return votes
 
 
-def _oddity(policy: FittedPolicy, p: float) -> str:
-    if p >= MISFIT_LEVEL:
+def _misfit_warning(policy: FittedPolicy, p_value: float) -> str:
+    if p_value >= MISFIT_LEVEL:
         return ""
-    verb = "do not" if p < _CLEAR else "may not"
-    allows = "a new policy that is asked with ArmTable(n, features) allows for them from the first vote"
+    verb = "do not" if p_value < _CLEAR_MISFIT else "may not"
+    hint = "a new policy asked with ArmTable(n, features) has arm effects from the first vote"
     if policy.supports_arm_effects:
-        allows = (
-            "this policy does not ask about them: policy.with_arm_effects(arms) does, and keeps the votes; ask it with "
-            "ArmTable(n, arms)"
+        hint = (
+            "to ask about these as well, continue with policy.with_arm_effects(arms), which keeps the votes, and "
+            "ask it with ArmTable(n, arms)"
         )
-    return f"the features {verb} explain the votes (p = {p:.2g}), so that arms are given effects of their own here; {allows}"
+    return f"the features {verb} explain the votes (p = {p_value:.2g}), so this decision uses arm effects; {hint}"
 
 
-def _untested(arms: Floats, why: str) -> str:
-    """What to know before believing an announcement; as few arms as there are features have no room for effects."""
+def _untested(arms: Floats, reason: str) -> str:
+    """Return a warning that misfit was not tested; empty if as few arms as features leave nothing to test."""
     if len(np.unique(arms, axis=0)) <= arms.shape[1] + 1:
         return ""
     return (
-        f"nobody has tested whether the features explain the votes: {why}; where they may not, ask with ArmTable(n, features), "
-        "which allows for it"
+        f"whether the features explain the votes was not tested: {reason}; if they may not, ask with "
+        "ArmTable(n, features), which has arm effects"
     )
 
 
-def advice(policy: FittedPolicy, found: Recommendation, oddity: str = "") -> str:
-    """What to beware of, and what would end the asking."""
-    parts = [oddity] if oddity else []
+def advice(policy: FittedPolicy, found: Recommendation, warning: str = "") -> str:
+    """Return the warning, and what would help to decide."""
+    parts = [warning] if warning else []
     if not found.decided and not policy.pure_exploration:
         parts.append(
-            f"{type(policy).__name__} asks little about arms it has given up, so this may take long or never end: to name the "
-            "best arm take BestArmPair, or give a tolerance"
+            f"{type(policy).__name__} asks little about arms that look bad, so a decision may take long or never come: "
+            "use BestArmPair to find the best arm, or give a tolerance"
         )
     elif not found.decided and found.votes_expected is None:
-        parts.append("where arms are nearly equal, only a tolerance ends it")
-    if oddity and found.identical:
-        parts.append("arms with the same features are taken for one, and may differ")
+        parts.append("if arms are nearly equal, only a tolerance leads to a decision")
+    if warning and found.identical:
+        parts.append("arms with the same features are treated as one, and may differ")
     return "; ".join(parts)

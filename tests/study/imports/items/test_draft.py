@@ -75,11 +75,11 @@ def test_an_arm_far_from_all_others_is_named(draft):
     assert draft("a.csv", PRICES).notes == []
     (note,) = draft("a.csv", PRICES + "g,99999\n").preview()["notes"]
     assert note.startswith(
-        "The column 'price' is far from that of most arms where it is 99999 in arm g: the others seem nearly"
+        "The column 'price' has an outlier: 99999 in arm g. Beside it all other arms seem nearly"
     )
     rows = [{"id": str(k), "features": [k % 5, 1e6 if k == 7 else k]} for k in range(9)]
     (note,) = draft("a.json", json.dumps(rows)).notes
-    assert note.startswith("Feature 1 is far from that of most arms where it is 1000000 in arm 7: ")
+    assert note.startswith("Feature 1 has an outlier: 1000000 in arm 7. ")
     assert draft("a.csv", PRICES + "g,99999\n", {"features": {"kind": "own"}}).notes == []
 
 
@@ -88,7 +88,7 @@ def test_an_arm_far_from_those_that_are_there_is_named(draft):
     later = draft("b.csv", "id,price\ng,99999\nh,12\n")
     assert later.notes == []
     assert later.add_to(study) == 2
-    assert later.notes[0].startswith("The column 'price' is far from that of most arms where it is 99999 in arm g: ")
+    assert later.notes[0].startswith("The column 'price' has an outlier: 99999 in arm g. ")
     after = draft("c.csv", "id,price\ni,12\n")
     after.add_to(study)
     assert after.notes == [], "it was said when it came"
@@ -105,7 +105,7 @@ def test_features_given_as_lists_are_looked_at_where_they_are_added(draft, made_
     later = draft("b.json", json.dumps([{"id": "z", "features": [1e6, 1]}]))
     assert later.add_to(study) == 1
     (note,) = later.notes
-    assert note.startswith("Feature 0 is far from that of most arms where it is 1000000 in arm z: ")
+    assert note.startswith("Feature 0 has an outlier: 1000000 in arm z. ")
 
 
 # -- files without ids -------------------------------------------------------------------

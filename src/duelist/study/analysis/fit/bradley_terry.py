@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, check_finite
 from duelist.core.errors import InvalidInput
+from duelist.model.ridge_selection import em_precision
 from duelist.study.analysis.fit.arm_effects import FeaturePrior, Features, WithArmEffects
 from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from duelist.study.analysis.fit.votes import Pairs
@@ -38,7 +39,6 @@ _ROUNDING: Final = 1e-12
 AUTO: Final = "auto"
 _ROUNDS: Final = 50
 _SAME: Final = 1e-3
-_PRIOR_PARAMETERS: Final = 3.0
 _PRIOR_TIES: Final = 0.5
 _PRIOR_VOTES: Final = 1.0
 
@@ -96,7 +96,7 @@ def _standardised(x: Floats) -> Floats:
 def _fit_ridge(
     pairs: Pairs, x: Floats | None, linear: FeaturePrior | None, seed: int, start: Posterior | None, precision: float
 ) -> Posterior:
-    """Return the ridge that explains the votes best, by EM; `_PRIOR_PARAMETERS` of variance 1 regularise it."""
+    """Return the ridge that explains the votes best, by EM (`em_precision`)."""
     posterior, ridge = start, 1.0 if start is None else start.ridge
     for _ in range(_ROUNDS):
         model = _Model(pairs, x, ridge, linear)
@@ -104,7 +104,7 @@ def _fit_ridge(
         theta = posterior.mean if x is None or posterior.theta is None else posterior.theta
         free = len(theta) - (x is None)  # without features, the sum of utilities carries no information
         spread = float(theta @ model.pulled(theta)) + posterior.doubt
-        better = (free + _PRIOR_PARAMETERS) / (spread + _PRIOR_PARAMETERS)
+        better = em_precision(free, spread)
         if abs(np.log(better / ridge)) < _SAME:
             break
         ridge = better

@@ -24,8 +24,8 @@ def far_off_notes(
         far = find_outliers(values)
         if (far & others).any() and inflates_variance(values, far):
             notes.append(
-                f"{describe_outliers(name, values, far & others, ids)}: the others seem nearly equal there. "
-                "If it is wrong, correct it; if it is right, leave the arm out, or give the column another scale, its logarithm, say."
+                f"{describe_outliers(name, values, far & others, ids)}. Beside it all other arms seem nearly equal. Correct "
+                "it if it is wrong; if it is right, leave the arm out or rescale the column, for example by its logarithm."
             )
     return notes
 
