@@ -74,13 +74,9 @@ def test_votes_are_found_whoever_was_named_first():
         )
     ]
     assert [won.get(pair) for won, pair in zip(wins, [(0, 1), (0, 1), (2, 3)], strict=True)] == [1.0, 0.0, 1.0]
-    assert match_votes(arms[:3], given) == VotesUnavailable(
-        "votes were given on other arms, too, and all that were asked about are needed"
-    )
+    assert match_votes(arms[:3], given) == VotesUnavailable("some votes are on arms that were not given")
     many = rng.standard_normal((MAX_TESTED_ARMS + 1, 2))
-    assert match_votes(many, tally(many, [(0, 1)], [1.0], [1.0])) == VotesUnavailable(
-        "votes on more than 300 arms are not tested"
-    )
+    assert match_votes(many, tally(many, [(0, 1)], [1.0], [1.0])) == VotesUnavailable("there are more than 300 arms")
 
 
 def test_terms_of_their_own_are_the_penalised_estimate():
@@ -214,7 +210,7 @@ def test_more_pairs_than_are_counted_are_dropped_for_good():
         policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
         if k > MOST_TALLIED + 1:
             break
-    with pytest.raises(dl.InvalidInput, match="pairs are too many"):
+    with pytest.raises(dl.InvalidInput, match="too many pairs"):
         policy.recommend(arms, effects=True)
     assert "2,048 pairs" in policy.recommend(arms, tolerance=3.0).advice
 
@@ -222,7 +218,7 @@ def test_more_pairs_than_are_counted_are_dropped_for_good():
 def test_votes_that_were_learned_as_differences_are_nobodys():
     arms = np.random.default_rng(0).standard_normal((10, 2))
     policy = told(dl.BestArmPair(random_state=0), arms, arms @ [2.0, 1.0], 300)
-    assert "nobody has tested" not in policy.recommend(arms).advice
+    assert "was not tested" not in policy.recommend(arms).advice
     policy.learn(arms[0] - arms[1], 0.5)
     assert "learned as differences" in policy.recommend(arms).advice
 
@@ -235,10 +231,10 @@ def test_an_announcement_among_some_of_the_arms_says_what_nobody_tested(estimato
     policy = told(dl.UniformPair(random_state=0, estimator=estimator), arms, arms @ [3.0, 1.0], 1500)
     found = policy.recommend(arms[:n_arms])
     assert found.decided
-    assert ("nobody has tested" in found.advice) == warned
+    assert ("was not tested" in found.advice) == warned
     assert "tested" not in policy.recommend(arms[:n_arms], effects=False).advice
     assert "tested" not in policy.recommend(arms).advice
-    with pytest.raises(dl.InvalidInput, match="votes were given on other arms"):
+    with pytest.raises(dl.InvalidInput, match="some votes are on arms that were not given"):
         policy.recommend(arms[:n_arms], effects=True)
 
 
@@ -339,7 +335,7 @@ def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_v
         found = policy.recommend(arms)
         if found.decided:
             continue
-        assert "policy.with_arm_effects(arms) does" in found.advice
+        assert "policy.with_arm_effects(arms)" in found.advice
         policy, table, changed = policy.with_arm_effects(arms), dl.ArmTable(6, arms), changed + 1
         policy = told(policy, table, utilities, 400, seed + 100)
         assert policy.decided_arm(table) == 4
@@ -357,7 +353,7 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
         directly.learn(table[[first, second]], wins / mass, mass)
     np.testing.assert_array_equal(again.posterior(table).utilities, directly.posterior(table).utilities)
     assert votes.mass.sum() == 40.0
-    with pytest.raises(dl.InvalidInput, match="other arms, too"):
+    with pytest.raises(dl.InvalidInput, match="arms that were not given"):
         policy.with_arm_effects(arms[:2])
     with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
         told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_arm_effects(arms)

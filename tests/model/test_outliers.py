@@ -23,10 +23,7 @@ def test_an_arm_far_from_all_others_is_named_and_the_others_are_not_misjudged(es
         utilities = arms @ [-0.02, 1.5, 0.6]
         policy = told(dl.UniformPair(random_state=seed, estimator=estimator), arms, utilities, 600, seed)
         found = policy.recommend(arms, effects=False)
-        assert (
-            "feature 0 has an outlier: 99999 in arm 6; that number is not believed here"
-            in found.advice
-        )
+        assert "feature 0 has an outlier: 99999 in arm 6; outliers are ignored here" in found.advice
         leads = utilities[found.best] - np.delete(utilities, found.best)
         covered += bool((found.interval[0] <= leads).any() and (leads <= found.interval[1]).any())
     assert covered >= stats.binom.ppf(1e-6, runs, 0.95)
@@ -100,12 +97,12 @@ def test_one_pass_announces_nothing_in_a_size_that_it_cannot_take_back():
     found = policy.recommend(arms[:6], tolerance=50.0)
     assert not found.decided
     assert policy.decided_arm(arms[:6], tolerance=50.0) is None
-    assert "the size of a feature comes from other arms, far from these; estimator='online' has learned" in found.advice
+    assert "the scale of a feature comes from arms unlike these; estimator='online' has learned" in found.advice
     policy.learn(arms[0] - arms[1], 0.5)
     found = policy.recommend(arms, tolerance=50.0)
     assert not found.decided
     assert "99999" not in found.advice
-    assert "where it is 10000 in arm 6" in found.advice
+    assert "10000 in arm 6" in found.advice
     assert far_off(estimator="exact")[0].recommend(arms[:6], tolerance=50.0).decided
     assert far_off(ridge=1.0)[0].recommend(arms[:6], tolerance=50.0).decided
 
@@ -114,10 +111,7 @@ def test_everybody_who_stands_far_off_is_named():
     rng = np.random.default_rng(0)
     arms = np.vstack([rng.normal(size=(12, 2)), [1e3, 0.0], [2e3, 1e6], [3e3, 0.0], [4e3, 0.0]])
     said = told(dl.UniformPair(random_state=0), arms, arms @ [1e-3, 1e-6], 50).recommend(arms).advice
-    assert (
-        "feature 0 has outliers: 1000 in arm 12, 2000 in arm 13, 3000 in arm 14, 1 more"
-        in said
-    )
+    assert "feature 0 has outliers: 1000 in arm 12, 2000 in arm 13, 3000 in arm 14, 1 more" in said
     assert "feature 1 has an outlier: 1000000 in arm 13" in said
 
 
@@ -254,4 +248,4 @@ def test_a_placeholder_that_nobody_was_asked_about_stays_open():
     policy.initialize(arms)
     found = told(policy, usual, usual[:, 0] / 100.0, 60).recommend(arms)
     assert not found.decided
-    assert "where it is 99999 in arm 6" in found.advice
+    assert "99999 in arm 6" in found.advice

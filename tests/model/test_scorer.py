@@ -69,7 +69,7 @@ def test_a_file_brings_it_back_to_the_bit(tmp_path, suffix):
     scorer = some(theta=THETA / 3.0, scale=np.array([0.1, 1e-9, 0.0]), ridge=np.full(3, np.pi), link="probit", **named)
     path = scorer.save(tmp_path / f"scorer{suffix}")
     again = load_scorer(path)
-    for name in ("theta", "centre", "sizes", "ridge"):
+    for name in ("theta", "centre", "scale", "ridge"):
         np.testing.assert_array_equal(getattr(again, name), getattr(scorer, name))
     assert (again.link, again.votes, again.source) == ("probit", 12.0, "here")
     assert {"columns": again.columns, "feature_note": again.feature_note} == named
@@ -90,7 +90,7 @@ def test_a_json_file_is_plain(tmp_path):
         ("[1, 2]", "is not a scorer"),
         ("{", "is not a scorer"),
         ('{"format": "duelist.simulation.runs"}', "is not a scorer"),
-        ('{"format": "duelist.scorer", "version": 2}', "has version 2, this duelist reads 1"),
+        ('{"format": "duelist.scorer", "version": 2}', "has version 2, but this duelist reads 1"),
         ('{"format": "duelist.scorer", "version": 1, "theta": [1]}', "has no 'centre'"),
     ],
 )
@@ -115,9 +115,9 @@ def test_objects_in_an_npz_are_not_loaded(tmp_path):
     [
         ({"theta": np.zeros((2, 2))}, r"theta has shape \(2, 2\)"),
         ({"theta": [np.nan]}, "theta"),
-        ({"link": "cauchy"}, "link is 'cauchy'. A scorer knows logistic, probit, exponential"),
-        ({"columns": ("a", "b")}, "columns are a, b. Give 3 names"),
-        ({"centre": np.zeros(2)}, r"centre has shape \(2,\). Give 3 numbers"),
+        ({"link": "cauchy"}, "link is 'cauchy'\\. Choose one of logistic, probit, exponential"),
+        ({"columns": ("a", "b")}, "columns are a, b\\. Give 3 names"),
+        ({"centre": np.zeros(2)}, r"centre has shape \(2,\)\. Give 3 numbers"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields, message):
@@ -186,7 +186,7 @@ def test_it_needs_neither_the_engine_nor_scipy(tmp_path):
 def test_garbage_is_no_scorer(tmp_path, body, suffix):
     path = tmp_path / f"scorer{suffix}"
     path.write_bytes(body)
-    with pytest.raises(dl.InvalidInput, match=r"is not a scorer.*\. Give a file that Scorer\.save wrote"):
+    with pytest.raises(dl.InvalidInput, match=r"is not a scorer.*\. Give a file that `Scorer.save` wrote"):
         dl.load_scorer(path)
 
 

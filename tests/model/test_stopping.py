@@ -211,7 +211,7 @@ def test_a_policy_for_regret_says_what_would_decide():
     policy, arms = dl.LocalPairUCB(random_state=0), np.eye(4)
     for _ in range(10):
         policy.tell(policy.ask(arms), 1.0)
-    assert "take BestArmPair" in policy.recommend(arms).advice
+    assert "use BestArmPair" in policy.recommend(arms).advice
 
 
 @pytest.mark.parametrize("free", [False, True])
