@@ -253,6 +253,6 @@ def test_a_replay_needs_equal_chances_and_enough_votes():
 
 def test_few_votes_are_said_to_be_few():
     told = str(off_policy(LOG, WORLD.arms, WORLD.features, {("arm 0", "arm 1"): 1.0}, random_share=1.0))
-    assert "so few votes make rough intervals" in told
+    assert "with so few votes the intervals are rough" in told
     shown = str(replay(WORLD.log(900, np.random.default_rng(10)), WORLD.arms, None, dl.UniformPair(), rounds=4))
-    assert "times 4 rounds from the beginning, with 900 random votes" in shown
+    assert "replays of 4 rounds, with 900 random votes" in shown

@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.core.errors import DisconnectedArms
 from duelist.study import create_study, current_votes, load_study
 from duelist.study.analysis import as_vote_table, fit_with_misfit_test, leaderboard_from_fit, win_matrix
-from duelist.study.analysis import vote_log as vote_log
+from duelist.study.analysis.fit import vote_log
 from duelist.study.records import DuelKind, Outcome, counted
 from duelist.study.storage import RaterRow
 from tests.study.conftest import features

@@ -11,9 +11,9 @@ from duelist.server.schemas.common import BlockSchema, ResponseBody
 from duelist.server.schemas.records import schema_of
 from duelist.study import Explanation, Rater, Vote
 from duelist.study.analysis import Progress, Raters
+from duelist.study.analysis.goal_stopping import CanStop
 from duelist.study.analysis.raters.raters import RaterStatistics
-from duelist.study.analysis.stopping import Recommended
-from duelist.study.analysis.sufficiency import CanStop
+from duelist.study.analysis.stopping import StudyRecommendation
 
 CanStopResponse = schema_of(
     CanStop,
@@ -22,7 +22,7 @@ CanStopResponse = schema_of(
     reason=Annotated[str, Field(description="The reason alone.")],
 )
 RecommendationResponse = schema_of(
-    Recommended,
+    StudyRecommendation,
     "RecommendationResponse",
     best=str,
     candidates=list[str],
