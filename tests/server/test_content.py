@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from duelist.core.errors import UnknownArm
-from duelist.server.content import ContentRenderer, find_file, media_type, readable
+from duelist.server.content import ContentRenderer, find_media_file, media_type, replace_surrogates
 from duelist.server.errors import HINTS, error_response
 from duelist.server.rate_limits import RateLimiter
 
@@ -46,17 +46,17 @@ def show(tmp_path: Path) -> ContentRenderer:
     ],
 )  # fmt: skip
 def test_payloads_become_blocks(show: ContentRenderer, payload: Any, blocks: list[dict[str, Any]]) -> None:
-    assert show.blocks(payload) == blocks
+    assert show.render(payload) == blocks
 
 
 def test_an_arm_without_a_payload_is_its_id(show: ContentRenderer) -> None:
-    assert show.arm(None, "red") == [{"type": "text", "text": "red"}]
+    assert show.render_arm(None, "red") == [{"type": "text", "text": "red"}]
 
 
 def test_halves_of_characters_are_shown_as_such() -> None:
     """A program that cuts texts may leave them; whole ones that came in two halves are put together."""
     value = {"a\ud83d": ["cut \ud83d", "whole \ud83d\ude00", 3, None], "b": "plain \u00e9"}
-    assert readable(value) == {"a\ufffd": ["cut \ufffd", "whole \U0001f600", 3, None], "b": "plain \u00e9"}
+    assert replace_surrogates(value) == {"a\ufffd": ["cut \ufffd", "whole \U0001f600", 3, None], "b": "plain \u00e9"}
 
 
 def test_an_arm_with_half_a_character_is_asked_and_listed(admin: httpx.Client) -> None:
@@ -85,16 +85,16 @@ def test_no_way_leads_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "out.png").write_bytes(b"")
     (inside / "link.png").symlink_to(tmp_path / "out.png")
     for name in ("../out.png", str(tmp_path / "out.png"), "link.png", "./../out.png", "x\x00.png", ""):
-        assert find_file(inside, name) is None, name
+        assert find_media_file(inside, name) is None, name
 
 
 def test_buckets_fill_again() -> None:
     now = 0.0
     buckets = RateLimiter(rate=2.0, burst=4.0, clock=lambda: now)
-    assert [buckets.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
-    assert buckets.wait("b") == 0
+    assert [buckets.acquire("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    assert buckets.acquire("b") == 0
     now = 1.0
-    assert [buckets.wait("a") for _ in range(3)] == [0, 0, 0.5]
+    assert [buckets.acquire("a") for _ in range(3)] == [0, 0, 0.5]
 
 
 def test_hints_are_rendered_in_the_words_of_http() -> None:

@@ -66,8 +66,8 @@ async def listeners(server: ServerContext, ids: list[int]) -> AsyncIterator[dict
     heard = dict.fromkeys(ids, 0)
 
     async def listen(study_id: int) -> None:
-        changes = await server.changes(study_id)
-        async for _ in changes.listen(server.stopping):
+        changes = await server.events(study_id)
+        async for _ in changes.subscribe(server.stopping):
             heard[study_id] += 1
 
     tasks = [asyncio.create_task(listen(study_id)) for study_id in ids]
@@ -126,8 +126,8 @@ def test_a_study_is_not_opened_at_every_look_however_many_are_listened_to(
         *watched, one, other = ids
         async with listeners(server, watched):
             for _ in range(20):
-                await server.check(one)
-                await server.check(other)
+                await server.require_study(one)
+                await server.require_study(other)
                 await asyncio.sleep(events.POLL_SECONDS)
         await server.close()
 
@@ -139,13 +139,13 @@ def test_nothing_is_kept_for_those_who_have_left(url: str, ids: list[int]) -> No
     async def listen_and_leave() -> tuple[int, int]:
         server = ServerContext(ServerOptions(url))
         async with listeners(server, ids):
-            assert len(server._changes) == len(server._places) == N_STUDIES
+            assert len(server._events) == len(server._open_studies) == N_STUDIES
         await asyncio.sleep(5 * events.POLL_SECONDS)
         gc.collect()
-        await server.check(ids[0])
+        await server.require_study(ids[0])
         with pytest.raises(UnknownStudy):
-            await server.check(max(ids) + 1)
-        left = len(server._changes), len(server._places)
+            await server.require_study(max(ids) + 1)
+        left = len(server._events), len(server._open_studies)
         await server.close()
         return left
 
@@ -156,7 +156,7 @@ def test_a_study_that_is_deleted_is_closed_when_the_last_who_uses_it_leaves(url:
     async def use() -> None:
         server = ServerContext(ServerOptions(url))
         async with server.study(ids[0]) as study:
-            server.forget(ids[0])
+            server.forget_study(ids[0])
             assert await study.read(Study.revision)
         await asyncio.gather(*server._closing)
         with pytest.raises(RuntimeError):
@@ -180,7 +180,7 @@ def test_who_begins_to_listen_while_nothing_can_be_read_is_told_later(
             return server.study(ids[0])
 
         async with asyncio.timeout(30):
-            told = await anext(StudyEvents(study).listen(server.stopping))
+            told = await anext(StudyEvents(study).subscribe(server.stopping))
         await server.close()
         return told
 

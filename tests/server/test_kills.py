@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from duelist.cli import app
-from duelist.server.run import GRACE
+from duelist.server.run import SHUTDOWN_SECONDS
 from duelist.study import list_studies, load_study
 from tests.helpers import postgres, schemas
 from tests.helpers.busy_server import Raters, check, kill, make, rater_tokens
@@ -104,7 +104,7 @@ def test_who_listens_to_events_does_not_keep_a_server_from_stopping(tmp_path: Pa
         server.stop()
         taken = time.monotonic() - since
         list(lines)  # the stream has an end
-    assert taken < GRACE, f"it took {taken:.1f} s, as if somebody had been waited for"
+    assert taken < SHUTDOWN_SECONDS, f"it took {taken:.1f} s, as if somebody had been waited for"
 
 
 def test_a_server_refuses_an_older_schema(tmp_path: Path) -> None:

@@ -21,22 +21,22 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = 0
         self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
-        self._make = worker_process.make_reading
-        monkeypatch.setattr(worker_process, "make_reading", self)
+        self._make = worker_process.run_query
+        monkeypatch.setattr(worker_process, "run_query", self)
 
-    def __call__(self, study: Study, name: str, given: dict[str, Any]) -> Any:
+    def __call__(self, study: Study, name: str, arguments: dict[str, Any]) -> Any:
         self.made += 1
         self.begun.release()
         assert self.go_on.acquire(timeout=60)
-        return self._make(study, name, given)
+        return self._make(study, name, arguments)
 
 
 class Asking(threading.Thread):
     """Somebody who asks for the leaderboard."""
 
-    def __init__(self, answers: RequestHandler, study: Study, have: str | None = None) -> None:
+    def __init__(self, answers: RequestHandler, study: Study, known_revision: str | None = None) -> None:
         super().__init__()
-        self._ask = lambda: answers({"study": study.id, "task": "leaderboard", "given": {}, "have": have})
+        self._ask = lambda: answers({"study": study.id, "task": "leaderboard", "arguments": {}, "known_revision": known_revision})
         self.start()
 
     def run(self) -> None:
@@ -85,23 +85,23 @@ def test_whoever_has_voted_does_not_get_the_reading_that_was_begun_before(
     slow.go_on.release(2)
     assert votes(after) == 1
     before.join(60)
-    assert before.head["stamp"] != after.head["stamp"]
+    assert before.head["revision"] != after.head["revision"]
 
 
 def test_those_who_wait_hear_of_a_failure_and_the_next_one_tries_again(
     study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, begun, go_on = [True], threading.Event(), threading.Event()
-    make_reading = worker_process.make_reading
+    run_query = worker_process.run_query
 
-    def fail(*given: Any) -> Any:
+    def fail(*arguments: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
         if failing:
             raise RuntimeError("no luck")
-        return make_reading(*given)
+        return run_query(*arguments)
 
-    monkeypatch.setattr(worker_process, "make_reading", fail)
+    monkeypatch.setattr(worker_process, "run_query", fail)
     first = Asking(answers, study)
     assert begun.wait(60)
     second = Asking(answers, study)

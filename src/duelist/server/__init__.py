@@ -1,6 +1,6 @@
-"""The study server: HTTP for programs and pages for people; talks to studies and to nothing else.
+"""The study server: an HTTP API and web pages for studies.
 
-Its names are loaded when they are first used: the back office, a process that serves nobody, needs no web framework.
+Public names are imported on first use, so that the background worker does not load a web framework.
 """
 
 from importlib import import_module
@@ -19,7 +19,7 @@ __all__ = ["ServerOptions", "make_app", "serve"]
 
 
 def __getattr__(name: str) -> Any:
-    """One of the public names; what is not installed for it is an error that says so."""
+    """Import a public name, or raise an error that names the missing extra."""
     if name not in _HOMES:
         raise AttributeError(f"module 'duelist.server' has no attribute {name!r}")
     with needs_extra("server", "the study server"):

@@ -1,4 +1,4 @@
-"""The application: routes, errors in one shape, and what every request passes."""
+"""The FastAPI application: routes, error handlers and middleware."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError, error_body, error_response, validation_error_from
 from duelist.server.middleware import RequestMiddleware
 from duelist.server.options import ServerOptions
-from duelist.server.routes import arms, files, owners, rating, readings, service, session, studies
+from duelist.server.routes import analysis, arms, files, raters, rating, service, session, studies, tokens
 
 _CODES = {
     400: "malformed",
@@ -30,7 +30,7 @@ _CODES = {
 
 
 def make_app(options: ServerOptions) -> FastAPI:
-    """The application of a server; `app.state.server` is what it works with while it runs."""
+    """Return the application; `app.state.server` is its `ServerContext`."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -42,16 +42,16 @@ def make_app(options: ServerOptions) -> FastAPI:
     app = FastAPI(
         title="duelist",
         version=__version__,
-        summary="Which two should I show next? Studies that people rate, over HTTP.",
+        summary="Studies of pairwise preferences, over HTTP.",
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         lifespan=running,
     )
     app.state.server = server
-    for part in (session, rating, studies, arms, files, readings, owners, service):
+    for part in (session, rating, studies, arms, files, analysis, raters, tokens, service):
         app.include_router(part.router, prefix="/api/v1")
-    app.include_router(service.numbers)
+    app.include_router(service.metrics_router)
     service.add_pages(app)
     _explain_errors(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
@@ -60,7 +60,7 @@ def make_app(options: ServerOptions) -> FastAPI:
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a browser has gone where there is no page; programs are answered in JSON wherever they go."""
+    """Return whether an HTML page is wanted: programs get errors as JSON on any path."""
     own = request.url.path.startswith(("/api/", "/assets/"))
     return request.method == "GET" and not own and "text/html" in request.headers.get("accept", "")
 

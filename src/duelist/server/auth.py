@@ -1,4 +1,8 @@
-"""Who asks, and whether they may: tokens in headers for programs, in cookies for browsers, which then prove that the page is ours."""
+"""Authentication and authorization: the token check of every request.
+
+A route declares the caller it needs (`StudyAdmin`, `StudyReader`, ...), which runs `require_scope`. Programs send their token in a
+header, browsers in a cookie together with a CSRF header.
+"""
 
 from __future__ import annotations
 
@@ -21,42 +25,42 @@ RATER_COOKIE: Final = "duelist_rater_"
 CSRF_HEADER: Final = "X-Duelist-CSRF"
 _SAFE: Final = ("GET", "HEAD")
 _COOKIE_SECONDS: Final = 400 * 86_400
-"""As long as browsers keep any cookie; the token in it may end before."""
+"""The longest time that browsers keep a cookie; its token may expire earlier."""
 
 BEARER = HTTPBearer(auto_error=False, description="A token, for programs.")
 _cookie = APIKeyCookie(name=OWNER_COOKIE, auto_error=False, description="For browsers: set by `POST /api/v1/session`.")
 
 
 class Caller(NamedTuple):
-    """Who asks: by which token, and whether a browser sent it."""
+    """The sender of a request: their token, and whether it came in a cookie."""
 
     token: Token
     secret: str
     by_cookie: bool
 
     def rater(self, named: str | None) -> str:
-        """The rater that a request is for: a rater's own name, or whom an admin names."""
+        """Return the rater of a request: the token's rater, or the one that an admin names."""
         own = self.token.rater
         if own is not None:
             if named is not None and named != own:
                 raise RequestError(
-                    403, "not_allowed", f"This token is {own!r}'s, not {named!r}'s.", "Leave `rater` out.", "rater"
+                    403, "not_allowed", f"This token is {own!r}'s, not {named!r}'s.", "Omit `rater`.", "rater"
                 )
             return own
         if named is None:
             raise RequestError(
-                422, "invalid_input", "rater is missing.", "An admin's request says for which rater it is.", "rater"
+                422, "invalid_input", "rater is missing.", "Name the rater: an admin's token has none.", "rater"
             )
         return named
 
     @property
     def is_privileged(self) -> bool:
-        """Whether ids of arms and who chose a pair are shown."""
+        """Whether responses include arm ids and how a pair was chosen."""
         return self.token.scope is not Scope.RATER
 
 
 def server_context(request: Request) -> ServerContext:
-    """What this server works with."""
+    """Return the context that all requests share."""
     return request.app.state.server
 
 
@@ -64,45 +68,54 @@ ServerDep = Annotated[ServerContext, Depends(server_context)]
 
 
 def client_address(request: Request) -> str:
-    """Where a request comes from."""
+    """Return the IP address of the client."""
     return request.client.host if request.client else "unknown"
 
 
-def enforce_rate_limit(buckets: RateLimiter, who: str) -> None:
-    """Refuse who asks too often."""
-    wait = buckets.wait(who)
+def enforce_rate_limit(limiter: RateLimiter, key: str) -> None:
+    """Raise an error if this key has used up its requests."""
+    wait = limiter.acquire(key)
     if wait > 0:
         raise too_many_requests(wait)
 
 
 def too_many_requests(wait: float) -> RequestError:
-    """What is said to who asks too often."""
+    """Return the error for a client over its rate limit."""
     seconds = max(1, math.ceil(wait))
     return RequestError(
         429,
         "too_many_requests",
-        "These are too many requests.",
+        "Too many requests.",
         f"Wait {seconds} s.",
         headers={"Retry-After": str(seconds)},
     )
 
 
 def require_scope(
-    *scopes: Scope, everywhere: bool = False, anywhere: bool = False, rating: bool = False
+    *scopes: Scope, all_studies: bool = False, any_study: bool = False, as_rater: bool = False
 ) -> Callable[..., Awaitable[Caller]]:
-    """Lets a request through if its token has one of these scopes: in the study of the path; in all, with `everywhere`; in any.
+    """Return a dependency that authenticates the caller and checks the scope of their token.
 
-    `rating` is for what raters do: a rater's cookie goes before an owner's.
+    Parameters
+    ----------
+    *scopes
+        The scopes that are allowed.
+    all_studies
+        Require a token for all studies.
+    any_study
+        Accept the token of any study, not only of the one in the path.
+    as_rater
+        Prefer the cookie of a rater over that of an owner.
     """
 
     async def allowed(
         request: Request,
         server: ServerDep,
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
-        _documented: Annotated[str | None, Security(_cookie)],
+        _cookie_scheme: Annotated[str | None, Security(_cookie)],
     ) -> Caller:
         study = request.path_params.get("study")
-        caller = await authenticate(request, server, bearer, study if rating else None)
+        caller = await authenticate(request, server, bearer, study if as_rater else None)
         token = caller.token
         request.scope["duelist_token"] = token.id
         enforce_rate_limit(server.token_limiter, token.id)
@@ -111,12 +124,12 @@ def require_scope(
             raise RequestError(
                 403,
                 "not_allowed",
-                f"This needs the scope {wanted}, and the token has {token.scope}.",
-                "Use another token.",
+                f"This needs the scope {wanted}; the token has {token.scope}.",
+                "Use a token with that scope.",
             )
-        if token.study is not None and not anywhere and (everywhere or str(study) != str(token.study)):
+        if token.study is not None and not any_study and (all_studies or str(study) != str(token.study)):
             raise RequestError(
-                403, "not_allowed", "This token is for another study.", "Use a token of this one, or of all."
+                403, "not_allowed", "This token is for another study.", "Use a token for this study or for all studies."
             )
         return caller
 
@@ -124,11 +137,11 @@ def require_scope(
 
 
 async def authenticate(
-    request: Request, server: ServerContext, bearer: HTTPAuthorizationCredentials | None, rating_in: str | int | None
+    request: Request, server: ServerContext, bearer: HTTPAuthorizationCredentials | None, rater_study: str | int | None
 ) -> Caller:
-    """Who asks; refused if nobody is known."""
+    """Return the caller by their token; check the CSRF header of a cookie."""
     by_cookie = bearer is None
-    secret = _cookie_of(request, rating_in) if bearer is None else bearer.credentials
+    secret = _cookie_of(request, rater_study) if bearer is None else bearer.credentials
     if secret is None:
         enforce_rate_limit(server.address_limiter, client_address(request))
         raise RequestError(
@@ -138,7 +151,7 @@ async def authenticate(
             "Send `Authorization: Bearer TOKEN`, or sign in.",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    token = await server.token(secret)
+    token = await server.find_token(secret)
     if token is None:
         enforce_rate_limit(server.address_limiter, client_address(request))
         raise unknown_token()
@@ -156,33 +169,33 @@ async def authenticate(
 
 
 def unknown_token() -> RequestError:
-    """What is said to who has a token that opens nothing."""
+    """Return the error for a token that is not valid."""
     return RequestError(
         401,
         "token_unknown",
-        "The token is not known, was revoked, or has expired.",
+        "The token is unknown, revoked or expired.",
         "Ask the owner of the study for a new one.",
         headers={"WWW-Authenticate": "Bearer"},
     )
 
 
-def _cookie_of(request: Request, rating_in: str | int | None) -> str | None:
-    own = None if rating_in is None else request.cookies.get(f"{RATER_COOKIE}{rating_in}")
+def _cookie_of(request: Request, rater_study: str | int | None) -> str | None:
+    own = None if rater_study is None else request.cookies.get(f"{RATER_COOKIE}{rater_study}")
     return own or request.cookies.get(OWNER_COOKIE) or None
 
 
 def csrf_token(secret: str) -> str:
-    """What only a page that may read our answers can know: another site can make a browser send the cookie, but not this."""
+    """Return the CSRF token: other sites can make a browser send the cookie, but cannot read this value."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"duelist csrf", hashlib.sha256).hexdigest()
 
 
 def cookie_name(token: Token) -> str:
-    """Owners have one cookie, raters one for each study."""
+    """Return the name of a token's cookie: owners have one, raters one per study."""
     return f"{RATER_COOKIE}{token.study}" if token.scope is Scope.RATER else OWNER_COOKIE
 
 
 def set_cookie(response: Response, token: Token, secret: str, secure: bool) -> None:
-    """Let the browser send the token from now on."""
+    """Store the token in a cookie."""
     response.set_cookie(
         cookie_name(token), secret, max_age=_COOKIE_SECONDS, path="/", secure=secure, httponly=True, samesite="strict"
     )
@@ -191,9 +204,9 @@ def set_cookie(response: Response, token: Token, secret: str, secure: bool) -> N
 ADMIN = Scope.ADMIN
 READER = Scope.READER
 RATER = Scope.RATER
-Owner = Annotated[Caller, Depends(require_scope(ADMIN))]
+StudyAdmin = Annotated[Caller, Depends(require_scope(ADMIN))]
 StudyReader = Annotated[Caller, Depends(require_scope(ADMIN, READER))]
-StudyRater = Annotated[Caller, Depends(require_scope(ADMIN, RATER, rating=True))]
-StudyMember = Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, rating=True))]
-ServerAdmin = Annotated[Caller, Depends(require_scope(ADMIN, everywhere=True))]
-ServerReader = Annotated[Caller, Depends(require_scope(ADMIN, READER, everywhere=True))]
+StudyRater = Annotated[Caller, Depends(require_scope(ADMIN, RATER, as_rater=True))]
+StudyMember = Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, as_rater=True))]
+ServerAdmin = Annotated[Caller, Depends(require_scope(ADMIN, all_studies=True))]
+ServerReader = Annotated[Caller, Depends(require_scope(ADMIN, READER, all_studies=True))]

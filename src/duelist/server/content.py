@@ -1,4 +1,4 @@
-"""What a rater is shown, made from a payload: blocks of text and files of this server. None of it is markup that a page runs."""
+"""Content of payloads as blocks of text and media, which a page shows without running any markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 Block = dict[str, Any]
 
-TYPES: Final = {
+MEDIA_TYPES: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
@@ -32,15 +32,15 @@ TYPES: Final = {
     ".ogv": "video/ogg",
     ".mov": "video/quicktime",
 }
-"""The kinds of files that are served, by the ending of their names: nothing that a browser would run as a page."""
+"""Media types by file suffix; no type here can run scripts."""
 _KEY: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]+")
 _TEXTS: Final = ("text", "markdown", "code")
 _FILES: Final = ("image", "audio", "video")
 _MAX_NAME_LENGTH: Final = 512
 
 
-def readable(value: Any) -> Any:
-    """The same with U+FFFD for halves of characters: programs that cut texts leave them, and no answer of ours could carry them."""
+def replace_surrogates(value: Any) -> Any:
+    """Return the value with U+FFFD for unpaired surrogates, which UTF-8 cannot encode."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -48,68 +48,68 @@ def readable(value: Any) -> Any:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value
     if isinstance(value, dict):
-        return {readable(name): readable(each) for name, each in value.items()}
-    return [readable(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {replace_surrogates(name): replace_surrogates(each) for name, each in value.items()}
+    return [replace_surrogates(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def media_type(name: str) -> str | None:
-    """The type that a file is served with; None if it is not served."""
-    return TYPES.get(Path(name).suffix.lower())
+    """Return the media type of a file, or None if it is not served."""
+    return MEDIA_TYPES.get(Path(name).suffix.lower())
 
 
 class ContentRenderer:
-    """Makes blocks of the payloads of a study."""
+    """Renders payloads of a study as blocks."""
 
     def __init__(self, study: int, show_as: str, folder: Path | None = None) -> None:
         self._study = study
         self._show_as = show_as
         self._folder = folder
 
-    def arm(self, payload: Any, arm: str) -> list[Block]:
-        """What an arm is; its id where nothing else is known."""
-        return [_text("text", arm)] if payload is None else self.blocks(payload)
+    def render_arm(self, payload: Any, arm: str) -> list[Block]:
+        """Return the blocks of an arm; without a payload, its id."""
+        return [_text("text", arm)] if payload is None else self.render(payload)
 
-    def blocks(self, payload: Any) -> list[Block]:
-        """What a payload is."""
+    def render(self, payload: Any) -> list[Block]:
+        """Return the blocks of a payload."""
         if isinstance(payload, str):
             source = self._source(payload)
             return [self._file(payload, source, "")] if source else [_text(self._show_as, payload)]
         if isinstance(payload, list):
             if payload and all(_is_message(each) for each in payload):
-                return [block for each in payload for block in self._message(each)]
+                return [block for each in payload for block in self._render_message(each)]
             if payload and all(isinstance(each, (str, dict)) for each in payload):
-                return [block for each in payload for block in self.blocks(each)]
+                return [block for each in payload for block in self.render(each)]
         if isinstance(payload, dict):
             if _is_message(payload):
-                return self._message(payload)
-            found = self._object(payload)
+                return self._render_message(payload)
+            found = self._render_object(payload)
             if found:
                 return found
         return [_text("code", json.dumps(payload, ensure_ascii=False, indent=1), "json")]
 
-    def _object(self, payload: dict[str, Any]) -> list[Block]:
+    def _render_object(self, payload: dict[str, Any]) -> list[Block]:
         found: list[Block] = []
         alt = next((payload[name] for name in ("alt", "caption") if isinstance(payload.get(name), str)), "")
         for name, value in payload.items():
             if name in _FILES and isinstance(value, str):
                 source = self._source(value)
-                found.append(_elsewhere(value) if source is None else self._file(value, source, alt, name))
+                found.append(_external_link(value) if source is None else self._file(value, source, alt, name))
             elif name in _TEXTS and isinstance(value, str):
                 language = payload.get("language")
                 found.append(_text(name, value, language if isinstance(language, str) else ""))
         return found
 
-    def _message(self, message: dict[str, Any]) -> list[Block]:
+    def _render_message(self, message: dict[str, Any]) -> list[Block]:
         role, content = str(message["role"]), message["content"]
         if isinstance(content, str):
             return [{"type": "message", "role": role, "text": content}]
-        return [{"type": "message", "role": role, "text": ""}, *self.blocks(content)]
+        return [{"type": "message", "role": role, "text": ""}, *self.render(content)]
 
     def _source(self, name: str) -> str | None:
-        """The address of a file of this server; None if there is none of that name."""
+        """Return the URL of a media file, or None if this server has no such file."""
         if len(name) > _MAX_NAME_LENGTH or media_type(name) is None or "\n" in name:
             return None
-        if _KEY.fullmatch(name) or find_file(self._folder, name) is not None:
+        if _KEY.fullmatch(name) or find_media_file(self._folder, name) is not None:
             return f"/api/v1/studies/{self._study}/media/{quote(name)}"
         return None
 
@@ -118,8 +118,8 @@ class ContentRenderer:
         return {"type": kind or served, "src": source, "alt": alt}
 
 
-def find_file(folder: Path | None, name: str) -> Path | None:
-    """A file of the media folder; None for anything that lies elsewhere, however it is written."""
+def find_media_file(folder: Path | None, name: str) -> Path | None:
+    """Return a file of the media folder, or None for any path outside it."""
     if folder is None or "\x00" in name:
         return None
     root = folder.resolve()
@@ -138,7 +138,7 @@ def _text(kind: str, text: str, language: str = "") -> Block:
     return {"type": kind, "text": text, "language": language} if kind == "code" else {"type": kind, "text": text}
 
 
-def _elsewhere(address: str) -> Block:
-    """A file that is not this server's is not loaded: its host would learn who rates."""
+def _external_link(address: str) -> Block:
+    """Return a link instead of embedding the file: its host would learn who rates."""
     safe = re.fullmatch(r"https?://[^\s\"'<>]+", address)
     return {"type": "link", "href": address, "text": address} if safe else _text("text", address)

@@ -1,4 +1,4 @@
-"""What one server process works with: the storage, the studies that are open, tokens, the back office, and who listens."""
+"""The context that all requests of a server process share."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_sto
 from duelist.study.access import Scope, Token, find_token, token_hash
 
 MAX_IDLE_STUDIES: Final = 64
-"""Studies that are kept open though nobody uses them; who was used longest ago is closed first.
-
-Those in use do not count: however many are listened to, others are not closed after each request, to be opened for the next."""
+"""Idle studies that stay open; the least recently used is closed first. Studies in use do not count."""
 TOKEN_CACHE_SECONDS: Final = 2.0
-"""Seconds for which what a token allows is remembered: so long one that was revoked at another process may still be taken."""
+"""Seconds for which a token is cached, and so may outlive its revocation by another process."""
 _BURST: Final = 10.0
-_KNOWN: Final = 10_000
+_MAX_CACHED_TOKENS: Final = 10_000
 
 
-class _OpenStudy:
-    """A study that is open, or about to be, and how many use it."""
+class _StudyHandle:
+    """A study that is open or being opened, and the number of its users."""
 
     def __init__(self) -> None:
         self.study: AsyncStudy | None = None
@@ -39,7 +37,7 @@ class _OpenStudy:
         self._opening = asyncio.Lock()
 
     async def opened(self, study_id: int, storage: Storage) -> AsyncStudy:
-        """The study; whoever comes first opens it."""
+        """Return the study; the first caller opens it."""
         async with self._opening:
             if self.study is None:
                 self.study = AsyncStudy(await asyncio.to_thread(load_study_by_id, study_id, storage))
@@ -47,7 +45,7 @@ class _OpenStudy:
 
 
 class ServerContext:
-    """Everything that requests share."""
+    """Storage, open studies, token cache, worker, limits and metrics of a process."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
@@ -60,60 +58,60 @@ class ServerContext:
         self.address_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)
         self.sign_in_limiter = RateLimiter(1 / 6, 10.0)
         self.registration_limiter = RateLimiter(1.0, 60.0)
-        self._places: OrderedDict[int, _OpenStudy] = OrderedDict()
+        self._open_studies: OrderedDict[int, _StudyHandle] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
-        self._changes: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # as long as anybody has them
-        self._tokens: OrderedDict[str, tuple[float, Token]] = OrderedDict()
-        self._temporary = None if options.temporary_token is None else token_hash(options.temporary_token)
+        self._events: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # kept while subscribed to
+        self._token_cache: OrderedDict[str, tuple[float, Token]] = OrderedDict()
+        self._temporary_token_hash = None if options.temporary_token is None else token_hash(options.temporary_token)
 
     # -- studies -------------------------------------------------------------------------
 
     @asynccontextmanager
     async def study(self, study_id: int) -> AsyncIterator[AsyncStudy]:
-        """The study of that id, open as long as the block lasts: what takes several steps is not left with a closed one between them."""
-        place = self._places.setdefault(study_id, _OpenStudy())
-        place.users += 1
+        """Open a study for the duration of a block."""
+        handle = self._open_studies.setdefault(study_id, _StudyHandle())
+        handle.users += 1
         try:
-            yield await place.opened(study_id, self.storage)
+            yield await handle.opened(study_id, self.storage)
         finally:
-            place.users -= 1
-            self._leave(study_id, place)
+            handle.users -= 1
+            self._release(study_id, handle)
 
-    async def check(self, study_id: int) -> None:
-        """Refuse the id of a study that is not there."""
+    async def require_study(self, study_id: int) -> None:
+        """Raise `UnknownStudy` if there is no such study."""
         async with self.study(study_id):
             pass
 
-    def forget(self, study_id: int) -> None:
-        """A study is gone; whoever still uses it is the last."""
-        self._changes.pop(study_id, None)
-        place = self._places.pop(study_id, None)
-        if place is not None and not place.users:
-            self._close(place)
+    def forget_study(self, study_id: int) -> None:
+        """Close a deleted study when its last user is done."""
+        self._events.pop(study_id, None)
+        handle = self._open_studies.pop(study_id, None)
+        if handle is not None and not handle.users:
+            self._close(handle)
 
-    def _leave(self, study_id: int, place: _OpenStudy) -> None:
-        if self._places.get(study_id) is not place:  # it was forgotten meanwhile
-            if not place.users:
-                self._close(place)
-        elif place.study is None and not place.users:  # it could not be opened
-            del self._places[study_id]
+    def _release(self, study_id: int, handle: _StudyHandle) -> None:
+        if self._open_studies.get(study_id) is not handle:  # forgotten in the meantime
+            if not handle.users:
+                self._close(handle)
+        elif handle.study is None and not handle.users:  # opening failed
+            del self._open_studies[study_id]
         else:
-            self._places.move_to_end(study_id)
+            self._open_studies.move_to_end(study_id)
             if self._is_idle(study_id):
                 self._close_surplus()
 
     def _is_idle(self, study_id: int) -> bool:
-        """Whether nobody uses a study. To listen is to use it: closed between two looks, it would be read anew twice a second."""
-        return not self._places[study_id].users and not self._changes.get(study_id)
+        """Return whether a study has neither users nor subscribers, for whom it would be reopened at every poll."""
+        return not self._open_studies[study_id].users and not self._events.get(study_id)
 
     def _close_surplus(self) -> None:
-        idle = [study_id for study_id in self._places if self._is_idle(study_id)]
+        idle = [study_id for study_id in self._open_studies if self._is_idle(study_id)]
         for study_id in idle[: max(len(idle) - MAX_IDLE_STUDIES, 0)]:
-            self._close(self._places.pop(study_id))
+            self._close(self._open_studies.pop(study_id))
 
-    def _close(self, place: _OpenStudy) -> None:
-        """Nobody waits until the threads of a study that they do not use have ended, nor can they break that off by leaving."""
-        study, place.study = place.study, None
+    def _close(self, handle: _StudyHandle) -> None:
+        """Close a study in a task of its own: no request waits for it or can cancel it."""
+        study, handle.study = handle.study, None
         if study is not None:
             closing = asyncio.create_task(study.close())
             self._closing.add(closing)
@@ -123,42 +121,42 @@ class ServerContext:
         """Makes blocks of the payloads of a study."""
         return ContentRenderer(study.id, study.settings.show_as, self.options.media)
 
-    async def changes(self, study_id: int) -> StudyEvents:
-        """Those who listen to a study."""
-        await self.check(study_id)
-        return self._changes.setdefault(study_id, StudyEvents(lambda: self.study(study_id)))
+    async def events(self, study_id: int) -> StudyEvents:
+        """Return the events of a study."""
+        await self.require_study(study_id)
+        return self._events.setdefault(study_id, StudyEvents(lambda: self.study(study_id)))
 
     # -- tokens --------------------------------------------------------------------------
 
-    async def token(self, secret: str) -> Token | None:
-        """What a token allows, None if nothing."""
+    async def find_token(self, secret: str) -> Token | None:
+        """Return a valid token by its secret, or None."""
         digest, now = token_hash(secret), time.monotonic()
-        if digest == self._temporary:
-            return Token("temporary", Scope.ADMIN, None, None, "of this server", datetime.now(UTC))
-        known = self._tokens.get(digest)
+        if digest == self._temporary_token_hash:
+            return Token("temporary", Scope.ADMIN, None, None, "temporary", datetime.now(UTC))
+        known = self._token_cache.get(digest)
         if known is not None and now - known[0] < TOKEN_CACHE_SECONDS and known[1].is_valid():
             return known[1]
         found = await asyncio.to_thread(find_token, self.storage, secret)
         if found is None:
-            self._tokens.pop(digest, None)
+            self._token_cache.pop(digest, None)
             return None
-        self._tokens[digest] = now, found
-        self._tokens.move_to_end(digest)
-        if len(self._tokens) > _KNOWN:
-            self._tokens.popitem(last=False)
+        self._token_cache[digest] = now, found
+        self._token_cache.move_to_end(digest)
+        if len(self._token_cache) > _MAX_CACHED_TOKENS:
+            self._token_cache.popitem(last=False)
         return found
 
-    def forget_tokens(self) -> None:
-        """Look every token up again: one was revoked."""
-        self._tokens.clear()
+    def clear_token_cache(self) -> None:
+        """Look up all tokens again, after one was revoked."""
+        self._token_cache.clear()
 
-    # -- the end -------------------------------------------------------------------------
+    # -- shutdown -------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Finish what was begun."""
+        """Stop the worker and close all studies and the storage."""
         self.stopping.set()
         await self.worker.close()
-        for study_id in list(self._places):
-            self._close(self._places.pop(study_id))
+        for study_id in list(self._open_studies):
+            self._close(self._open_studies.pop(study_id))
         await asyncio.gather(*self._closing)
         await asyncio.to_thread(self.storage.close)

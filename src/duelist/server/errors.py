@@ -1,4 +1,4 @@
-"""Errors over HTTP: one JSON body, with a code for programs, and a message and a hint for people."""
+"""Errors over HTTP: status, code, message, hint and field."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ HINTS: Final = {
 
 
 class RequestError(HTTPException):
-    """An error that the server itself finds in a request."""
+    """An error that the server finds in a request."""
 
     def __init__(
         self,

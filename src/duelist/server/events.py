@@ -1,4 +1,4 @@
-"""Changes of a study, told to whoever listens: one look a second at each study that somebody listens to, whoever changed it."""
+"""Server-sent events of a study, which is polled while anyone subscribes: other processes may change it, too."""
 
 from __future__ import annotations
 
@@ -15,78 +15,78 @@ from duelist.server.monitoring.logs import log_event
 from duelist.study import AsyncStudy, Study
 
 POLL_SECONDS: Final = 0.5
-"""Seconds between two looks."""
+"""Seconds between polls."""
 KEEP_ALIVE_SECONDS: Final = 15.0
-"""After so many seconds without an event, a comment keeps proxies from closing the connection."""
-MOST: Final = 200
+"""Seconds without an event after which a comment keeps proxies from closing the connection."""
+MAX_SUBSCRIBERS: Final = 200
 
 
 class StudyEvents:
-    """Those who listen to one study; `study` opens it, or finds it open, for as long as a look takes."""
+    """Subscribers to the changes of one study, which `study` opens for each poll."""
 
     def __init__(self, study: Callable[[], AbstractAsyncContextManager[AsyncStudy]]) -> None:
         self._study = study
-        self._listeners: set[asyncio.Event] = set()
+        self._subscribers: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
-        self.last: dict[str, Any] = {}
-        self.number = ""
+        self.state: dict[str, Any] = {}
+        self.event_id = ""
 
-    async def look(self) -> None:
-        """See whether something has changed, and tell. A look that fails is no reason to stop looking, nor to send a listener away."""
+    async def poll(self) -> None:
+        """Notify subscribers if the study has changed; a failed poll is logged and tried again."""
         try:
-            with contextlib.suppress(DuelistError):  # the storage is away for a moment, or the study was deleted
+            with contextlib.suppress(DuelistError):  # storage temporarily down, or study deleted
                 async with self._study() as study:
-                    await self._look_at(study)
-        except Exception as error:  # noqa: BLE001  (who listens hears of nothing once nobody looks)
-            log_event("a look at a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+                    await self._poll(study)
+        except Exception as error:  # noqa: BLE001  (the polling task must not end)
+            log_event("polling a study failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
 
-    async def _look_at(self, study: AsyncStudy) -> None:
-        stamp = await study.read(Study.revision)
-        number = ".".join(map(str, stamp))
-        if number == self.number:
+    async def _poll(self, study: AsyncStudy) -> None:
+        revision = await study.read(Study.revision)
+        event_id = ".".join(map(str, revision))
+        if event_id == self.event_id:
             return
         state = await study.read(_state)
-        self.last = {"votes": stamp.votes, "duels": stamp.duels, "arms": stamp.arms, **state}
-        self.number = number
-        for listener in self._listeners:
-            listener.set()
+        self.state = {"votes": revision.votes, "duels": revision.duels, "arms": revision.arms, **state}
+        self.event_id = event_id
+        for subscriber in self._subscribers:
+            subscriber.set()
 
     async def _watch(self) -> None:
-        while self._listeners:
-            await self.look()
+        while self._subscribers:
+            await self.poll()
             await asyncio.sleep(POLL_SECONDS)
 
-    async def listen(self, stopping: asyncio.Event) -> AsyncGenerator[str]:
-        """The events from now on, the state as it is now first; ends when the server stops."""
+    async def subscribe(self, stopping: asyncio.Event) -> AsyncGenerator[str]:
+        """Yield the current state and every change, until the server stops."""
         changed = asyncio.Event()
-        self._listeners.add(changed)
+        self._subscribers.add(changed)
         try:
-            await self.look()
-            if self.number:  # else nothing is known yet, and the first look that succeeds tells
+            await self.poll()
+            if self.event_id:  # otherwise the first successful poll notifies
                 changed.set()
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._watch())
             while not stopping.is_set():
-                if await _either(changed, stopping, KEEP_ALIVE_SECONDS):
+                if await _wait_for_either(changed, stopping, KEEP_ALIVE_SECONDS):
                     if stopping.is_set():
                         return
                     changed.clear()
-                    yield f"event: change\nid: {self.number}\ndata: {json.dumps(self.last, ensure_ascii=False)}\n\n"
+                    yield f"event: change\nid: {self.event_id}\ndata: {json.dumps(self.state, ensure_ascii=False)}\n\n"
                 else:
                     yield ": still here\n\n"
         finally:
-            self._listeners.discard(changed)
+            self._subscribers.discard(changed)
 
     def __len__(self) -> int:
-        return len(self._listeners)
+        return len(self._subscribers)
 
 
 def _state(study: Study) -> dict[str, Any]:
     return {"pending": len(study.pending()), "state": study.state.value, "name": study.name}
 
 
-async def _either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> bool:
-    """Whether either happens in time."""
+async def _wait_for_either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> bool:
+    """Return whether either event happens in time."""
     tasks = [asyncio.ensure_future(event.wait()) for event in (one, other)]
     try:
         done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

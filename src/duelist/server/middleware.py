@@ -1,4 +1,4 @@
-"""What every request passes: the host it names, the size of its body, headers of its answer, a line in the log, Prometheus."""
+"""Middleware: host check, body size, security headers, request log and metrics."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_JSON_BYTES: Final = 8 * 2**20
-UPLOADS: Final = ("/files/", "/files", "/arms", "/import", "/restore")
-"""Paths that take files, or streams."""
+UPLOAD_PATHS: Final = ("/files/", "/files", "/arms", "/import", "/restore")
+"""Ends of the paths that accept files or streams."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
     "connect-src 'self'; font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -36,14 +36,14 @@ _HEADERS: Final = (
 
 
 class RequestMiddleware:
-    """Stands before the application."""
+    """Checks every request, and completes, logs and counts every response."""
 
     def __init__(self, app: App, server: ServerContext) -> None:
         self._app = app
         self._desk = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -59,32 +59,36 @@ class RequestMiddleware:
                 there = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in there)]
                 if b"cache-control" not in there:
-                    kept = (
-                        b"no-store" if scope["path"].startswith("/api/") else b"no-cache"
-                    )  # asked for again, by its ETag
+                    kept = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
                     message["headers"].append((b"cache-control", kept))
             await send(message)
 
         try:
-            if not self._desk.options.allows(headers.get(b"host", b"").decode("latin-1")):
+            if not self._desk.options.allows_host(headers.get(b"host", b"").decode("latin-1")):
                 await _send_error(
                     answer,
                     400,
                     "malformed",
-                    "The request names a host that is not this server's.",
-                    "Use the server's address, or start it with --host-name.",
+                    "The Host header of the request is not a name of this server.",
+                    "Use the server's address, or allow the name with --host-name.",
                 )
             else:
-                await self._app(scope, self._counted(scope, headers, receive), answer)
-        except Exception:  # noqa: BLE001  (whatever it is, whoever asked is told in the one shape, and the log has the rest)
+                await self._app(scope, self._limit_body(scope, headers, receive), answer)
+        except Exception:  # noqa: BLE001  (the client gets an error body, the log the traceback)
             log_event("failed", logging.ERROR, exc_info=True, path=scope["path"])
             if not begun_to_answer:
-                await _send_error(answer, 500, "internal", "The server failed.", "Its log says more; try again.")
+                await _send_error(
+                    answer,
+                    500,
+                    "internal",
+                    "Internal server error.",
+                    "Try again; the log of the server has the details.",
+                )
         finally:
-            self._note(scope, status, time.perf_counter() - begun)
+            self._record(scope, status, time.perf_counter() - begun)
 
-    def _counted(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
-        uploads = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOADS)
+    def _limit_body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
+        uploads = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOAD_PATHS)
         uploads = uploads or "/files/" in scope["path"]
         most = self._desk.options.max_upload_bytes if uploads else MAX_JSON_BYTES
         said = headers.get(b"content-length", b"0")
@@ -102,7 +106,7 @@ class RequestMiddleware:
 
         return counted
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         metrics = self._desk.metrics
         metrics.requests.labels(scope["method"], route, str(status)).inc()
@@ -123,7 +127,7 @@ class RequestMiddleware:
 
 def too_large(most: int) -> RequestError:
     """Return the error for a body that is larger than the server takes."""
-    return RequestError(413, "too_large", f"The body has more than {most} bytes.", "Send less at a time.")
+    return RequestError(413, "too_large", f"The body is larger than {most} bytes.", "Send less at a time.")
 
 
 async def _send_error(send: Send, status: int, code: str, message: str, hint: str) -> None:

@@ -1,4 +1,4 @@
-"""How a server is set up."""
+"""Options of a server."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What the person who runs a server decides."""
+    """Options of a server process."""
 
     storage: str | Storage
-    """Where studies are, as for `create_study`."""
+    """The storage, as for `create_study`."""
     public_url: str | None = None
-    """The address that people use, if it is another than the server's own (behind a proxy): links are made with it."""
+    """The address that browsers use, if it differs from the server's own (behind a proxy); used in links."""
     hosts: tuple[str, ...] = LOOPBACK
-    """Names by which the server may be addressed, besides that of `public_url`; "*" for any."""
+    """Accepted Host headers besides that of `public_url`; "*" accepts any."""
     media: Path | None = None
-    """A folder of images, sounds and films that payloads may name."""
+    """A folder of images, audio and video that payloads may name."""
     rate_limit: float = 50.0
-    """Requests a second of one token, in bursts of ten seconds' worth."""
+    """Requests per second and token, in bursts of up to ten seconds' worth."""
     max_upload_bytes: int = 256 * 2**20
-    """Bytes that an uploaded file may have."""
+    """Maximum size of an uploaded file."""
     temporary_token: str | None = None
-    """The secret of an admin's token that is valid as long as the server runs, and is kept nowhere."""
+    """The secret of an admin token that is valid while the server runs and is never stored."""
 
     def __post_init__(self) -> None:
         if self.public_url is not None:
@@ -47,15 +47,15 @@ class ServerOptions:
 
     @property
     def is_https(self) -> bool:
-        """Whether browsers reach the server by https: cookies are then sent by nothing else."""
+        """Whether browsers use https; cookies are then marked as secure."""
         return self.public_url is not None and self.public_url.startswith("https:")
 
-    def allows(self, host: str) -> bool:
-        """Whether the server may be addressed so; a page of another name that points here is refused."""
+    def allows_host(self, host: str) -> bool:
+        """Return whether a Host header is accepted, against DNS rebinding."""
         name = urlsplit(f"//{host}").hostname or ""
         public = "" if self.public_url is None else urlsplit(self.public_url).hostname
         return "*" in self.hosts or name in self.hosts or name == public
 
-    def link(self, path: str, base: str) -> str:
-        """The address of a page for people; `base` is the server's own address."""
+    def page_url(self, path: str, base: str) -> str:
+        """Return the public URL of a page; `base` is the server's own address."""
         return (self.public_url or base).rstrip("/") + path

@@ -1,4 +1,4 @@
-"""How many requests: a bucket for each who asks, which fills again with time."""
+"""Rate limits: one token bucket per key."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-_MOST: Final = 20_000
-"""RateLimiter that are remembered; the one that was used longest ago is forgotten first."""
+_MAX_KEYS: Final = 20_000
+"""Maximum number of buckets; the least recently used is dropped first."""
 
 
 class RateLimiter:
-    """So many requests a second for each, and up to `burst` at once.
+    """Allows each key `rate` requests per second, and bursts of up to `burst`.
 
-    >>> buckets = RateLimiter(rate=1.0, burst=2, clock=lambda: 0.0)
-    >>> [buckets.wait("ana") for _ in range(3)]
+    >>> limiter = RateLimiter(rate=1.0, burst=2, clock=lambda: 0.0)
+    >>> [limiter.acquire("ana") for _ in range(3)]
     [0.0, 0.0, 1.0]
     """
 
@@ -23,19 +23,19 @@ class RateLimiter:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait(self, who: str, cost: float = 1.0) -> float:
-        """Take one; 0, or the seconds until there is one again."""
+    def acquire(self, key: str, cost: float = 1.0) -> float:
+        """Take a request from the bucket and return 0, or return the seconds to wait."""
         now = self._clock()
-        left, since = self._left.pop(who, (self._burst, now))
+        left, since = self._buckets.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
         enough = left >= cost
-        self._left[who] = (left - cost if enough else left), now
-        if len(self._left) > _MOST:
-            self._left.popitem(last=False)
+        self._buckets[key] = (left - cost if enough else left), now
+        if len(self._buckets) > _MAX_KEYS:
+            self._buckets.popitem(last=False)
         return 0.0 if enough else (cost - left) / self._rate
 
-    def is_empty(self, who: str) -> bool:
-        """Whether the next one would have to wait; nothing is taken."""
-        return self.wait(who, cost=0.0) > 0.0 or self._left[who][0] < 1.0
+    def is_exhausted(self, key: str) -> bool:
+        """Return whether the next request would have to wait; take none."""
+        return self.acquire(key, cost=0.0) > 0.0 or self._buckets[key][0] < 1.0

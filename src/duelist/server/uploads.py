@@ -1,4 +1,4 @@
-"""Files that come in and go out: each request has a folder of its own, which goes with it."""
+"""Uploaded and downloaded files, in a temporary folder per request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COPIED = 1 << 20
 
 
 @asynccontextmanager
-async def folder() -> AsyncIterator[Path]:
-    """An empty folder, gone afterwards."""
+async def temporary_folder() -> AsyncIterator[Path]:
+    """Create an empty folder for the duration of a block."""
     path = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="duelist-request-"))
     try:
         yield path
@@ -29,9 +29,9 @@ async def folder() -> AsyncIterator[Path]:
 
 
 @asynccontextmanager
-async def uploaded(request: Request, name: str) -> AsyncIterator[Path]:
-    """The body of a request as a file."""
-    async with folder() as where:
+async def uploaded_file(request: Request, name: str) -> AsyncIterator[Path]:
+    """Save the body of a request as a file for the duration of a block."""
+    async with temporary_folder() as where:
         path = where / safe_name(name)
         with path.open("wb") as file:
             async for chunk in request.stream():
@@ -40,10 +40,10 @@ async def uploaded(request: Request, name: str) -> AsyncIterator[Path]:
 
 
 async def save_parts(parts: list[UploadFile], where: Path) -> list[Path]:
-    """The files of a form, under names that are safe; those of one name are told apart."""
+    """Save the files of a form under safe names; files of the same name get separate folders."""
     kept: list[Path] = []
     for number, part in enumerate(parts):
-        place = where / f"part {number}"  # not a name that a table could have for a folder
+        place = where / f"part {number}"  # tables cannot refer to such a folder
         place.mkdir()
         path = place / safe_name(part.filename or f"file-{number}")
         with path.open("wb") as file:
@@ -54,7 +54,7 @@ async def save_parts(parts: list[UploadFile], where: Path) -> list[Path]:
 
 
 def safe_name(name: str) -> str:
-    r"""The last part of a path, without what a file system or a message would stumble over.
+    r"""Return the last part of a path without control characters, shortened.
 
     >>> safe_name("../../etc/pass wd\n.csv")
     'pass wd_.csv'
@@ -64,8 +64,8 @@ def safe_name(name: str) -> str:
     return cleaned.encode()[-200:].decode(errors="ignore") or "file"
 
 
-def sent(path: Path, name: str, media_type: str, headers: dict[str, str] | None = None) -> FileResponse:
-    """A file to be saved under that name; its folder goes when it has been sent."""
+def file_response(path: Path, name: str, media_type: str, headers: dict[str, str] | None = None) -> FileResponse:
+    """Return a download; its folder is deleted afterwards."""
     disposition = f"attachment; filename*=UTF-8''{quote(safe_name(name))}"
     return FileResponse(
         path,
@@ -76,5 +76,5 @@ def sent(path: Path, name: str, media_type: str, headers: dict[str, str] | None 
 
 
 async def download_folder() -> Path:
-    """An empty folder for a file that is sent; `sent` removes it."""
+    """Create an empty folder for a download; `file_response` deletes it."""
     return Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="duelist-sent-"))

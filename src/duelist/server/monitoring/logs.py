@@ -1,4 +1,4 @@
-"""Logs as JSON, an object a line, without secrets: tokens are named by their ids, and queries and bodies are not logged."""
+"""Logs as JSON lines, without secrets: token ids instead of tokens, and neither queries nor bodies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OURS: Final = "fields"
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON."""
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

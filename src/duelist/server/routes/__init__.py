@@ -1,1 +1,1 @@
-"""The routes, one file a group of them; docs/api.md describes them all."""
+"""Routes of the HTTP API, one file per group."""

@@ -1,4 +1,4 @@
-"""Arms: pages of them, more of them (as JSON, or streamed), those that are retired."""
+"""Arms: list, add, retire and activate them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 
 from duelist.core.errors import InvalidInput
-from duelist.server.auth import Owner, ServerDep, StudyReader
+from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.errors import RequestError, validation_error_from
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
-from duelist.server.uploads import uploaded
+from duelist.server.uploads import uploaded_file
 from duelist.study import AsyncStudy, Study
 from duelist.study.imports.items import Draft, far_off_in, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 BATCH_SIZE = 1000
-"""Arms of a stream that are added at a time, all or none; raters have their turns between."""
+"""Arms of a stream per transaction, between which raters get their turn."""
 _MAX_LINE_BYTES = 8 * 2**20
 
 
@@ -33,14 +33,14 @@ async def arms(
     context: Annotated[schemas.Name | None, Query()] = None,
     search: Annotated[str | None, Query(max_length=200)] = None,
 ) -> dict[str, Any]:
-    """A page of arms, in the order they were added."""
+    """Return a page of arms in the order they were added."""
     async with server.study(study) as opened:
         show = server.renderer(opened.study)
     given = {"after": after, "limit": limit, "context": context, "search": search}
     found = await server.worker.run_task(
         "arms", study, {name: value for name, value in given.items() if value is not None}
     )
-    shown = [{**arm, "content": show.arm(arm["payload"], arm["id"])} for arm in found["arms"]]
+    shown = [{**arm, "content": show.render_arm(arm["payload"], arm["id"])} for arm in found["arms"]]
     return {"arms": shown, "next": found["next"], "total": found["total"]}
 
 
@@ -63,7 +63,7 @@ async def arms(
     },
 )
 async def add_arms(
-    study: schemas.StudyId, request: Request, server: ServerDep, caller: Owner
+    study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyAdmin
 ) -> schemas.AddedArmsResponse:
     """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
@@ -73,12 +73,12 @@ async def add_arms(
         if kind in ("application/x-ndjson", "application/jsonl"):
             return await _add_stream(opened, request)
         if kind == "text/csv":
-            async with uploaded(request, "arms.csv") as path:
+            async with uploaded_file(request, "arms.csv") as path:
                 return await _add_table(opened, await opened.read(_read_table, str(path)))
     raise RequestError(
         415,
         "unsupported_type",
-        f"Arms of the type {kind!r} are not read.",
+        f"Arms cannot have the content type {kind!r}.",
         "Send application/json, application/x-ndjson or text/csv.",
     )
 
@@ -114,7 +114,7 @@ async def _add(opened: AsyncStudy, given: schemas.AddArmsRequest) -> schemas.Add
     none = all(each is None for each in features)
     if not none and any(each is None for each in features):
         missing = next(arm.id for arm in given.arms if arm.features is None)
-        raise InvalidInput(f"Features of arm {missing!r} are missing.", "Give all arms features, or none.")
+        raise InvalidInput(f"Features of arm {missing!r} are missing.", "Give features to all arms or to none.")
     added = await opened.write(
         Study.add_arms,
         [arm.id for arm in given.arms],
@@ -189,9 +189,9 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
 
 @router.post("/arms/retire")
 async def retire(
-    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: Owner
+    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
 ) -> schemas.ArmCountsResponse:
-    """Take arms out of the game: they are asked no more."""
+    """Retire arms: they are not asked about any more."""
     async with server.study(study) as opened:
         await opened.write(Study.retire, given.ids)
         return await _retired(opened)
@@ -199,9 +199,9 @@ async def retire(
 
 @router.post("/arms/activate")
 async def activate(
-    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: Owner
+    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
 ) -> schemas.ArmCountsResponse:
-    """Take retired arms back in."""
+    """Activate retired arms."""
     async with server.study(study) as opened:
         await opened.write(Study.activate, given.ids)
         return await _retired(opened)

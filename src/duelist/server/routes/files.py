@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 
-from duelist.server.auth import Owner, ServerAdmin, ServerDep
+from duelist.server.auth import ServerAdmin, ServerDep, StudyAdmin
 from duelist.server.content import ContentRenderer
 from duelist.server.errors import RequestError
 from duelist.server.routes.studies import check_policy, summary
 from duelist.server.schemas import common as schemas
+from duelist.server.schemas.analysis import PreviewResponse
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
-from duelist.server.schemas.readings import PreviewResponse
-from duelist.server.uploads import folder, save_parts
+from duelist.server.uploads import save_parts, temporary_folder
 
 router = APIRouter(tags=["files of arms"])
 Files = Annotated[list[UploadFile], File(description="A table of arms, JSON, or media files.", max_length=10_000)]
@@ -46,12 +46,12 @@ def _plan(text: str) -> dict[str, Any]:
 async def preview(server: ServerDep, caller: ServerAdmin, file: Files, plan: Plan = "{}") -> PreviewResponse:
     """What files are understood as; nothing is written."""
     chosen = _plan(plan)
-    async with folder() as where:
+    async with temporary_folder() as where:
         paths = [str(path) for path in await save_parts(file, where)]
         found = await server.worker.run_task("preview", None, {"paths": paths, "plan": chosen})
     show = ContentRenderer(0, (found["plan"].get("settings") or {}).get("show_as", "text"))
     for arm in found["arms"]:
-        arm["content"] = show.arm(arm["payload"], arm["id"])
+        arm["content"] = show.render_arm(arm["payload"], arm["id"])
     return PreviewResponse.model_validate(found)
 
 
@@ -61,7 +61,7 @@ async def create(
 ) -> schemas.StudyResponse:
     """Make a study from files: all of it, or nothing."""
     chosen = _plan(plan)
-    async with folder() as where:
+    async with temporary_folder() as where:
         paths = [str(path) for path in await save_parts(file, where)]
         made = await server.worker.run_task("create", None, {"paths": paths, "plan": chosen})
     return await summary(server, made, request)
@@ -69,12 +69,12 @@ async def create(
 
 @router.post("/studies/{study}/files", responses=IN_STUDY | error_responses(501))
 async def add(
-    study: schemas.StudyId, server: ServerDep, caller: Owner, file: Files, plan: Plan = "{}"
+    study: schemas.StudyId, server: ServerDep, caller: StudyAdmin, file: Files, plan: Plan = "{}"
 ) -> schemas.AddedArmsResponse:
     """Add the arms of files to a study, with features made as those of its first arms were."""
-    await server.check(study)
+    await server.require_study(study)
     chosen = _plan(plan)
-    async with folder() as where:
+    async with temporary_folder() as where:
         paths = [str(path) for path in await save_parts(file, where)]
         found = await server.worker.run_task("add", study, {"paths": paths, "plan": chosen})
     return schemas.AddedArmsResponse.model_validate(found)

@@ -1,4 +1,4 @@
-"""What raters do: ask, vote, undo, release, see how far they have come, load the files they are shown."""
+"""Rating: ask, vote, undo, release, progress, and media files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from duelist.server.auth import Caller, ServerDep, StudyMember, StudyRater
-from duelist.server.content import find_file, media_type, readable
+from duelist.server.content import find_media_file, media_type, replace_surrogates
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
@@ -16,7 +16,7 @@ from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Outcome, Study, StudyDuel, Vote
 from duelist.study.serialization import plain
 
-router = APIRouter(prefix="/studies/{study}", tags=["raters"], responses=IN_STUDY)
+router = APIRouter(prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _TOLD_ALL = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
 
@@ -28,7 +28,7 @@ async def me(
     server: ServerDep,
     rater: Annotated[schemas.Name | None, Query()] = None,
 ) -> schemas.MeResponse:
-    """How far a rater has come, and what they are asked."""
+    """Return a rater's progress, and the question and guidelines."""
     who = caller.rater(rater)
     async with server.study(study) as opened:
         own = await opened.read(Study.rater_progress, who)
@@ -60,7 +60,7 @@ def _state(study: Study) -> Any:
 async def ask(
     study: schemas.StudyId, given: schemas.DuelRequest, caller: StudyRater, server: ServerDep
 ) -> schemas.DuelResponse:
-    """A duel: the same until it is answered, released, or its time is over."""
+    """Return a duel: the same until it is voted on, released or expired."""
     async with server.study(study) as opened:
         duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.in_progress)
         return schemas.DuelResponse.model_validate(_shown(duel, server, opened.study, caller))
@@ -70,7 +70,7 @@ async def ask(
 async def vote(
     study: schemas.StudyId, given: schemas.VoteRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
-    """A rater's answer. Sent again, it changes nothing; it is durable when this answers."""
+    """Save a vote. It is durable on response; sending it again changes nothing."""
     rater = caller.rater(given.rater)
     more: dict[str, Any] = {
         "revise": given.revise,
@@ -82,8 +82,8 @@ async def vote(
         raise RequestError(
             422,
             "invalid_input",
-            "A vote has an `outcome`, or `outcomes` by criterion.",
-            "Give one of the two.",
+            "A vote has either `outcome`, or `outcomes` by criterion.",
+            "Send one of the two.",
             "outcome",
         )
     async with server.study(study) as opened:
@@ -98,14 +98,14 @@ async def vote(
 async def undo(
     study: schemas.StudyId, given: schemas.UndoRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
-    """Take an answer back."""
+    """Undo a vote."""
     async with server.study(study) as opened:
         return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
 
 
 @router.post("/release", status_code=204)
 async def release(study: schemas.StudyId, given: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
-    """Give a duel back without an answer."""
+    """Return a duel without a vote."""
     async with server.study(study) as opened:
         await opened.write(Study.release, given.duel, caller.rater(given.rater))
 
@@ -115,8 +115,8 @@ async def release(study: schemas.StudyId, given: schemas.ReleaseRequest, caller:
     response_class=Response,
     responses={
         200: {"content": {"*/*": {}}, "description": "The file."},
-        206: {"content": {"*/*": {}}, "description": "The part of it that was asked for."},
-        416: {"description": "There is no such part.", "model": schemas.ErrorResponse},
+        206: {"content": {"*/*": {}}, "description": "The requested range."},
+        416: {"description": "The range is outside the file.", "model": schemas.ErrorResponse},
     },
 )
 async def media(
@@ -126,11 +126,11 @@ async def media(
     caller: StudyMember,
     server: ServerDep,
 ) -> Response:
-    """A file that raters are shown. It is never a page of ours: no script in it runs."""
+    """Return a media file, sandboxed so that no script in it runs."""
     kind = media_type(key)
     if kind is None:
-        raise RequestError(404, "not_found", f"There is no file {key!r}.", "Files are named as arms name them.")
-    found = find_file(server.options.media, key)
+        raise RequestError(404, "not_found", f"There is no file {key!r}.", "Use the name in the payload of an item.")
+    found = find_media_file(server.options.media, key)
     if found is not None:
         body = await asyncio.to_thread(found.read_bytes)
     else:
@@ -140,7 +140,7 @@ async def media(
 
 
 def _part(body: bytes, kind: str, wanted: str | None) -> Response:
-    """The file, or the one part of it that a player asks for."""
+    """Return the file, or the range of it that a player requests."""
     headers = {
         "Content-Security-Policy": _SANDBOX,
         "Cache-Control": "private, max-age=86400",
@@ -155,8 +155,8 @@ def _part(body: bytes, kind: str, wanted: str | None) -> Response:
         raise RequestError(
             416,
             "invalid_input",
-            "There is no such part of the file.",
-            "Ask for a part of it.",
+            "The range is outside the file.",
+            "Request a range inside it.",
             headers={"Content-Range": f"bytes */{len(body)}"},
         )
     headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
@@ -164,7 +164,7 @@ def _part(body: bytes, kind: str, wanted: str | None) -> Response:
 
 
 def _span(wanted: str | None, size: int) -> tuple[int, int] | None:
-    """The first and last byte of `bytes=first-last`; None where there is nothing of the kind, and the whole is sent."""
+    """Return the first and last byte of `bytes=first-last`, or None to send the whole file."""
     unit, equals, spoken = (wanted or "").partition("=")
     first, dash, last = spoken.partition("-")
     if unit != "bytes" or not equals or not dash or not all(part == "" or _is_number(part) for part in (first, last)):
@@ -183,17 +183,17 @@ def _shown(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller)
     body: dict[str, Any] = {
         "id": duel.id,
         "context": duel.context,
-        "prompt": None if duel.prompt is None else show.blocks(duel.prompt),
+        "prompt": None if duel.prompt is None else show.render(duel.prompt),
         "rater": duel.rater,
         "asked_at": duel.asked_at,
         "deadline": duel.deadline,
     }
     for side, arm in (("first", duel.first), ("second", duel.second)):
-        content = {"content": show.arm(arm.payload, arm.id)}
+        content = {"content": show.render_arm(arm.payload, arm.id)}
         body[side] = {**plain(arm), **content} if caller.is_privileged else content
     if caller.is_privileged:
         body |= {name: plain(getattr(duel, name)) for name in _TOLD_ALL} | {"prompt_payload": duel.prompt}
-    return dict(readable(body))
+    return dict(replace_surrogates(body))
 
 
 def _votes(votes: list[Vote], caller: Caller) -> dict[str, Any]:

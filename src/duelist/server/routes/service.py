@@ -1,4 +1,4 @@
-"""The server itself: whether it is well, its numbers, and its pages."""
+"""Health, metrics and pages of the server."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from duelist.server.schemas.openapi import ERROR_SCHEMA, error_responses
 
 PAGES: Final = Path(__file__).parents[1] / "pages"
 router = APIRouter(tags=["server"])
-numbers = APIRouter(tags=["server"])
+metrics_router = APIRouter(tags=["server"])
 
 
 @router.get("/health", responses=error_responses() | ERROR_SCHEMA)
 async def health(server: ServerDep) -> schemas.HealthResponse:
-    """Whether the server and its storage answer."""
+    """Return 200 if the server and its storage respond."""
     if server.stopping.is_set():
-        raise RequestError(503, "stopping", "The server is stopping.", "Ask another one.")
+        raise RequestError(503, "stopping", "The server is stopping.", "Try another server process.")
     await asyncio.to_thread(server.storage.find_study, "")
     return schemas.HealthResponse(status="ok", version=__version__)
 
 
-@numbers.get("/metrics", response_class=PlainTextResponse, responses=error_responses(401, 403))
+@metrics_router.get("/metrics", response_class=PlainTextResponse, responses=error_responses(401, 403))
 async def metrics(server: ServerDep, caller: ServerReader) -> Response:
-    """What Prometheus reads."""
+    """Return metrics in the format of Prometheus."""
     body = await asyncio.to_thread(server.metrics.text)
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -48,21 +48,21 @@ _PAGES: Final = {
 
 
 def add_pages(app: FastAPI) -> None:
-    """The pages, and what they load: files of the package, the same for everybody."""
+    """Add the static pages and their assets."""
     for path, name in _PAGES.items():
         app.add_api_route(path, _page(name), methods=["GET"], include_in_schema=False, response_class=FileResponse)
     app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
 
 
 def not_found_page() -> FileResponse:
-    """What somebody sees who has gone astray."""
+    """Return the page for unknown addresses."""
     return FileResponse(PAGES / "not-found.html", 404, media_type="text/html; charset=utf-8")
 
 
 def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
     async def page() -> FileResponse:
         if not (PAGES / name).is_file():
-            raise RequestError(404, "not_found", f"The page {name} is not installed.", "Install duelist whole.")
+            raise RequestError(404, "not_found", f"The page {name} is not installed.", "Reinstall duelist.")
         return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
     return page

@@ -1,4 +1,4 @@
-"""Signing in and out, and registration_limiter."""
+"""Sessions: sign in, sign out and register."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from duelist.study import Study
 from duelist.study.access import Scope, create_token, list_tokens, revoke_token
 
 router = APIRouter(tags=["sessions"])
-OfStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="For a rater's cookie: of which study.")]
+RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="The study of a rater's cookie.")]
 
 
 @router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
@@ -40,11 +40,11 @@ async def sign_in(
 ) -> schemas.SessionResponse:
     """Exchange a token for a cookie."""
     address = client_address(request)
-    if server.sign_in_limiter.is_empty(address):
+    if server.sign_in_limiter.is_exhausted(address):
         raise too_many_requests(6.0)
-    token = await server.token(given.token)
+    token = await server.find_token(given.token)
     if token is None:
-        server.sign_in_limiter.wait(address)
+        server.sign_in_limiter.acquire(address)
         raise unknown_token()
     set_cookie(response, token, given.token, server.options.is_https)
     return await _session(server, Caller(token, given.token, True))
@@ -55,51 +55,51 @@ async def get_session(
     request: Request,
     server: ServerDep,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
-    study: OfStudy = None,
+    study: RaterStudy = None,
 ) -> schemas.SessionResponse:
-    """Who is signed in, and what to send with what changes something."""
+    """Return who is signed in, and the CSRF token for changes."""
     return await _session(server, await authenticate(request, server, bearer, study))
 
 
 @router.delete("/session", status_code=204, responses=PUBLIC)
-async def sign_out(response: Response, server: ServerDep, study: OfStudy = None) -> None:
-    """Forget the cookie: the owner's, or a rater's of one study."""
+async def sign_out(response: Response, server: ServerDep, study: RaterStudy = None) -> None:
+    """Delete the cookie of the owner, or of a rater of one study."""
     name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
     response.delete_cookie(name, path="/", secure=server.options.is_https, httponly=True, samesite="strict")
 
 
-def _first(request: Request, server: ServerDep) -> None:
+def _limit_registrations(request: Request, server: ServerDep) -> None:
     enforce_rate_limit(server.registration_limiter, client_address(request))
 
 
-@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_first)])
+@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
 async def register(
     study: schemas.StudyId, given: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
 ) -> schemas.SessionResponse:
-    """Become a rater of a study whose owner lets anybody in."""
+    """Register as a rater of a study that is open to anyone."""
     name = given.name or f"rater {secrets.token_hex(4)}"
     async with server.study(study) as opened:
         is_open = opened.study.settings.open_registration
         known = is_open and await opened.read(Study.has_rater, name)
     if not is_open:
         raise RequestError(
-            403, "not_allowed", "This study is not open to everybody.", "Ask its owner for a link of your own."
+            403, "not_allowed", "This study is not open for registration.", "Ask its owner for a personal link."
         )
     taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
     if known or await _has_token(server, study, name):
         raise taken
     made = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, name, "registered")
-    # Whoever came at the same moment sees this token, or is seen here: never do two people have one name.
-    if await _has_token(server, study, name, besides=made.token.id):
+    # Of concurrent registrations, each sees the token of the other here, so that no two people share a name.
+    if await _has_token(server, study, name, except_id=made.token.id):
         await asyncio.to_thread(revoke_token, server.storage, made.token.id)
         raise taken
     set_cookie(response, made.token, made.secret, server.options.is_https)
     return await _session(server, Caller(made.token, made.secret, True))
 
 
-async def _has_token(server: ServerContext, study: int, name: str, besides: str | None = None) -> bool:
+async def _has_token(server: ServerContext, study: int, name: str, except_id: str | None = None) -> bool:
     tokens = await asyncio.to_thread(list_tokens, server.storage, study)
-    return any(token.rater == name and token.id != besides for token in tokens)
+    return any(token.rater == name and token.id != except_id for token in tokens)
 
 
 async def _name(server: ServerContext, study: int) -> str:

@@ -1,4 +1,4 @@
-"""Studies: list, make, change, delete; archives, copies, backups; what can be chosen; what has changed."""
+"""Studies: create, change, delete, copy, archive and back up; options; events."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 
 from duelist.core.errors import InvalidInput
-from duelist.server.auth import ADMIN, RATER, READER, Caller, Owner, ServerAdmin, ServerDep, StudyReader, require_scope
+from duelist.server.auth import (
+    ADMIN,
+    RATER,
+    READER,
+    Caller,
+    ServerAdmin,
+    ServerDep,
+    StudyAdmin,
+    StudyReader,
+    require_scope,
+)
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.events import MOST, StudyEvents
+from duelist.server.events import MAX_SUBSCRIBERS, StudyEvents
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
-from duelist.server.uploads import download_folder, sent, uploaded
+from duelist.server.uploads import download_folder, file_response, uploaded_file
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.archive import read_manifest
 from duelist.study.formats import FORMATS
@@ -33,21 +43,21 @@ _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "descript
 
 
 def check_policy(policy: str | None) -> None:
-    """Refuse policies that are not installed: to name a module is to run it."""
+    """Reject policies that are not registered: naming a module would run it."""
     if policy is not None and policy.partition(":")[0] not in policy_names():
         raise InvalidInput(f"policy is {policy!r}.", f"Choose one of {', '.join(policy_names())}.", field="policy")
 
 
 async def summary(server: ServerContext, study_id: int, request: Request) -> schemas.StudyResponse:
-    """A study as it is shown."""
+    """Return the summary of a study."""
     rows = {row.id: row for row in await asyncio.to_thread(server.storage.list_studies)}
     if study_id not in rows:
-        server.forget(study_id)
-        await server.check(study_id)  # says that it is not there
-    return _shown(rows[study_id], server, request)
+        server.forget_study(study_id)
+        await server.require_study(study_id)  # raises UnknownStudy
+    return _study_response(rows[study_id], server, request)
 
 
-def _shown(row: Any, server: ServerContext, request: Request) -> schemas.StudyResponse:
+def _study_response(row: Any, server: ServerContext, request: Request) -> schemas.StudyResponse:
     return schemas.StudyResponse(
         id=row.id,
         name=row.name,
@@ -57,7 +67,7 @@ def _shown(row: Any, server: ServerContext, request: Request) -> schemas.StudyRe
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
         settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "feature_recipe")},
-        rate_url=server.options.link(f"/rate/{row.id}", str(request.base_url)),
+        rate_url=server.options.page_url(f"/rate/{row.id}", str(request.base_url)),
     )
 
 
@@ -65,21 +75,21 @@ def _shown(row: Any, server: ServerContext, request: Request) -> schemas.StudyRe
 async def studies(
     request: Request,
     server: ServerDep,
-    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, anywhere=True))],
+    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, any_study=True))],
     archived: Annotated[bool, Query(description="Also list archived studies.")] = False,
 ) -> schemas.StudiesResponse:
-    """The studies that the token may see, oldest first."""
+    """List the studies that the token may see, oldest first."""
     rows = await asyncio.to_thread(server.storage.list_studies)
     own = caller.token.study
     shown = [row for row in rows if (own is None or row.id == own) and (archived or row.state != "archived")]
-    return schemas.StudiesResponse(studies=[_shown(row, server, request) for row in shown])
+    return schemas.StudiesResponse(studies=[_study_response(row, server, request) for row in shown])
 
 
 @router.post("/studies", status_code=201, responses=error_responses(401, 403, 409, 422))
 async def create(
     given: schemas.CreateStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
 ) -> schemas.StudyResponse:
-    """Make a study."""
+    """Create a study."""
     check_policy(given.policy)
     settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
     if settings.get("arm_effects") is None:
@@ -97,19 +107,19 @@ async def create(
 async def read(
     study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyReader
 ) -> schemas.StudyResponse:
-    """A study."""
+    """Return a study."""
     return await summary(server, study, request)
 
 
 @router.patch("/studies/{study}", responses=IN_STUDY)
 async def change(
-    study: schemas.StudyId, given: schemas.UpdateStudyRequest, request: Request, server: ServerDep, caller: Owner
+    study: schemas.StudyId, given: schemas.UpdateStudyRequest, request: Request, server: ServerDep, caller: StudyAdmin
 ) -> schemas.StudyResponse:
-    """Change a study's settings, its name, its state: in this order."""
+    """Change settings, name and state of a study, in this order."""
     async with server.study(study) as opened:
         if given.settings is not None:
             changes = given.settings.model_dump(exclude_unset=True)
-            await opened.write(lambda known: known.change(**changes))
+            await opened.write(lambda opened: opened.change(**changes))
         if given.name is not None:
             await opened.write(Study.rename, given.name)
         if given.state is not None:
@@ -123,9 +133,9 @@ async def delete(
     study: schemas.StudyId,
     server: ServerDep,
     caller: ServerAdmin,
-    confirm: Annotated[str, Query(description="The name of the study, since there is no way back.")] = "",
+    confirm: Annotated[str, Query(description="The name of the study, as a confirmation.")] = "",
 ) -> None:
-    """Delete a study with everything in it."""
+    """Delete a study and all its votes permanently."""
     async with server.study(study) as opened:
         name = opened.study.name
     if confirm != name:
@@ -133,15 +143,15 @@ async def delete(
             409, "confirm", "This deletes the study and all its votes.", f"Send confirm={name!r}.", "confirm"
         )
     await asyncio.to_thread(delete_study, name, server.storage)
-    server.forget(study)
+    server.forget_study(study)
 
 
 @router.post("/studies/restore", status_code=201, responses=error_responses(401, 403, 409, 422))
 async def restore(
     request: Request, server: ServerDep, caller: ServerAdmin, name: Annotated[schemas.Name | None, Query()] = None
 ) -> schemas.StudyResponse:
-    """Make a study from an archive: the body of the request."""
-    async with uploaded(request, "study.duelist") as path:
+    """Create a study from an archive in the body."""
+    async with uploaded_file(request, "study.duelist") as path:
         manifest = await asyncio.to_thread(read_manifest, path)
         check_policy(manifest.settings.policy)
         made = await server.worker.run_task("restore", None, {"path": str(path), "name": name})
@@ -152,41 +162,41 @@ async def restore(
 async def copy(
     study: schemas.StudyId, given: schemas.CopyStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
 ) -> schemas.StudyResponse:
-    """Copy a study as it is at this moment."""
-    await server.check(study)
+    """Copy a study."""
+    await server.require_study(study)
     return await summary(server, await server.worker.run_task("copy", study, {"name": given.name}), request)
 
 
 @router.get("/studies/{study}/archive", response_class=FileResponse, responses=IN_STUDY | _FILE)
-async def archive(study: schemas.StudyId, server: ServerDep, caller: Owner) -> FileResponse:
-    """Everything of a study in one file."""
+async def archive(study: schemas.StudyId, server: ServerDep, caller: StudyAdmin) -> FileResponse:
+    """Download a study as an archive."""
     async with server.study(study) as opened:
         name = opened.study.name
     where = await download_folder()
-    return await _written(server, "archive", study, where / "study.duelist", f"{name}.duelist")
+    return await _download(server, "archive", study, where / "study.duelist", f"{name}.duelist")
 
 
 @router.get("/backup", response_class=FileResponse, responses=error_responses(401, 403) | _FILE)
 async def backup(server: ServerDep, caller: ServerAdmin) -> FileResponse:
-    """All studies in one SQLite file."""
+    """Download all studies as one SQLite file."""
     where = await download_folder()
-    return await _written(server, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
+    return await _download(server, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
 
 
-async def _written(server: ServerContext, task: str, study: int | None, path: Path, name: str) -> FileResponse:
+async def _download(server: ServerContext, task: str, study: int | None, path: Path, name: str) -> FileResponse:
     try:
         await server.worker.run_task(task, study, {"path": str(path)})
     except BaseException:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise
-    return sent(path, name, "application/octet-stream")
+    return file_response(path, name, "application/octet-stream")
 
 
 @router.get("/choices", responses=SIGNED_IN)
 async def choices(
-    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, anywhere=True))],
+    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, any_study=True))],
 ) -> dict[str, Any]:
-    """What can be chosen: goals with advice, policies, formats, kinds of features, and the settings a study begins with."""
+    """List goals, policies, formats, kinds of features and default settings."""
     defaults = plain(StudySettings(policy=""))
     kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
     return {
@@ -203,31 +213,30 @@ async def choices(
 @router.get(
     "/studies/{study}/events",
     response_class=StreamingResponse,
-    responses=IN_STUDY
-    | {200: {"content": {"text/event-stream": {}}, "description": "An event whenever something changes."}},
+    responses=IN_STUDY | {200: {"content": {"text/event-stream": {}}, "description": "One event per change."}},
 )
 async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> StreamingResponse:
-    """What changes, as it changes; server-sent events."""
-    changes = await server.changes(study)
-    if len(changes) >= MOST:
+    """Stream changes of a study as server-sent events."""
+    changes = await server.events(study)
+    if len(changes) >= MAX_SUBSCRIBERS:
         raise RequestError(
             429,
             "too_many_requests",
-            "Too many listen to this study.",
+            "Too many event streams are open for this study.",
             "Close a dashboard.",
             headers={"Retry-After": "30"},
         )
     return StreamingResponse(
-        _told(server, changes),
+        _event_stream(server, changes),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
 
-async def _told(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
+async def _event_stream(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
     server.metrics.listening.inc()
     try:
-        async with aclosing(changes.listen(server.stopping)) as told:
+        async with aclosing(changes.subscribe(server.stopping)) as told:
             async for event in told:
                 yield event
     finally:

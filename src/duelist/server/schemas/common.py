@@ -1,4 +1,8 @@
-"""What requests and answers look like; FastAPI checks and documents them."""
+"""Schemas of requests and responses, which FastAPI validates and documents.
+
+Request bodies end in `Request`, response bodies in `Response`, their parts in `Schema`. Where a study has a record, the schema is the
+record or made from it.
+"""
 
 from __future__ import annotations
 
@@ -20,29 +24,29 @@ OutcomeName = Literal["first", "second", "tie", "both_bad", "skip"]
 
 
 class RequestBody(BaseModel):
-    """The body of a request: fields that are not known are refused."""
+    """Base of request bodies; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ResponseBody(BaseModel):
-    """The body of an answer."""
+    """Base of response bodies."""
 
 
 # -- errors ------------------------------------------------------------------------------
 
 
 class ErrorSchema(ResponseBody):
-    """What was refused."""
+    """An error."""
 
-    code: str = Field(description="For programs.", examples=["study_not_open"])
-    message: str = Field(description="What is wrong.")
-    hint: str = Field(description="What to do about it.")
-    field: str | None = Field(description="Which part of the request is wrong, where it is one.")
+    code: str = Field(description="The code, for programs.", examples=["study_not_open"])
+    message: str = Field(description="What is wrong, for people.")
+    hint: str = Field(description="How to fix it.")
+    field: str | None = Field(description="The part of the request that is wrong, if it is one.")
 
 
 class ErrorResponse(ResponseBody):
-    """The one shape of errors."""
+    """The body of every error."""
 
     error: ErrorSchema
 
@@ -51,19 +55,19 @@ class ErrorResponse(ResponseBody):
 
 
 class SignInRequest(RequestBody):
-    """A token that becomes a cookie."""
+    """A token to exchange for a cookie."""
 
     token: Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class RegisterRequest(RequestBody):
-    """Somebody who wants to rate."""
+    """A person who wants to become a rater."""
 
     name: Name | None = None
 
 
 class SessionResponse(ResponseBody):
-    """Who is signed in."""
+    """The scope and rater of a token."""
 
     scope: Literal["admin", "reader", "rater"]
     study: int | None
@@ -77,7 +81,7 @@ class SessionResponse(ResponseBody):
 
 
 class BlockSchema(ResponseBody):
-    """Something to show; see docs/api.md for the kinds."""
+    """A block of content; docs/api.md lists the types."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -85,7 +89,7 @@ class BlockSchema(ResponseBody):
 
 
 class SideSchema(ResponseBody):
-    """What is shown on one side. Raters get the content alone."""
+    """One item of a pair; raters get only its content."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -93,7 +97,7 @@ class SideSchema(ResponseBody):
 
 
 class DuelResponse(ResponseBody):
-    """A pair to compare; admins are told more about it."""
+    """A pair to compare; admins get more fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -108,7 +112,7 @@ class DuelResponse(ResponseBody):
 
 
 class DuelRequest(RequestBody):
-    """A rater wants a duel."""
+    """A request for a duel."""
 
     rater: Name | None = None
     context: Name | None = None
@@ -117,7 +121,7 @@ class DuelRequest(RequestBody):
 
 
 class VoteRequest(RequestBody):
-    """A rater's answer."""
+    """A vote."""
 
     duel: DuelId
     outcome: OutcomeName | None = None
@@ -131,7 +135,7 @@ class VoteRequest(RequestBody):
 
 
 class UndoRequest(RequestBody):
-    """An answer that is taken back."""
+    """A vote to undo."""
 
     duel: DuelId
     criterion: Name | None = None
@@ -139,14 +143,14 @@ class UndoRequest(RequestBody):
 
 
 class ReleaseRequest(RequestBody):
-    """A duel that is given back without an answer."""
+    """A duel to return without a vote."""
 
     duel: DuelId
     rater: Name | None = None
 
 
 RATER_VOTE_FIELDS = ("sequence", "duel_id", "outcome", "late", "revises", "criterion")
-"""What a rater sees of their own votes."""
+"""Fields of a vote that its rater sees."""
 RaterVote = schema_of(Vote, "RaterVote", only=RATER_VOTE_FIELDS)
 VotesResponse = create_model(
     "VotesResponse",
@@ -156,14 +160,14 @@ VotesResponse = create_model(
 
 
 class RecentVoteSchema(ResponseBody):
-    """One of a rater's newest votes."""
+    """One of a rater's most recent votes."""
 
     duel_id: int
     outcome: OutcomeName
 
 
 class MeResponse(ResponseBody):
-    """A rater's own part of a study."""
+    """A rater's progress, and what the rating page needs to know about the study."""
 
     rater: str
     study: int
@@ -184,20 +188,25 @@ class MeResponse(ResponseBody):
 
 
 class SettingsSchema(RequestBody):
-    """SettingsSchema of a study; what is not given stays as it is, or has its default."""
+    """Settings of a study; missing ones keep their value or default."""
 
-    policy_settings: dict[str, Any] | None = Field(None, description="Fixed once the study is there.")
-    seed: int | None = Field(None, ge=0, le=MAX_ID, description="Fixed once the study is there.")
+    policy_settings: dict[str, Any] | None = Field(None, description="Fixed when the study is created.")
+    seed: int | None = Field(None, ge=0, le=MAX_ID, description="Fixed when the study is created.")
     arm_effects: bool | None = Field(
         None,
-        description="Whether arms with features have an arm effect, too; null: as the goal has it. Fixed once the study is there.",
+        description="Whether arms with features also have an arm effect; null for the goal's default. Fixed when the study is created.",
     )
     lease_seconds: float | None = None
     raters_per_duel: int | None = None
     random_share: float | None = None
     repeat_pairs: Literal["never"] | int | float | None = None
     goal: Literal["best", "rank", "learn", "serve"] | None = None
-    top: int | None = Field(None, ge=1, le=MAX_ID, description="For the goal rank, how many places matter. Fixed, too.")
+    top: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_ID,
+        description="Number of places that matter, for the goal rank. Fixed when the study is created.",
+    )
     criteria: list[Name] | None = None
     max_votes: int | None = None
     max_votes_per_pair: int | None = None
@@ -212,7 +221,7 @@ class SettingsSchema(RequestBody):
 
 
 class CreateStudyRequest(RequestBody):
-    """A study to be made."""
+    """A study to create."""
 
     name: Name
     goal: Literal["best", "rank", "learn", "serve"] | None = None
@@ -222,7 +231,7 @@ class CreateStudyRequest(RequestBody):
 
 
 class UpdateStudyRequest(RequestBody):
-    """What is to be changed of a study."""
+    """Changes to a study."""
 
     name: Name | None = None
     state: Literal["open", "paused", "ended", "archived"] | None = None
@@ -230,7 +239,7 @@ class UpdateStudyRequest(RequestBody):
 
 
 class CopyStudyRequest(RequestBody):
-    """The name of a copy."""
+    """A study to copy, by the name of the copy."""
 
     name: Name
 
@@ -246,11 +255,11 @@ class StudyResponse(ResponseBody):
     duels: int
     votes: int
     settings: dict[str, Any]
-    rate_url: str = Field(description="What raters open; each with a link of their own, or registration_limiter there.")
+    rate_url: str = Field(description="The page for raters, who have a personal link or register there.")
 
 
 class StudiesResponse(ResponseBody):
-    """StudiesResponse, oldest first."""
+    """Studies, oldest first."""
 
     studies: list[StudyResponse]
 
@@ -259,7 +268,7 @@ class StudiesResponse(ResponseBody):
 
 
 class NewArmSchema(RequestBody):
-    """An arm."""
+    """An arm to add."""
 
     id: Name
     features: list[float] | None = Field(None, max_length=100_000)
@@ -268,14 +277,14 @@ class NewArmSchema(RequestBody):
 
 
 class AddArmsRequest(RequestBody):
-    """ArmsResponse, all of them or none."""
+    """Arms to add, all or none."""
 
     arms: list[NewArmSchema] = Field(min_length=1, max_length=100_000)
-    prompts: dict[Name, Any] | None = Field(None, description="What contexts are, by name.")
+    prompts: dict[Name, Any] | None = Field(None, description="Payloads of contexts, by name.")
 
 
 class AddedArmsResponse(ResponseBody):
-    """How many arms are new, and how many were there already; of a file, what its owner should know, a sentence each."""
+    """How many arms are new, how many existed already, and notes about the file."""
 
     added: int
     there: int
@@ -283,13 +292,13 @@ class AddedArmsResponse(ResponseBody):
 
 
 class ArmIdsRequest(RequestBody):
-    """ArmsResponse by their ids."""
+    """Ids of arms."""
 
     ids: list[Name] = Field(min_length=1, max_length=100_000)
 
 
 class ArmCountsResponse(ResponseBody):
-    """How many arms there are, and how many of them are retired."""
+    """The number of arms, and of retired ones."""
 
     arms: int
     retired: int
@@ -308,34 +317,34 @@ ArmsResponse = create_model(
 
 
 class BlockRequest(RequestBody):
-    """A rater who is asked no more."""
+    """A rater to block."""
 
     rater: Name
     keep_votes: bool = False
 
 
 class ReinstateRequest(RequestBody):
-    """A rater."""
+    """A rater to reinstate."""
 
     rater: Name
 
 
 class DescribeRaterRequest(RequestBody):
-    """What is known of a rater."""
+    """Attributes of a rater; null removes one."""
 
     rater: Name
     attributes: dict[Name, Any]
 
 
 class EraseRaterRequest(RequestBody):
-    """A rater to be forgotten; the name twice, since there is no way back."""
+    """A rater to erase; `confirm` repeats the name, since this cannot be undone."""
 
     rater: Name
     confirm: Name
 
 
 class GoldPairSchema(RequestBody):
-    """A pair whose answer is known."""
+    """A pair with a known outcome."""
 
     first: Name
     second: Name
@@ -350,13 +359,13 @@ class PairRequest(RequestBody):
 
 
 class GoldPairsResponse(ResponseBody):
-    """The pairs whose answers are known."""
+    """Pairs with a known outcome."""
 
     gold: list[GoldPairSchema]
 
 
 class CreateTokenRequest(RequestBody):
-    """A token to be made."""
+    """A token to create."""
 
     scope: Literal["admin", "reader", "rater"]
     label: Name | None = None
@@ -370,20 +379,20 @@ NewTokenResponse = schema_of(
 
 
 class TokensResponse(ResponseBody):
-    """TokensResponse, oldest first."""
+    """Tokens, oldest first."""
 
     tokens: list[Token]
 
 
 class CreateLinksRequest(RequestBody):
-    """Raters who get a link each."""
+    """Raters to create links for."""
 
     raters: list[Name] = Field(min_length=1, max_length=1000)
     days: float | None = Field(None, gt=0, le=36_500)
 
 
 class LinkSchema(ResponseBody):
-    """A link for one rater; whoever has it votes under that name."""
+    """A personal link; anyone who has it votes as that rater."""
 
     rater: str
     url: str
@@ -392,13 +401,13 @@ class LinkSchema(ResponseBody):
 
 
 class LinksResponse(ResponseBody):
-    """The links; they are shown this once."""
+    """New links, which are shown only once."""
 
     links: list[LinkSchema]
 
 
 class HealthResponse(ResponseBody):
-    """Whether the server and its storage answer."""
+    """The status of the server."""
 
     status: Literal["ok"]
     version: str

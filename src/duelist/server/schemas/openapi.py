@@ -1,4 +1,4 @@
-"""The errors that each kind of route may answer with, for the OpenAPI description."""
+"""Error responses of routes, for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from duelist.server.schemas.common import ErrorResponse
 
 _WHAT: Final = {
     400: "The request cannot be read.",
-    401: "No token, or one that is not known.",
-    403: "Another scope, another study, another rater; or the CSRF header is missing.",
+    401: "No token, or an unknown one.",
+    403: "The token has another scope, study or rater; or the CSRF header is missing.",
     404: "There is no such study, arm, duel, rater, token or file.",
-    409: "Not as things are: the name is taken, the vote contradicts another, nothing is left to ask, the study is not open.",
+    409: "A conflict: the name is taken, the vote contradicts another, no pair is left, or the study is not open.",
     413: "The body is too large.",
-    415: "A kind of body that is not read.",
-    422: "Something in the request makes no sense.",
-    429: "Too many requests; `Retry-After` says when to come back.",
-    501: "A part of duelist that is not installed.",
-    503: "The storage does not answer, or the server stops; try again.",
+    415: "Unsupported content type.",
+    422: "Invalid input.",
+    429: "Too many requests; `Retry-After` has the seconds to wait.",
+    501: "An optional part of duelist is not installed.",
+    503: "The storage does not respond, or the server is stopping; try again.",
 }
 
 _CONTENT: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
@@ -32,7 +32,7 @@ def error_responses(*statuses: int) -> Responses:
 
 
 ERROR_SCHEMA: Final[Responses] = {503: {"model": ErrorResponse, "description": _WHAT[503]}}
-"""For one route, so that the shape of errors is described."""
+"""For one route, so that the schema of errors is part of the description."""
 PUBLIC: Final = error_responses(422)
 SIGNED_IN: Final = error_responses(401, 403, 422)
 IN_STUDY: Final = error_responses(401, 403, 404, 409, 422)

@@ -1,4 +1,7 @@
-"""Sends tasks to the back office, or, where studies are in memory, to a thread; another process is started when one has died."""
+"""Client of the background worker, which it starts, and restarts if it has died.
+
+Studies in memory have no process: a thread does the work.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +25,22 @@ from duelist.study import Storage
 
 _LINE: Final = 2**16
 _ONE_CORE_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Readings are many small problems in several threads: linear algebra that starts more of its own is slower, not faster."""
+"""Queries are many small problems in several threads, which multithreaded linear algebra slows down."""
 
 
 class WorkerResponse(NamedTuple):
-    """A reading: JSON, and the stamp of the study that it is of; None for the body where the caller has it already."""
+    """The JSON of a result and the revision of its study; the body is None if the caller has that revision."""
 
-    stamp: str
+    revision: str
     body: bytes | None
 
 
 class WorkerClient:
-    """Readings and long tasks on the studies of one storage."""
+    """Runs queries and long tasks on the studies of one storage."""
 
     def __init__(self, storage: Storage, url: str | None, metrics: Metrics) -> None:
         self._url = url
-        self._counting = metrics
+        self._metrics = metrics
         self._here = RequestHandler(storage) if url is None else None
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -47,13 +50,13 @@ class WorkerClient:
         self._asked: dict[str, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
 
     async def start(self) -> None:
-        """Have the process ready before anybody asks."""
+        """Start the process ahead of the first request."""
         if self._url is not None:
             await self._running()
 
-    async def run_task(self, task: str, study: int | None, given: dict[str, Any]) -> Any:
+    async def run_task(self, task: str, study: int | None, arguments: dict[str, Any]) -> Any:
         """Run a task (see `duelist.server.worker.tasks`) and return its result. Equal requests made at the same time share one run."""
-        request = {"study": study, "task": task, "given": given}
+        request = {"study": study, "task": task, "arguments": arguments}
         key = json.dumps(request, sort_keys=True)
         asked = self._asked.get(key)
         if asked is None:
@@ -63,24 +66,28 @@ class WorkerClient:
         answer = await self._answered(task, study, asyncio.shield(asked))
         return json.loads(answer.body or b"null")
 
-    async def read(self, study: int, reading: str, given: dict[str, Any], have: str | None = None) -> WorkerResponse:
-        """A reading of everything that was acknowledged before it was asked for."""
-        request = {"study": study, "task": reading, "given": given, "have": have}
-        answer = await self._answered(reading, study, self._ask(request))
-        return WorkerResponse(answer.stamp, None) if answer.stamp and answer.stamp == have else answer
+    async def run_query(
+        self, study: int, query: str, arguments: dict[str, Any], known_revision: str | None = None
+    ) -> WorkerResponse:
+        """Run a query (see `duelist.server.worker.queries`) on all votes acknowledged before the call."""
+        request = {"study": study, "task": query, "arguments": arguments, "known_revision": known_revision}
+        answer = await self._answered(query, study, self._ask(request))
+        return (
+            WorkerResponse(answer.revision, None) if answer.revision and answer.revision == known_revision else answer
+        )
 
     async def _answered(
         self, task: str, study: int | None, coming: Awaitable[tuple[dict[str, Any], bytes]]
     ) -> WorkerResponse:
         begun = time.perf_counter()
         head, body = await coming
-        self._counting.readings.labels(task).observe(time.perf_counter() - begun)
+        self._metrics.worker_seconds.labels(task).observe(time.perf_counter() - begun)
         if "error" in head:
             raise DuelistError.from_dict(head["error"])
         if "failed" in head:
             log_event("task failed", logging.ERROR, task=task, study=study, error=head["failed"])
             raise RuntimeError(head["failed"])
-        return WorkerResponse(head["stamp"], body)
+        return WorkerResponse(head["revision"], body)
 
     async def _ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if self._here is not None:
@@ -106,7 +113,7 @@ class WorkerClient:
                     stdout=asyncio.subprocess.PIPE,
                     limit=_LINE,
                     env={**_ONE_CORE_EACH, **os.environ},
-                    start_new_session=True,  # a Ctrl-C is for the server, which tells us by closing our input
+                    start_new_session=True,  # Ctrl-C goes to the server, which then closes the worker's input
                 )
                 await _write(self._process, {"storage": self._url})
                 self._listener = asyncio.create_task(self._listen(self._process))
@@ -126,15 +133,15 @@ class WorkerClient:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         await process.wait()
-        log_event("the back office has closed", returncode=process.returncode)
+        log_event("worker stopped", returncode=process.returncode)
         self._fail()
 
     def _fail(self) -> None:
-        """Nobody answers those who wait; the next who asks starts another process."""
+        """Fail all waiting requests; the next one starts a new process."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(
-                    RequestError(503, "stopping", "The back office has closed.", "Ask again; another one is started.")
+                    RequestError(503, "stopping", "The background worker has stopped.", "Try again; it is restarted.")
                 )
         self._waiting.clear()
 
@@ -148,7 +155,7 @@ class WorkerClient:
         try:
             await asyncio.wait_for(process.wait(), 2.0)
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):  # it has ended this very moment
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
                 process.kill()
             await process.wait()
         if self._listener is not None:
@@ -164,5 +171,5 @@ async def _write(process: asyncio.subprocess.Process, message: dict[str, Any]) -
         await process.stdin.drain()
     except ConnectionError as error:
         raise RequestError(
-            503, "stopping", "The back office has closed.", "Ask again; another one is started."
+            503, "stopping", "The background worker has stopped.", "Try again; it is restarted."
         ) from error

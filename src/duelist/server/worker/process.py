@@ -1,8 +1,7 @@
-"""The back office: a process for whatever takes long, readings above all; `python -m duelist.server.worker.process`, started by the server.
+"""The worker process, which the server starts with `python -m duelist.server.worker.process`.
 
-It has its own interpreter and a low priority, so that nothing it does, however long it takes, holds up a rater. The server writes requests
-to its input, a line of JSON each; an answer is a line of JSON and the bytes it announces. When the input ends, so does the process: it
-cannot outlive its server.
+A separate process of low priority keeps long queries from delaying raters. The server writes requests to its input, one line of JSON
+each; a response is a line of JSON with the length of the body that follows. The process ends with its input, and so with the server.
 """
 
 from __future__ import annotations
@@ -17,66 +16,66 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Final
 
 from duelist.core.errors import DuelistError
-from duelist.server.content import readable
-from duelist.server.worker.readings import BY_THE_CLOCK, make_reading
+from duelist.server.content import replace_surrogates
+from duelist.server.worker.queries import UNCACHED, run_query
 from duelist.server.worker.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
 
 THREADS: Final = 8
-"""What takes very long, and whoever waits for a reading that another is making, does not keep the rest waiting."""
-_KEPT: Final = 256
-_KEPT_BYTES: Final = 64 * 2**20
+"""Enough that long tasks, and requests waiting for the same query, do not block others."""
+_MAX_CACHED: Final = 256
+_MAX_CACHED_BYTES: Final = 64 * 2**20
 _NICENESS: Final = 10
 
 
 class RequestHandler:
-    """Makes readings, and keeps the last ones as long as nothing has changed."""
+    """Handles requests, and caches results of queries until their study changes."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._studies: dict[int, Study] = {}
-        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
-        self._under_way: dict[tuple[str, str], Future[bytes]] = {}
+        self._cache: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._running: dict[tuple[str, str], Future[bytes]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """The head and the body of an answer."""
+        """Return the head and the body of the response."""
         try:
-            stamp, body = self._answer(request)
+            revision, body = self._answer(request)
         except DuelistError as error:
             return {"error": error.to_dict()}, b""
-        except Exception as error:  # noqa: BLE001  (whoever asked is told, and the process goes on)
+        except Exception as error:  # noqa: BLE001  (the error is sent to the client)
             return {"failed": f"{type(error).__name__}: {error}"}, b""
-        return {"stamp": stamp}, body
+        return {"revision": revision}, body
 
     def _answer(self, request: dict[str, Any]) -> tuple[str, bytes]:
-        name, given = request["task"], request["given"]
+        name, arguments = request["task"], request["arguments"]
         if name in TASKS:
             study = None if request["study"] is None else self._study(request["study"])
-            return "", _encoded(TASKS[name](self._storage, study, given))
+            return "", _encoded(TASKS[name](self._storage, study, arguments))
         study = self._study(request["study"])
-        key = json.dumps([request["study"], name, given], sort_keys=True)
-        stamp = "-".join(map(str, study.revision()))
-        if name in BY_THE_CLOCK:
-            return "", _encoded(make_reading(study, name, given))
-        if request.get("have") == stamp:
-            return stamp, b""
-        return stamp, self._made_once(key, stamp, lambda: _encoded(make_reading(study, name, given)))
+        key = json.dumps([request["study"], name, arguments], sort_keys=True)
+        revision = "-".join(map(str, study.revision()))
+        if name in UNCACHED:
+            return "", _encoded(run_query(study, name, arguments))
+        if request.get("known_revision") == revision:
+            return revision, b""
+        return revision, self._run_once(key, revision, lambda: _encoded(run_query(study, name, arguments)))
 
-    def _made_once(self, key: str, stamp: str, make: Callable[[], bytes]) -> bytes:
-        """A reading of the study as it was at this stamp, or later; made once, however many want it at the same time."""
+    def _run_once(self, key: str, revision: str, make: Callable[[], bytes]) -> bytes:
+        """Return the result for this revision or a later one; concurrent equal queries run once."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None and kept[0] == stamp:
+            kept = self._cache.get(key)
+            if kept is not None and kept[0] == revision:
                 return kept[1]
-            others = self._under_way.get((key, stamp))
+            others = self._running.get((key, revision))
             if others is None:
-                mine = self._under_way[key, stamp] = Future()
+                mine = self._running[key, revision] = Future()
         if others is not None:
             return others.result()
         try:
             body = make()
-            self._keep(key, (stamp, body))
+            self._keep(key, (revision, body))
             mine.set_result(body)
             return body
         except BaseException as error:
@@ -84,7 +83,7 @@ class RequestHandler:
             raise
         finally:
             with self._lock:
-                del self._under_way[key, stamp]
+                del self._running[key, revision]
 
     def _study(self, study_id: int) -> Study:
         with self._lock:
@@ -97,21 +96,23 @@ class RequestHandler:
 
     def _keep(self, key: str, found: tuple[str, bytes]) -> None:
         with self._lock:
-            self._kept[key] = found
-            self._kept.move_to_end(key)
-            while len(self._kept) > _KEPT or sum(len(body) for _, body in self._kept.values()) > _KEPT_BYTES:
-                self._kept.popitem(last=False)
+            self._cache[key] = found
+            self._cache.move_to_end(key)
+            while (
+                len(self._cache) > _MAX_CACHED or sum(len(body) for _, body in self._cache.values()) > _MAX_CACHED_BYTES
+            ):
+                self._cache.popitem(last=False)
 
 
 def _encoded(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
-        return _encoded(readable(value))
+        return _encoded(replace_surrogates(value))
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer until the input ends. The first line names the storage, which may have a password in it: not for everybody's eyes."""
+    """Respond until the input ends. Its first line has the storage URL, which may contain a password."""
     storage = open_storage(json.loads(requests.readline())["storage"], create=False)
     make, lock = RequestHandler(storage), threading.Lock()
 
@@ -128,12 +129,12 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Run as a process of its own."""
+    """Run the worker."""
     os.nice(_NICENESS)
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
-        os._exit(0)  # the server is gone; nobody waits for what is under way
+        os._exit(0)  # the server has gone
     os._exit(0)
 
 

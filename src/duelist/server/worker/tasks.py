@@ -1,6 +1,6 @@
-"""What takes long and is no reading: files in and out, raters left out and given back; runs in the back office.
+"""Long tasks that the background worker runs: imports, exports, archives, blocking and reinstating raters.
 
-Files are passed by their paths, in a folder that the server made for the request.
+Files are passed as paths in the temporary folder of the request.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from duelist.study.formats import format_of
 from duelist.study.imports.items import read_draft
 from duelist.study.serialization import plain
 
-Given = dict[str, Any]
-Task = Callable[[Storage, Study | None, Given], Any]
+Arguments = dict[str, Any]
+Task = Callable[[Storage, Study | None, Arguments], Any]
 
 
 def _of(study: Study | None) -> Study:
@@ -25,56 +25,56 @@ def _of(study: Study | None) -> Study:
     return study
 
 
-def _export(storage: Storage, study: Study | None, given: Given) -> Any:
-    return plain(_of(study).export(given["format"], given["path"], **given["options"]))
+def _export(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return plain(_of(study).export(arguments["format"], arguments["path"], **arguments["options"]))
 
 
-def _archive(storage: Storage, study: Study | None, given: Given) -> Any:
-    return str(_of(study).save(given["path"]))
+def _archive(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return str(_of(study).save(arguments["path"]))
 
 
-def _backup(storage: Storage, study: Study | None, given: Given) -> Any:
-    return str(backup_storage(storage, given["path"]))
+def _backup(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return str(backup_storage(storage, arguments["path"]))
 
 
-def _restore(storage: Storage, study: Study | None, given: Given) -> Any:
-    return restore_study(given["path"], storage, given["name"]).id
+def _restore(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return restore_study(arguments["path"], storage, arguments["name"]).id
 
 
-def _copy(storage: Storage, study: Study | None, given: Given) -> Any:
-    return copy_study(_of(study).name, storage, to_name=given["name"]).id
+def _copy(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return copy_study(_of(study).name, storage, to_name=arguments["name"]).id
 
 
-def _import(storage: Storage, study: Study | None, given: Given) -> Any:
-    path = Path(given["path"])
+def _import(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    path = Path(arguments["path"])
     try:
-        chosen = given["format"] or format_of(path)
-        found = _of(study).import_votes(chosen, path, again=given["again"])
+        chosen = arguments["format"] or format_of(path)
+        found = _of(study).import_votes(chosen, path, again=arguments["again"])
     except InvalidInput as error:
-        # The file lies in a folder of ours, of which nobody outside has heard.
+        # The client does not know the temporary folder.
         message, hint = (text.replace(str(path), path.name) for text in (error.message, error.hint))
         raise error.replace(message, hint) from error
     return {**plain(found), "statement": str(found)}
 
 
-def _block(storage: Storage, study: Study | None, given: Given) -> Any:
-    return plain(_of(study).block(given["rater"], keep_votes=given["keep_votes"]))
+def _block(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return plain(_of(study).block(arguments["rater"], keep_votes=arguments["keep_votes"]))
 
 
-def _reinstate(storage: Storage, study: Study | None, given: Given) -> Any:
-    return plain(_of(study).reinstate(given["rater"]))
+def _reinstate(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return plain(_of(study).reinstate(arguments["rater"]))
 
 
-def _preview(storage: Storage, study: Study | None, given: Given) -> Any:
-    return read_draft(given["paths"], given["plan"]).preview()
+def _preview(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return read_draft(arguments["paths"], arguments["plan"]).preview()
 
 
-def _create(storage: Storage, study: Study | None, given: Given) -> Any:
-    return read_draft(given["paths"], given["plan"]).create(storage=storage).id
+def _create(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return read_draft(arguments["paths"], arguments["plan"]).create(storage=storage).id
 
 
-def _add(storage: Storage, study: Study | None, given: Given) -> Any:
-    draft = read_draft(given["paths"], given["plan"])
+def _add(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    draft = read_draft(arguments["paths"], arguments["plan"])
     added = draft.add_to(_of(study))
     return {"added": added, "there": len(draft.arms) - added, "notes": draft.notes}
 

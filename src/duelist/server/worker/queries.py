@@ -1,7 +1,4 @@
-"""What can be read of a study over HTTP, each made by one function of the study; runs in the back office.
-
-Every reading takes the study and what was given in the query, and returns what JSON can hold.
-"""
+"""Queries of a study, which the background worker runs; each returns plain JSON values."""
 
 from __future__ import annotations
 
@@ -15,44 +12,44 @@ from duelist.core.errors import DisconnectedArms
 from duelist.study import Study
 from duelist.study.serialization import plain
 
-Given = dict[str, Any]
-Reading = Callable[[Study, Given], Any]
+Arguments = dict[str, Any]
+Query = Callable[[Study, Arguments], Any]
 
 SCOPE: Final = ("context", "criterion", "without", "everyone", "retired")
 _HISTORY_TOP: Final = 8
 
 
-def make_reading(study: Study, name: str, given: Given) -> Any:
-    """The reading of that name."""
+def run_query(study: Study, name: str, arguments: Arguments) -> Any:
+    """Run a query by its name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DisconnectedArms)  # it stands in the reading's note
-        return READINGS[name](study, given)
+        warnings.simplefilter("ignore", DisconnectedArms)  # the note of the result has it
+        return QUERIES[name](study, arguments)
 
 
-def _leaderboard(study: Study, given: Given) -> Any:
-    return plain(study.leaderboard(**given))
+def _leaderboard(study: Study, arguments: Arguments) -> Any:
+    return plain(study.leaderboard(**arguments))
 
 
-def _can_stop(study: Study, given: Given) -> Any:
-    found = study.can_stop(**given)
+def _can_stop(study: Study, arguments: Arguments) -> Any:
+    found = study.can_stop(**arguments)
     return {**plain(found), "statement": str(found), "reason": found.statement}
 
 
-def _recommend(study: Study, given: Given) -> Any:
-    found = study.recommend(**given)
+def _recommend(study: Study, arguments: Arguments) -> Any:
+    found = study.recommend(**arguments)
     return {**plain(found), "decided": found.decided, "statement": str(found)}
 
 
-def _progress(study: Study, given: Given) -> Any:
-    found = study.progress(**given)
+def _progress(study: Study, arguments: Arguments) -> Any:
+    found = study.progress(**arguments)
     return {**plain(found), "done": found.done, "statement": str(found)}
 
 
-def _win_matrix(study: Study, given: Given) -> Any:
-    given, top = _without_top(given)
-    found = study.win_matrix(**given)
+def _win_matrix(study: Study, arguments: Arguments) -> Any:
+    arguments, top = _without_top(arguments)
+    found = study.win_matrix(**arguments)
     place = {arm: k for k, arm in enumerate(found.arms)}
-    ranked = [row.arm for row in study.leaderboard(**given).standings if row.arm in place][:top]
+    ranked = [row.arm for row in study.leaderboard(**arguments).standings if row.arm in place][:top]
     order = np.array([place[arm] for arm in ranked], np.int64)
     wins, ties, both_bad = (table[np.ix_(order, order)] for table in (found.wins, found.ties, found.both_bad))
     one, other = np.nonzero(np.triu(wins + wins.T + ties + both_bad, 1))
@@ -60,19 +57,19 @@ def _win_matrix(study: Study, given: Given) -> Any:
     return {"arms": ranked, "cells": cells.astype(np.int64).tolist(), "n_arms": len(found.arms)}
 
 
-def _win_chances(study: Study, given: Given) -> Any:
-    given, top = _without_top(given)
-    found = study.win_chances(**given)
+def _win_chances(study: Study, arguments: Arguments) -> Any:
+    arguments, top = _without_top(arguments)
+    found = study.win_chances(**arguments)
     place = {arm: k for k, arm in enumerate(found.arms)}
-    ranked = [row.arm for row in study.leaderboard(**given).standings][:top]
+    ranked = [row.arm for row in study.leaderboard(**arguments).standings][:top]
     order = np.array([place[arm] for arm in ranked], np.int64)
     both = np.ix_(order, order)
     return {"arms": ranked, "win": plain(found.win[both]), "tie": plain(found.tie[both]), "n_arms": len(found.arms)}
 
 
-def _history(study: Study, given: Given) -> Any:
-    given, top = _without_top(given)
-    found = study.history(**given)
+def _history(study: Study, arguments: Arguments) -> Any:
+    arguments, top = _without_top(arguments)
+    found = study.history(**arguments)
     chance = np.asarray(found.chance_best)
     last = chance[-1] if len(chance) else np.zeros(len(found.arms))
     order = np.argsort(-last, kind="stable")[: _HISTORY_TOP if top is None else top]
@@ -81,16 +78,16 @@ def _history(study: Study, given: Given) -> Any:
     return {"votes": plain(found.votes), "series": series, "others": plain(others), "n_arms": len(found.arms)}
 
 
-def _calibration(study: Study, given: Given) -> Any:
-    return plain(study.calibration(**given))
+def _calibration(study: Study, arguments: Arguments) -> Any:
+    return plain(study.calibration(**arguments))
 
 
-def _regret(study: Study, given: Given) -> Any:
-    return plain(study.regret(**given))
+def _regret(study: Study, arguments: Arguments) -> Any:
+    return plain(study.regret(**arguments))
 
 
-def _raters(study: Study, given: Given) -> Any:
-    found = plain(study.raters(**given))
+def _raters(study: Study, arguments: Arguments) -> Any:
+    found = plain(study.raters(**arguments))
     said = {rater.name: rater for rater in study.rater_records()}
     for row in found["rows"]:
         rater = said.pop(row["rater"], None)
@@ -101,7 +98,7 @@ def _raters(study: Study, given: Given) -> Any:
     return found
 
 
-def _queue(study: Study, given: Given) -> Any:
+def _queue(study: Study, arguments: Arguments) -> Any:
     found = study.queue()
     return {
         "pending": [_queued_duel(duel) for duel in found.out],
@@ -118,19 +115,19 @@ def _queued_duel(duel: Any) -> dict[str, Any]:
     return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **kept}
 
 
-def _log(study: Study, given: Given) -> Any:
-    page = study.log(**given)
+def _log(study: Study, arguments: Arguments) -> Any:
+    page = study.log(**arguments)
     return plain(page)
 
 
-def _explanation(study: Study, given: Given) -> Any:
-    found = study.explain(given["duel"])
+def _explanation(study: Study, arguments: Arguments) -> Any:
+    found = study.explain(arguments["duel"])
     return {**plain(found), "statement": str(found).splitlines()[0]}
 
 
-def _arms(study: Study, given: Given) -> Any:
-    after, limit, search = given.get("after"), given.get("limit", 100), given.get("search")
-    every = study.arms(given.get("context"))
+def _arms(study: Study, arguments: Arguments) -> Any:
+    after, limit, search = arguments.get("after"), arguments.get("limit", 100), arguments.get("search")
+    every = study.arms(arguments.get("context"))
     wanted = [arm for arm in every if (after is None or arm.number > after) and _matches(arm, search)]
     page = wanted[:limit]
     return {
@@ -148,19 +145,19 @@ def _matches(arm: Any, search: str | None) -> bool:
     return word in arm.id.casefold() or (isinstance(arm.payload, str) and word in arm.payload.casefold())
 
 
-def _contexts(study: Study, given: Given) -> Any:
+def _contexts(study: Study, arguments: Arguments) -> Any:
     return {"contexts": [{"name": name, "prompt": study.context_payload(name)} for name in study.contexts()]}
 
 
-def _gold(study: Study, given: Given) -> Any:
+def _gold(study: Study, arguments: Arguments) -> Any:
     return {"gold": plain(study.gold())}
 
 
-def _rater(study: Study, given: Given) -> Any:
-    return plain(study.rater(given["rater"]))
+def _rater(study: Study, arguments: Arguments) -> Any:
+    return plain(study.rater(arguments["rater"]))
 
 
-READINGS: Final[dict[str, Reading]] = {
+QUERIES: Final[dict[str, Query]] = {
     "leaderboard": _leaderboard,
     "can-stop": _can_stop,
     "recommend": _recommend,
@@ -180,9 +177,9 @@ READINGS: Final[dict[str, Reading]] = {
     "rater": _rater,
 }
 
-BY_THE_CLOCK: Final = ("queue",)
-"""StudyAnalysis that change though nobody has done anything: a lease runs out."""
+UNCACHED: Final = ("queue",)
+"""Queries whose result changes with time: leases expire."""
 
 
-def _without_top(given: Given) -> tuple[Given, int | None]:
-    return {name: value for name, value in given.items() if name != "top"}, given.get("top")
+def _without_top(arguments: Arguments) -> tuple[Arguments, int | None]:
+    return {name: value for name, value in arguments.items() if name != "top"}, arguments.get("top")

@@ -1,4 +1,4 @@
-"""Everything that can be read of a study: `duelist.server.worker.readings` makes it, in the back office."""
+"""Results of a study, computed by the background worker; the log, export and import."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from duelist.server.auth import Owner, ServerDep, StudyReader
+from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
 from duelist.server.schemas import common as schemas
-from duelist.server.schemas.openapi import IN_STUDY
-from duelist.server.schemas.readings import (
+from duelist.server.schemas.analysis import (
     CanStopResponse,
     ContextsResponse,
     ExplanationResponse,
@@ -25,24 +24,25 @@ from duelist.server.schemas.readings import (
     WinChancesResponse,
     WinMatrixResponse,
 )
-from duelist.server.uploads import download_folder, safe_name, sent, uploaded
+from duelist.server.schemas.openapi import IN_STUDY
+from duelist.server.uploads import download_folder, file_response, safe_name, uploaded_file
 from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
 from duelist.study.formats import get_format
 
-router = APIRouter(prefix="/studies/{study}", tags=["readings"])
-Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only the best so many.")]
+router = APIRouter(prefix="/studies/{study}", tags=["analysis"])
+Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
-Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="1 / the variance of the prior.")]
+Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="Precision of the prior.")]
 Name = Annotated[schemas.Name | None, Query()]
 _MAX_ID = schemas.MAX_ID
 
 
 def _scope(
-    context: Annotated[schemas.Name | None, Query(description="Only this group of arms.")] = None,
-    criterion: Annotated[schemas.Name | None, Query(description="Which question; the first by default.")] = None,
-    without: Annotated[list[schemas.Name] | None, Query(description="Raters to leave out, too.")] = None,
-    everyone: Annotated[bool, Query(description="Count raters who are left out.")] = False,
-    retired: Annotated[bool, Query(description="Rank retired arms, too.")] = False,
+    context: Annotated[schemas.Name | None, Query(description="Only this context.")] = None,
+    criterion: Annotated[schemas.Name | None, Query(description="The criterion; the first by default.")] = None,
+    without: Annotated[list[schemas.Name] | None, Query(description="Further raters to exclude.")] = None,
+    everyone: Annotated[bool, Query(description="Include votes of excluded raters.")] = False,
+    retired: Annotated[bool, Query(description="Include retired arms.")] = False,
 ) -> dict[str, Any]:
     given = {"context": context, "criterion": criterion, "without": without, "everyone": everyone, "retired": retired}
     return {name: value for name, value in given.items() if value not in (None, False)}
@@ -53,29 +53,31 @@ Scope = Annotated[dict[str, Any], Depends(_scope)]
 
 def _certainty(
     delta: Delta = 0.05,
-    tolerance: Annotated[float, Query(ge=0, description="How much better another arm may be.")] = 0.0,
-    unit: Annotated[Literal["utility", "chance"], Query(description="What the tolerance is in.")] = "utility",
+    tolerance: Annotated[
+        float, Query(ge=0, description="Accept an arm that is worse than the best by at most this much.")
+    ] = 0.0,
+    unit: Annotated[Literal["utility", "chance"], Query(description="Unit of the tolerance.")] = "utility",
 ) -> dict[str, Any]:
     return {"delta": delta, "tolerance": tolerance, "unit": unit}
 
 
 Certain = Annotated[dict[str, Any], Depends(_certainty)]
-Have = Annotated[str | None, Header(alias="If-None-Match")]
+IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
 
 
 def _documented(model: Any) -> dict[int | str, dict[str, Any]]:
-    unchanged = {304: {"description": "Nothing has changed since the answer with that ETag."}}
-    return IN_STUDY | {200: {"model": model, "description": "The reading."}} | unchanged
+    unchanged = {304: {"description": "Not changed since the response with that ETag."}}
+    return IN_STUDY | {200: {"model": model, "description": "The result."}} | unchanged
 
 
 async def _answer(
-    server: ServerContext, study: int, reading: str, given: dict[str, Any], have: str | None = None, **more: Any
+    server: ServerContext, study: int, query: str, given: dict[str, Any], if_none_match: str | None = None, **more: Any
 ) -> Response:
-    await server.check(study)
+    await server.require_study(study)
     wanted = given | {name: value for name, value in more.items() if value is not None}
-    seen = have.strip('W/"') if have else None
-    found = await server.worker.read(study, reading, wanted, seen)
-    headers = {"ETag": f'W/"{found.stamp}"', "Cache-Control": "no-cache"} if found.stamp else {}
+    revision = if_none_match.strip('W/"') if if_none_match else None
+    found = await server.worker.run_query(study, query, wanted, revision)
+    headers = {"ETag": f'W/"{found.revision}"', "Cache-Control": "no-cache"} if found.revision else {}
     if found.body is None:
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type="application/json", headers=headers)
@@ -87,13 +89,13 @@ async def leaderboard(
     server: ServerDep,
     caller: StudyReader,
     scope: Scope,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
     top: Top = None,
-    level: Annotated[float | None, Query(gt=0, lt=1, description="Of the intervals.")] = None,
+    level: Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")] = None,
     ridge: Ridge = None,
 ) -> Response:
-    """Arms by utility, with intervals, rank ranges and the chance of being best."""
-    return await _answer(server, study, "leaderboard", scope, have, top=top, level=level, ridge=ridge)
+    """Return the leaderboard."""
+    return await _answer(server, study, "leaderboard", scope, if_none_match, top=top, level=level, ridge=ridge)
 
 
 @router.get("/can-stop", responses=_documented(CanStopResponse))
@@ -103,47 +105,67 @@ async def can_stop(
     caller: StudyReader,
     scope: Scope,
     certainty: Certain,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
     goal: Literal["best", "rank", "learn", "serve"] | None = None,
     top: Annotated[
         int | None,
-        Query(ge=1, le=100_000, description="How many places the goal rank is about; the study's own, else all."),
+        Query(ge=1, le=100_000, description="Number of places for the goal rank; by default the study's, else all."),
     ] = None,
 ) -> Response:
-    """Whether there are votes enough, in one sentence, and how many are still expected."""
-    return await _answer(server, study, "can-stop", scope, have, goal=goal, top=top, **certainty)
+    """Return whether there are enough votes for the goal, and how many more are expected."""
+    return await _answer(server, study, "can-stop", scope, if_none_match, goal=goal, top=top, **certainty)
 
 
 @router.get("/recommend", responses=_documented(RecommendationResponse))
 async def recommend(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, certainty: Certain, have: Have = None
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    scope: Scope,
+    certainty: Certain,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The arm to name now, and those that are not ruled out."""
-    return await _answer(server, study, "recommend", scope, have, **certainty)
+    """Return the recommended arm, and those that are not ruled out."""
+    return await _answer(server, study, "recommend", scope, if_none_match, **certainty)
 
 
 @router.get("/progress", responses=_documented(ProgressResponse))
 async def progress(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, certainty: Certain, have: Have = None
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    scope: Scope,
+    certainty: Certain,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """How near the study is to knowing its best arm."""
-    return await _answer(server, study, "progress", scope, have, **certainty)
+    """Return how close the study is to a decision on its best arm."""
+    return await _answer(server, study, "progress", scope, if_none_match, **certainty)
 
 
 @router.get("/win-matrix", responses=_documented(WinMatrixResponse))
 async def win_matrix(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None, top: Top = None
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    scope: Scope,
+    if_none_match: IfNoneMatch = None,
+    top: Top = None,
 ) -> Response:
-    """Who won against whom, arms in the order of their rank."""
-    return await _answer(server, study, "win-matrix", scope, have, top=top)
+    """Return the counts of votes per pair, arms by rank."""
+    return await _answer(server, study, "win-matrix", scope, if_none_match, top=top)
 
 
 @router.get("/win-chances", responses=_documented(WinChancesResponse))
 async def win_chances(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None, top: Top = 100
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    scope: Scope,
+    if_none_match: IfNoneMatch = None,
+    top: Top = 100,
 ) -> Response:
-    """Who would win against whom, and the chance of a tie."""
-    return await _answer(server, study, "win-chances", scope, have, top=top)
+    """Return the probabilities of a win and of a tie per pair, arms by rank."""
+    return await _answer(server, study, "win-chances", scope, if_none_match, top=top)
 
 
 @router.get("/history", responses=_documented(HistoryResponse))
@@ -152,12 +174,12 @@ async def history(
     server: ServerDep,
     caller: StudyReader,
     scope: Scope,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
     points: Annotated[int | None, Query(ge=2, le=500)] = None,
     top: Top = None,
 ) -> Response:
-    """The chance of being best, vote by vote."""
-    return await _answer(server, study, "history", scope, have, points=points, top=top)
+    """Return each arm's probability of being the best over the votes."""
+    return await _answer(server, study, "history", scope, if_none_match, points=points, top=top)
 
 
 @router.get("/calibration", responses=_documented(Calibration))
@@ -166,32 +188,32 @@ async def calibration(
     server: ServerDep,
     caller: StudyReader,
     scope: Scope,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
     bins: Annotated[int | None, Query(ge=1, le=100)] = None,
 ) -> Response:
-    """Whether votes come out as often as predicted."""
-    return await _answer(server, study, "calibration", scope, have, bins=bins)
+    """Return predicted against observed frequencies of votes."""
+    return await _answer(server, study, "calibration", scope, if_none_match, bins=bins)
 
 
 @router.get("/regret", responses=_documented(RegretEstimate))
 async def regret(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """What the policy's choices cost, by those that chance made."""
-    return await _answer(server, study, "regret", scope, have)
+    """Return the estimated regret of the policy, from random pairs."""
+    return await _answer(server, study, "regret", scope, if_none_match)
 
 
 @router.get("/raters", responses=_documented(RatersResponse))
 async def raters(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, have: Have = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Pace, side, agreement with others, with oneself and with known answers, and who stands out."""
-    return await _answer(server, study, "raters", scope, have)
+    """Return pace, side bias, agreement and outliers among raters."""
+    return await _answer(server, study, "raters", scope, if_none_match)
 
 
 @router.get("/queue", responses=_documented(QueueResponse))
 async def queue(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> Response:
-    """What is out, and what came back."""
+    """Return pending, expired and returned duels."""
     return await _answer(server, study, "queue", {})
 
 
@@ -200,7 +222,7 @@ async def log(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
     before: Annotated[int | None, Query(ge=1, le=_MAX_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     rater: Name = None,
@@ -210,9 +232,9 @@ async def log(
     criterion: Name = None,
     kind: Literal["normal", "gold", "repeat"] | None = None,
 ) -> Response:
-    """The log, newest first."""
+    """Return a page of the vote log, newest first."""
     wanted = {"rater": rater, "arm": arm, "outcome": outcome, "context": context, "criterion": criterion, "kind": kind}
-    return await _answer(server, study, "log", {}, have, before=before, limit=limit, **wanted)
+    return await _answer(server, study, "log", {}, if_none_match, before=before, limit=limit, **wanted)
 
 
 @router.get("/duels/{duel}/explanation", responses=_documented(ExplanationResponse))
@@ -221,16 +243,18 @@ async def explanation(
     duel: Annotated[int, Path(ge=1, le=_MAX_ID)],
     server: ServerDep,
     caller: StudyReader,
-    have: Have = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Why a pair was asked."""
-    return await _answer(server, study, "explanation", {"duel": duel}, have)
+    """Explain why a pair was asked."""
+    return await _answer(server, study, "explanation", {"duel": duel}, if_none_match)
 
 
 @router.get("/contexts", responses=_documented(ContextsResponse))
-async def contexts(study: schemas.StudyId, server: ServerDep, caller: StudyReader, have: Have = None) -> Response:
-    """The groups of arms, and what they are."""
-    return await _answer(server, study, "contexts", {}, have)
+async def contexts(
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, if_none_match: IfNoneMatch = None
+) -> Response:
+    """List contexts and their payloads."""
+    return await _answer(server, study, "contexts", {}, if_none_match)
 
 
 @router.get(
@@ -245,7 +269,7 @@ async def export(
     server: ServerDep,
     caller: StudyReader,
 ) -> FileResponse:
-    """The votes, for other tools; the options of the format are parameters of the query."""
+    """Export votes in a format, whose options are query parameters."""
     get_format(form)
     async with server.study(study) as opened:
         name = opened.study.name
@@ -255,7 +279,7 @@ async def export(
     path = await download_folder() / f"votes.{ending}"
     written = await server.worker.run_task("export", study, {"format": form, "path": str(path), "options": options})
     said = {"X-Duelist-Written": json.dumps(written)}
-    return sent(path, f"{name} {form}.{ending}", "application/octet-stream", said)
+    return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", said)
 
 
 @router.post("/import", response_model=schemas.ImportResponse, responses=IN_STUDY)
@@ -263,7 +287,7 @@ async def import_votes(
     study: schemas.StudyId,
     request: Request,
     server: ServerDep,
-    caller: Owner,
+    caller: StudyAdmin,
     form: Annotated[str | None, Query(alias="format", max_length=50)] = None,
     filename: Annotated[
         str, Query(max_length=300, description="What the file is called; its end says what it is.")
@@ -271,6 +295,6 @@ async def import_votes(
     again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
 ) -> Any:
     """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""
-    await server.check(study)
-    async with uploaded(request, safe_name(filename)) as path:
+    await server.require_study(study)
+    async with uploaded_file(request, safe_name(filename)) as path:
         return await server.worker.run_task("import", study, {"format": form, "path": str(path), "again": again})

@@ -1,4 +1,4 @@
-"""What readings look like where they say more, or say it shorter, than the library's own records."""
+"""Schemas of results, where they differ from the records of the library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RatersResponse = schema_of(
 
 
 class WinMatrixResponse(ResponseBody):
-    """Who won against whom: `[i, j, wins of i, wins of j, ties, both bad]` for each pair i < j with any vote."""
+    """Counts of votes: `[i, j, wins of i, wins of j, ties, both bad]` for each pair i < j with a vote."""
 
     arms: list[str]
     cells: list[list[int]]
@@ -51,7 +51,7 @@ class WinMatrixResponse(ResponseBody):
 
 
 class WinChancesResponse(ResponseBody):
-    """The chance that each arm wins against each other, and of a tie."""
+    """Probabilities of a win and of a tie for each pair of arms."""
 
     arms: list[str]
     win: list[list[float | None]]
@@ -60,14 +60,14 @@ class WinChancesResponse(ResponseBody):
 
 
 class ArmSeriesSchema(ResponseBody):
-    """One arm's chance of being best."""
+    """One arm's probability of being the best."""
 
     arm: str
     chance: list[float]
 
 
 class HistoryResponse(ResponseBody):
-    """The chance of being best after so many votes; the arms that are not named together in `others`."""
+    """Probability of being the best by number of votes; `others` sums up the remaining arms."""
 
     votes: list[int]
     series: list[ArmSeriesSchema]
@@ -76,7 +76,7 @@ class HistoryResponse(ResponseBody):
 
 
 class QueuedDuelSchema(ResponseBody):
-    """A duel in somebody's hands."""
+    """A pending or expired duel."""
 
     duel: int
     first: str
@@ -90,7 +90,7 @@ class QueuedDuelSchema(ResponseBody):
 
 
 class QueueResponse(ResponseBody):
-    """What is out; whose time is over and who asks next will get; how many came back unanswered so far; votes that came late."""
+    """Pending duels, expired ones that wait for the next rater, and the numbers of returned duels and late votes."""
 
     pending: list[QueuedDuelSchema]
     expired: list[QueuedDuelSchema]
@@ -99,7 +99,7 @@ class QueueResponse(ResponseBody):
 
 
 class LogResponse(ResponseBody):
-    """A page of the log; `next` is the `before` of the next."""
+    """A page of the log; `next` is the `before` of the next page."""
 
     votes: list[Vote]
     next: int | None
@@ -107,14 +107,14 @@ class LogResponse(ResponseBody):
 
 
 class ContextSchema(ResponseBody):
-    """A group of arms."""
+    """A context and its payload."""
 
     name: str
     prompt: Any
 
 
 class ContextsResponse(ResponseBody):
-    """The groups of arms."""
+    """Contexts."""
 
     contexts: list[ContextSchema]
 

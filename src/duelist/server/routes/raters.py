@@ -1,0 +1,103 @@
+"""Raters and gold pairs, as an owner manages them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
+from duelist.server.context import ServerContext
+from duelist.server.errors import RequestError
+from duelist.server.schemas import common as schemas
+from duelist.server.schemas.openapi import IN_STUDY
+from duelist.study import Erasure, Rater, Study
+from duelist.study.serialization import from_plain, plain
+
+router = APIRouter()
+_raters = APIRouter(prefix="/studies/{study}/raters", tags=["raters"], responses=IN_STUDY)
+_gold = APIRouter(prefix="/studies/{study}/gold", tags=["raters"], responses=IN_STUDY)
+
+
+# -- raters ------------------------------------------------------------------------------
+
+
+@_raters.post("/block")
+async def block(study: schemas.StudyId, given: schemas.BlockRequest, server: ServerDep, caller: StudyAdmin) -> Rater:
+    """Block a rater, and exclude their votes or keep them."""
+    await server.require_study(study)
+    found = await server.worker.run_task("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
+    return from_plain(Rater, found)
+
+
+@_raters.post("/reinstate")
+async def reinstate(
+    study: schemas.StudyId, given: schemas.ReinstateRequest, server: ServerDep, caller: StudyAdmin
+) -> Rater:
+    """Undo block and exclusion of a rater."""
+    await server.require_study(study)
+    return from_plain(Rater, await server.worker.run_task("reinstate", study, {"rater": given.rater}))
+
+
+@_raters.post("/describe")
+async def describe(
+    study: schemas.StudyId, given: schemas.DescribeRaterRequest, server: ServerDep, caller: StudyAdmin
+) -> Rater:
+    """Set attributes of a rater; null removes one."""
+
+    def describe_rater(opened: Study) -> Rater:
+        return opened.describe_rater(given.rater, **given.attributes)
+
+    async with server.study(study) as opened:
+        return await opened.write(describe_rater)
+
+
+@_raters.post("/erase")
+async def erase(
+    study: schemas.StudyId, given: schemas.EraseRaterRequest, server: ServerDep, caller: StudyAdmin
+) -> Erasure:
+    """Replace a rater's name by a pseudonym and revoke their links; this cannot be undone."""
+    if given.confirm != given.rater:
+        raise RequestError(
+            409, "confirm", "Erasing a rater cannot be undone.", "Repeat the name as `confirm`.", "confirm"
+        )
+    async with server.study(study) as opened:
+        found = await opened.write(Study.erase_rater, given.rater)
+    server.clear_token_cache()
+    return found
+
+
+# -- gold pairs --------------------------------------------------------------------------
+
+
+async def _pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse:
+    async with server.study(study) as opened:
+        return schemas.GoldPairsResponse.model_validate({"gold": plain(await opened.read(Study.gold))})
+
+
+@_gold.get("")
+async def gold(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> schemas.GoldPairsResponse:
+    """Return the gold pairs: those with a known outcome."""
+    return await _pairs(server, study)
+
+
+@_gold.post("")
+async def add_gold(
+    study: schemas.StudyId, given: schemas.GoldPairSchema, server: ServerDep, caller: StudyAdmin
+) -> schemas.GoldPairsResponse:
+    """Add a gold pair, which each rater is asked once among other pairs."""
+    async with server.study(study) as opened:
+        await opened.write(Study.add_gold, given.first, given.second, given.outcome)
+    return await _pairs(server, study)
+
+
+@_gold.post("/remove")
+async def remove_gold(
+    study: schemas.StudyId, given: schemas.PairRequest, server: ServerDep, caller: StudyAdmin
+) -> schemas.GoldPairsResponse:
+    """Remove a gold pair."""
+    async with server.study(study) as opened:
+        await opened.write(Study.remove_gold, given.first, given.second)
+    return await _pairs(server, study)
+
+
+for part in (_raters, _gold):
+    router.include_router(part)
