@@ -79,7 +79,7 @@ class Follower(dl.Policy):
     def suggest(self, arms, pending=(), *, seed=None, rounds=None, distinct=True, exclude=()):
         rng = np.random.default_rng((self.random_state, seed))
         first = int(rng.choice(6, p=self._wins / self._wins.sum()))
-        return dl.policy.Choice(first, int((first + 1 + rng.integers(5)) % 6))
+        return dl.policies.base.Choice(first, int((first + 1 + rng.integers(5)) % 6))
 
     def learn(self, seen, outcome, weight=1.0, *, layer=None, share=1.0):
         winner = seen[0] if outcome > 0.5 else seen[1]

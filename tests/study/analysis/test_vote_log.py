@@ -11,7 +11,7 @@ from duelist.core.errors import DisconnectedArms
 from duelist.study import create_study, current_votes, load_study
 from duelist.study.analysis import as_vote_table, fit_with_misfit_test, leaderboard_from_fit, win_matrix
 from duelist.study.analysis.fit import vote_log
-from duelist.study.records import DuelKind, Outcome, counted
+from duelist.study.records import DuelKind, Outcome, counted_votes
 from duelist.study.storage import RaterRow
 from tests.study.conftest import features
 
@@ -193,8 +193,8 @@ def test_gold_and_repeated_duels_and_other_criteria_do_not_judge_arms(url):
     arms, x = [arm.id for arm in study.arms()], np.asarray(study.features(), np.float64)
     votes = current_votes(study.votes())
     assert len(votes) == 15
-    assert_same(study.leaderboard(), board_with(counted(votes), arms, x))
-    assert_same(study.leaderboard(criterion="style"), board_with(counted(votes, "style"), arms, x))
+    assert_same(study.leaderboard(), board_with(counted_votes(votes), arms, x))
+    assert_same(study.leaderboard(criterion="style"), board_with(counted_votes(votes, "style"), arms, x))
     assert sum(row.gold for row in study.raters().rows) == 1
     assert {row.gold_right for row in study.raters().rows if row.gold} == {1.0}
     with pytest.raises(dl.InvalidInput, match=r"criterion is 'tone', which no vote is on\. There are: 'style'"):
