@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from duelist.reference.fit import link_mean
+from duelist.reference.links import link_mean
 from tests.helpers.tables import Table, best, champions
 
 

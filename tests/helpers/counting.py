@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.policies.counting import COUNTING_POLICIES, CountingPolicy
-from duelist.reference.counting import CLASSIC_REFERENCES, CountingReference
+from duelist.reference.counting import COUNTING_REFERENCES, CountingReference
 
 HORIZON = 2000
 NAMES = tuple(COUNTING_POLICIES)
@@ -34,7 +34,7 @@ def made(name: str, random_state: int = 0, **settings: Any) -> CountingPolicy:
 
 def twins(name: str, random_state: int = 0, **settings: Any) -> tuple[CountingPolicy, CountingReference]:
     """A fast policy and its reference."""
-    reference = CLASSIC_REFERENCES[name](horizon=HORIZON, random_state=random_state, **settings)
+    reference = COUNTING_REFERENCES[name](horizon=HORIZON, random_state=random_state, **settings)
     return made(name, random_state, **settings), reference
 
 

@@ -13,7 +13,8 @@ import duelist
 from duelist.core.duel import Duel
 from duelist.policies import POLICIES
 from duelist.reference import REFERENCES, Choice, Reference
-from duelist.reference.fit import Estimator, Exact, Floats
+from duelist.reference.fit import Estimator, Exact
+from duelist.reference.links import Floats
 from duelist.reference.pair_choice import Pair
 from tests.helpers.worlds import World
 
@@ -77,7 +78,7 @@ def same_duel(
         f"short by {choice.shortfall(*played)}"
     )
     game.note(choice, played, len(arms))
-    return duel, reference.follow(arms, choice, played)
+    return duel, reference.commit(arms, choice, played)
 
 
 def play(policy: Any, reference: Reference, world: World, rounds: int) -> Game:
@@ -127,7 +128,7 @@ def assert_same_estimates(policy: Any, reference: Any) -> None:
 
 
 def errors(layer: Estimator, theta: Floats) -> float:
-    """|theta - that of the layer|_H, in units of the standard error of votes whose mass is one or more."""
+    """|theta - theta of the layer|_H, in standard errors of votes with a total weight of at least 1."""
     gap = theta - layer.theta
-    mass = sum(row.mass for row in layer.rows) if isinstance(layer, Exact) else 1.0
-    return float(np.sqrt(gap @ layer.curvature @ gap / min(1.0, mass)))
+    weight = sum(vote.total_weight for vote in layer.votes) if isinstance(layer, Exact) else 1.0
+    return float(np.sqrt(gap @ layer.curvature @ gap / min(1.0, weight)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from duelist.reference.fit import Floats, link_mean
+from duelist.reference.links import Floats, link_mean
 from duelist.reference.pair_choice import Pair
 
 

@@ -10,7 +10,7 @@ import pytest
 import duelist
 from duelist.core.duel import Duel
 from duelist.policies import POLICIES, Policy
-from duelist.reference.fit import Floats
+from duelist.reference.links import Floats
 from duelist.simulation.environments import FixedArms, Hypercube, RandomArms
 from duelist.simulation.simulate import policy_seed, simulate
 

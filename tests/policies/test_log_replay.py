@@ -7,8 +7,9 @@ import pytest
 
 from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES
-from duelist.reference.fit import Row, link_mean
+from duelist.reference.fit import Row
 from duelist.reference.fit import estimate as reference_estimate
+from duelist.reference.links import link_mean
 from tests.helpers.feature_scale import default_ridge
 from tests.helpers.policy_state import known, pending, throw_dice
 

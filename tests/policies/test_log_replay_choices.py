@@ -8,7 +8,8 @@ import pytest
 import duelist as dl
 from duelist.core.errors import InvalidInput
 from duelist.policies import POLICIES
-from duelist.reference.fit import horizon_in, link_mean, link_slope
+from duelist.reference.fit import horizon_in
+from duelist.reference.links import link_mean, link_slope
 from tests.helpers.policy_state import known
 
 DIM = 3

@@ -16,7 +16,7 @@ import pytest
 
 import duelist as dl
 from duelist.reference import REFERENCES
-from duelist.reference.fit import link_mean
+from duelist.reference.links import link_mean
 from tests.helpers.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
 from tests.helpers.tables import NEAR, Table, best, champions
 
@@ -164,14 +164,14 @@ def ranking(table: Table) -> list[tuple[int, int]]:
 
     open_pairs = [(i, j) for i in range(table.n) for j in range(i) if table.width(i, j, curvature) > 0.0]
 
-    def settled(p: int, q: int) -> float:
+    def order_information(p: int, q: int) -> float:
         z, chance = table.arms[p] - table.arms[q], float(link_mean("logistic", table.u(p) - table.u(q)))
         after = curvature + chance * (1.0 - chance) * np.outer(z, z)
         return sum(
             doubt(i, j) * (1.0 - (table.width(i, j, after) / table.width(i, j, curvature)) ** 2) for i, j in open_pairs
         )
 
-    return [(0, 0)] if table.n == 1 else best(table.pairs(different=True), settled)
+    return [(0, 0)] if table.n == 1 else best(table.pairs(different=True), order_information)
 
 
 def reward_design(table: Table) -> list[tuple[int, int]]:
@@ -298,7 +298,7 @@ def test_the_pair_is_the_best_allowed_one(
         chance, n = rng.choice([0.0, 0.3, 0.6, 0.9]), len(arms)
         exclude = [(j, i) for i in range(n) for j in range(n) if i < j and rng.random() < chance]
         table = Table(
-            policy._as_seen(arms),
+            policy._adapted_to(arms),
             arms,
             bool(rng.random() < 0.5),
             {frozenset(p) for p in exclude},

@@ -11,11 +11,11 @@ import duelist as dl
 from duelist.policies import POLICIES
 from duelist.policies.engine import arm_effects
 from duelist.reference import REFERENCES
-from duelist.reference.arm_effects import FREE_REFERENCES, FreeReference
-from duelist.reference.fit import link_mean
+from duelist.reference.arm_table_policies import ARM_TABLE_REFERENCES, ArmTableReference
+from duelist.reference.links import link_mean
 
 NEAR_TIE = 1e-9
-NAMES = sorted(FREE_REFERENCES)
+NAMES = sorted(ARM_TABLE_REFERENCES)
 LINKS = ("logistic", "probit", "exponential")
 
 
@@ -47,7 +47,7 @@ class World:
 
 
 def play(
-    policy: Any, reference: FreeReference, world: World, rounds: int, distinct: bool = True
+    policy: Any, reference: ArmTableReference, world: World, rounds: int, distinct: bool = True
 ) -> list[tuple[int, int]]:
     """Both must choose the same pairs, or pairs that tie up to rounding; some outcomes come late, some never."""
     waiting: list[Any] = []
@@ -64,7 +64,7 @@ def play(
             choice.pair,
             choice.shortfall(*pair),
         )
-        waiting.append((duel, reference.follow(table, choice, pair), *world.vote(pair)))
+        waiting.append((duel, reference.commit(table, choice, pair), *world.vote(pair)))
         played.append(pair)
         while len(waiting) > world.rng.integers(1, 5):
             mine, same, outcome, weight = waiting.pop(int(world.rng.integers(len(waiting))))
@@ -74,25 +74,28 @@ def play(
     return played
 
 
-def assert_same_knowledge(policy: Any, reference: FreeReference, table: dl.ArmTable) -> None:
-    assert reference.known is not None
-    mine, same = policy.posterior(table, range(len(table))), reference.known.seen_by(table.features).look(table)
+def assert_same_knowledge(policy: Any, reference: ArmTableReference, table: dl.ArmTable) -> None:
+    assert reference.effects_ is not None
+    mine, same = (
+        policy.posterior(table, range(len(table))),
+        reference.effects_.adapted_to(table.features).posterior(table),
+    )
     np.testing.assert_allclose(mine.utilities, same.u, atol=1e-9)
     np.testing.assert_allclose(mine.variances, same.variance, atol=1e-10)
     np.testing.assert_allclose(mine.covariances, same.covariance, atol=1e-10)
     assert_same_squares(policy, reference, table, 1e-10)
 
 
-def assert_same_squares(policy: Any, reference: FreeReference, table: dl.ArmTable, relative: float) -> None:
-    assert reference.known is not None
+def assert_same_squares(policy: Any, reference: ArmTableReference, table: dl.ArmTable, relative: float) -> None:
+    assert reference.effects_ is not None
     squares = [policy._effects.known.squares(table.ids, table.features, arm) for arm in range(len(table))]
-    width = reference.known.seen_by(table.features).look(table).width
+    width = reference.effects_.adapted_to(table.features).posterior(table).width
     np.testing.assert_allclose(squares, width**2, rtol=relative, atol=1e-10)
 
 
-def twins(name: str, **settings: Any) -> tuple[Any, FreeReference]:
+def twins(name: str, **settings: Any) -> tuple[Any, ArmTableReference]:
     shared = {"random_state": 3, **settings}
-    return POLICIES[name](estimator="online", **shared), FREE_REFERENCES[name](**shared)
+    return POLICIES[name](estimator="online", **shared), ARM_TABLE_REFERENCES[name](**shared)
 
 
 @pytest.mark.parametrize("dim", [0, 3])
@@ -132,8 +135,8 @@ def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest
     policy, reference = twins(name)
     reference.block = 6
     play(policy, reference, World(3, 30, dim, "logistic"), 120)
-    assert reference.known is not None
-    assert len(reference.known.place) > 12
+    assert reference.effects_ is not None
+    assert len(reference.effects_.index) > 12
 
 
 @pytest.mark.parametrize("n", [9, 100])
@@ -156,7 +159,7 @@ def test_nearly_everything_is_out(name: str) -> None:
     table = world.table(50)
     for _ in range(12):
         duel = policy.ask(table)
-        same = reference.follow(table, reference.decide(table), (duel.first, duel.second))
+        same = reference.commit(table, reference.decide(table), (duel.first, duel.second))
         policy.tell(duel, 1.0)
         reference.tell(same, 1.0)
     everything = [(i, j) for i in range(100) for j in range(i)]
@@ -194,7 +197,7 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
         assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE
         outcome = float(rng.random() < 1.0 / (1.0 + np.exp(pair[0] / 4.0 - pair[1] / 4.0)))
         policy.tell(duel, outcome)
-        reference.tell(reference.follow(by_hand, choice, pair), outcome)
+        reference.tell(reference.commit(by_hand, choice, pair), outcome)
     known = reference.layer(1)
     np.testing.assert_allclose(policy.posterior(table).utilities, by_hand @ known.theta, atol=1e-8)
     middle = np.sort(scaled, axis=0)[
@@ -239,7 +242,7 @@ def test_late_arms_far_from_the_others(name: str, far: float) -> None:
             if t == 20:
                 assert_same_squares(policy, reference, table, 1e-15 * far)
             policy.tell(duel, outcome, weight)
-            reference.tell(reference.follow(table, choice, pair), outcome, weight)
+            reference.tell(reference.commit(table, choice, pair), outcome, weight)
 
 
 # -- first arms of another kind ----------------------------------------------------------
@@ -270,7 +273,7 @@ def test_sizes_follow_as_in_the_reference(name: str, kind: str) -> None:
             duel, choice = policy.ask(table), reference.decide(table)
             pair = duel.first, duel.second
             assert pair == choice.pair or choice.shortfall(*pair) <= NEAR_TIE, (t, choice.shortfall(*pair))
-            waiting.append((duel, reference.follow(table, choice, pair), *world.vote(pair)))
+            waiting.append((duel, reference.commit(table, choice, pair), *world.vote(pair)))
             while len(waiting) > 2:
                 mine, same, outcome, weight = waiting.pop(int(rng.integers(len(waiting))))
                 policy.tell(mine, outcome, weight)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import duelist
-from duelist.reference.fit import link_slope
+from duelist.reference.links import link_slope
 from tests.helpers.reference_play import (
     ESTIMATORS,
     LINKS,

@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 from duelist.reference import REFERENCES
-from duelist.reference.pair_choice import Allowed
+from duelist.reference.pair_choice import AllowedPairs
 from tests.helpers.worlds import World
 
 EXPLORE = pytest.mark.parametrize("explore", ["value", "widest", "random"])
@@ -33,16 +33,16 @@ def test_every_explored_pair_has_the_weight_of_its_layer(explore: str, radius: s
         i, j = choice.pair
         z, sigma = arms[i] - arms[j], policy.layers_[choice.layer].precision
         before = {number: layer.precision for number, layer in policy.layers_.items()}
-        sizes = policy.sizes_.squared
+        sizes = policy.feature_scale_.variance
         w = math.sqrt(choice.share(i, j))
-        policy.tell(policy.follow(arms, choice), world.outcome(arms, (i, j)))
+        policy.tell(policy.commit(arms, choice), world.outcome(arms, (i, j)))
         changed = [number for number in before if (policy.layers_[number].precision != before[number]).any()]
         if w == 0.0:
             assert changed == []
             continue
         assert w * math.sqrt(z @ np.linalg.solve(sigma, z)) == pytest.approx(2.0**-choice.layer, rel=1e-9)
         assert w <= 1.0
-        if (policy.sizes_.squared == sizes).all():  # else the prior of every layer has changed
+        if (policy.feature_scale_.variance == sizes).all():  # else the prior of every layer has changed
             assert changed == [choice.layer]
         layers.add(choice.layer)
     assert len(layers) >= 2
@@ -158,19 +158,19 @@ def test_a_weight_of_two_equals_two_votes(name: str) -> None:
         policy.forget(policy.ask(alike))  # sizes of features that will change
     for outcome in (1.0, 0.0, 1.0, 1.0, 0.5):
         choice = once.decide(arms)
-        once.tell(once.follow(arms, choice), outcome, weight=2.0)
+        once.tell(once.commit(arms, choice), outcome, weight=2.0)
         other = twice.decide(arms)
         assert other.pair == choice.pair
-        pair = [twice.follow(arms, choice)]
+        pair = [twice.commit(arms, choice)]
         twice.rounds_ += 1
-        pair.append(twice.follow(arms, choice))
+        pair.append(twice.commit(arms, choice))
         twice.rounds_ -= 1
         for duel in pair:
             twice.tell(duel, outcome)
     assert (
-        once.sizes_.squared > 8.0 * alike.var(axis=0)
+        once.feature_scale_.variance > 8.0 * alike.var(axis=0)
     ).any()  # InfoMax asks one pair, whose arms are alike in a feature
-    np.testing.assert_allclose(once.sizes_.squared, twice.sizes_.squared, rtol=1e-14)
+    np.testing.assert_allclose(once.feature_scale_.variance, twice.feature_scale_.variance, rtol=1e-14)
     np.testing.assert_allclose(once.theta_, twice.theta_, rtol=1e-9)
     for number, layer in once.layers_.items():
         np.testing.assert_allclose(layer.precision, twice.layers_[number].precision, rtol=1e-12)
@@ -183,15 +183,15 @@ def test_swapping_the_pair_and_the_outcome_changes_nothing(name: str, estimator:
     for arms in rounds_of_arms(15):
         one, other = plain.decide(arms), swapped.decide(arms)
         (i, j), outcome = one.pair, float(arms[one.pair[0]].sum() > arms[one.pair[1]].sum())
-        plain.tell(plain.follow(arms, one), outcome)
-        swapped.tell(swapped.follow(arms, other, (j, i)), 1.0 - outcome)
+        plain.tell(plain.commit(arms, one), outcome)
+        swapped.tell(swapped.commit(arms, other, (j, i)), 1.0 - outcome)
         np.testing.assert_allclose(plain.theta_, swapped.theta_, rtol=1e-9, atol=1e-12)
 
 
 def test_the_pairs_of_three_arms_are_listed_in_order() -> None:
-    allowed = Allowed(3, distinct=False, exclude=[(2, 0)])
+    allowed = AllowedPairs(3, distinct=False, exclude=[(2, 0)])
     assert allowed.pairs(allowed.arms) == [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2)]
     assert allowed.different(allowed.arms) == [(0, 1), (1, 2)]
     assert allowed.partners([1, 2], allowed.arms) == {1: [1, 0, 2], 2: [2, 1]}
-    assert Allowed(3, exclude=[(2, 0)]).pairs_near([0, 2]) == [(0, 1), (1, 2)]
-    assert Allowed(4, exclude=[(0, 1), (0, 2), (0, 3)]).pairs_near([0]) == [(1, 2), (1, 3), (2, 3)]
+    assert AllowedPairs(3, exclude=[(2, 0)]).pairs_near([0, 2]) == [(0, 1), (1, 2)]
+    assert AllowedPairs(4, exclude=[(0, 1), (0, 2), (0, 3)]).pairs_near([0]) == [(1, 2), (1, 3), (2, 3)]

@@ -16,9 +16,10 @@ from scipy import optimize
 
 import duelist as dl
 from duelist.policies import POLICIES
-from duelist.reference import REFERENCES
-from duelist.reference import fit as estimation
-from duelist.reference.fit import Exact, Online, Row, link_mean, link_potential, link_slope
+from duelist.reference import REFERENCES, fit
+from duelist.reference.feature_scale import FeatureScale
+from duelist.reference.fit import Exact, Online, Vote
+from duelist.reference.links import link_mean, link_potential, link_slope
 from duelist.simulation.environments import FixedArms, RandomArms
 from tests.helpers.reference_play import LINKS
 from tests.helpers.worlds import World
@@ -166,54 +167,56 @@ def test_links_are_derivatives_of_each_other(link: str) -> None:
     np.testing.assert_allclose(link_mean(link, v) + link_mean(link, -v), 1.0, rtol=1e-15)
 
 
-def some_rows(seed: int, n: int, dim: int = 3, size: float = 1.0) -> list[Row]:
+def random_votes(seed: int, n: int, dim: int = 3, size: float = 1.0) -> list[Vote]:
     rng = np.random.default_rng(seed)
     z, outcomes = size * rng.normal(size=(n, dim)), rng.choice([0.0, 0.5, 1.0], n)
-    return [Row(*row) for row in zip(z, outcomes, rng.uniform(0.1, 3.0, n), strict=True)]
+    return [Vote(*columns) for columns in zip(z, outcomes, rng.uniform(0.1, 3.0, n), strict=True)]
 
 
 @pytest.mark.parametrize("ridge", [[1e-6] * 3, [0.1] * 3, [10.0] * 3, [1e-6, 0.1, 10.0]])
 @pytest.mark.parametrize("link", LINKS)
 def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: list[float]) -> None:
     for n, size in product((1, 4, 60), (0.1, 5.0)):
-        rows = some_rows(n, n, size=size)
+        votes = random_votes(n, n, size=size)
 
-        def equation(theta: Any, rows: list[Row] = rows) -> Any:
+        def equation(theta: Any, votes: list[Vote] = votes) -> Any:
             return np.array(ridge) * theta + sum(
-                r.mass * (link_mean(link, r.z @ theta) - r.outcome) * r.z for r in rows
+                v.total_weight * (link_mean(link, v.z @ theta) - v.outcome) * v.z for v in votes
             )
 
-        ours = estimation.estimate(link, np.array(ridge), rows, 3)
-        scale = sum(r.mass * np.abs(r.z).max() for r in rows)
+        ours = fit.estimate(link, np.array(ridge), votes, 3)
+        scale = sum(v.total_weight * np.abs(v.z).max() for v in votes)
         np.testing.assert_allclose(equation(ours), 0.0, atol=1e-12 * scale)
         theirs = optimize.root(equation, ours + 0.01 / size, tol=1e-12)
         if theirs.success:
             np.testing.assert_allclose(ours, theirs.x, rtol=1e-6, atol=1e-7)
 
 
-def sizes_of(squared: Any) -> estimation.Sizes:
-    """Sizes that are these for good."""
-    sizes = estimation.Sizes(np.vstack([squared, squared]), follow=False)
-    sizes.squared = squared
-    return sizes
+def fixed_scale(variance: Any) -> FeatureScale:
+    """A feature scale that stays as it is."""
+    scale = FeatureScale(np.vstack([variance, variance]), adaptive=False)
+    scale.variance = variance
+    return scale
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_one_pass_minimises_what_it_says(link: str) -> None:
-    known = Online(link, sizes_of(np.array([0.5, 1.0, 8.0])), 0.4, 0.4)
-    for row in some_rows(5, 30):
-        theta, h = known.theta, known.curvature
+def test_the_one_pass_estimate_minimizes_its_objective(link: str) -> None:
+    estimator = Online(link, fixed_scale(np.array([0.5, 1.0, 8.0])), 0.4, 0.4)
+    for vote in random_votes(5, 30):
+        theta, h = estimator.theta, estimator.curvature
 
-        def objective(x: Any, row: Row = row, theta: Any = theta, h: Any = h) -> float:
-            v = row.z @ x
-            return float(row.mass * (link_potential(link, v) - row.outcome * v) + 0.5 * (x - theta) @ h @ (x - theta))
+        def objective(x: Any, vote: Vote = vote, theta: Any = theta, h: Any = h) -> float:
+            v = vote.z @ x
+            return float(
+                vote.total_weight * (link_potential(link, v) - vote.outcome * v) + 0.5 * (x - theta) @ h @ (x - theta)
+            )
 
-        known.learn(row, 1.0)
-        for direction in np.vstack([np.eye(3), row.z]):
+        estimator.update(vote, 1.0)
+        for direction in np.vstack([np.eye(3), vote.z]):
             for step in (-1e-3, 1e-3):
-                assert objective(known.theta) < objective(known.theta + step * direction)
-        slope = row.mass * link_slope(link, row.z @ known.theta)
-        np.testing.assert_allclose(known.curvature, h + slope * np.outer(row.z, row.z), rtol=1e-12)
+                assert objective(estimator.theta) < objective(estimator.theta + step * direction)
+        slope = vote.total_weight * link_slope(link, vote.z @ estimator.theta)
+        np.testing.assert_allclose(estimator.curvature, h + slope * np.outer(vote.z, vote.z), rtol=1e-12)
 
 
 def test_the_projection_is_the_nearest_point_in_the_norm_of_the_curvature() -> None:
@@ -221,7 +224,7 @@ def test_the_projection_is_the_nearest_point_in_the_norm_of_the_curvature() -> N
     for _ in range(20):
         root, theta = rng.normal(size=(3, 5)), 3.0 * rng.normal(size=3)
         h, bound = root @ root.T, 0.3 * np.linalg.norm(theta)
-        nearest = estimation.projected(theta, h, bound)
+        nearest = fit.project_to_ball(theta, h, bound)
         assert np.linalg.norm(nearest) == pytest.approx(bound, rel=1e-12)
         others = rng.normal(size=(500, 3))
         others *= bound / np.linalg.norm(others, axis=1, keepdims=True)
@@ -233,20 +236,20 @@ def test_the_projection_is_the_nearest_point_in_the_norm_of_the_curvature() -> N
 
 @pytest.mark.parametrize("link", LINKS)
 def test_precision_and_curvature_are_sums_over_the_votes(link: str) -> None:
-    sizes = np.array([0.3, 1.0, 40.0])
-    rows, known = some_rows(8, 25), Exact(link, sizes_of(sizes), 0.2, 0.7)
-    for row in rows:
-        known.learn(row, 2.0)
-    sigma = 0.7 * np.diag(sizes) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
-    slopes = [r.mass * float(link_slope(link, r.z @ known.theta)) for r in rows]
-    h = 0.2 * np.diag(sizes) + sum(s * np.outer(r.z, r.z) for s, r in zip(slopes, rows, strict=True))
-    np.testing.assert_allclose(known.precision, sigma, rtol=1e-12)
-    np.testing.assert_allclose(known.curvature, h, rtol=1e-12)
-    assert known.count == 50.0
+    variance = np.array([0.3, 1.0, 40.0])
+    votes, estimator = random_votes(8, 25), Exact(link, fixed_scale(variance), 0.2, 0.7)
+    for vote in votes:
+        estimator.update(vote, 2.0)
+    sigma = 0.7 * np.diag(variance) + sum(v.total_weight * np.outer(v.z, v.z) for v in votes)
+    slopes = [v.total_weight * float(link_slope(link, v.z @ estimator.theta)) for v in votes]
+    h = 0.2 * np.diag(variance) + sum(s * np.outer(v.z, v.z) for s, v in zip(slopes, votes, strict=True))
+    np.testing.assert_allclose(estimator.precision, sigma, rtol=1e-12)
+    np.testing.assert_allclose(estimator.curvature, h, rtol=1e-12)
+    assert estimator.count == 50.0
 
 
 @pytest.mark.parametrize("t", range(1, 70))
 def test_an_unknown_horizon_is_the_smallest_power_of_two_above_the_round(t: int) -> None:
     powers = [2.0**k for k in range(10)]
-    assert estimation.horizon_in(None, t) == min(power for power in powers if power > t)
-    assert estimation.horizon_in(50, t) == 50.0
+    assert fit.effective_horizon(None, t) == min(power for power in powers if power > t)
+    assert fit.effective_horizon(50, t) == 50.0

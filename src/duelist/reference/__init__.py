@@ -1,18 +1,18 @@
-"""Every policy once more, in plain NumPy: the definition that the fast ones are held to.
+"""Every policy in plain NumPy: the definition against which the fast engine is tested.
 
-What it is for. To be read: one file a policy, as short as the papers' pseudo-code, with the paper's line numbers beside the
-lines of `vacdb.py`. To be compared with: the tests play each fast policy against the one of the same name here, duel for duel.
-To be played: each is a `Policy` with the settings of the fast one, for `simulate` or live, only far slower.
+Read them: one file per policy, as short as the pseudo-code of its paper, with the paper's line numbers in `vacdb.py`.
+Compare with them: the tests play each fast policy against its reference, duel for duel. Play them: each is a `Policy`
+with the hyperparameters of the fast one, only much slower.
 
-How to read it. Start with a policy's `choose(arms, allowed)`, which returns the decision of a round. `estimation` has what is
-known after some votes (the estimate, its precision, widths), `choosing` has the best of the allowed pairs and the random numbers,
-`policy` has ask and tell; `arm_effects` has the policies that take `ArmTable` once more for those, `counting` those that count wins. Names
-that end in _ are learned from the arms or the votes.
+Start with a policy's `choose(arms, allowed)`, which returns the `Choice` of a round. `links`, `feature_scale` and `fit`
+have the estimates, their precision and widths; `pair_choice` the best allowed pair and random numbers; `base` ask and
+tell. `arm_effects` and `arm_table_policies` are the same for policies that take an `ArmTable`, `counting` for those that
+count wins. Attributes that end in _ are learned.
 
-How it is kept equal. It shares no numerical code with the engine: links, solver, radii and search are written again here, for
-clarity alone. Both draw the same random numbers in the same order. Where two pairs tie up to rounding either may be
-played; `Choice.shortfall` says whether they do. Two things the engine does on its own account: from 256 arms on LocalPairUCB,
-BestArmPair, RankingPair and RewardDesign search among good pairs, not all; above 128 dimensions a vote keeps its slope in the curvature.
+References share no numerical code with the engine, but draw the same random numbers in the same order. Of two pairs that
+tie up to rounding either may be played; `Choice.shortfall` measures how near a tie is. The engine approximates in two
+cases: from 256 arms on, LocalPairUCB, BestArmPair, RankingPair and RewardDesign do not search all pairs, and above 128
+dimensions a vote keeps its slope in the curvature.
 
 >>> import numpy as np, duelist as dl
 >>> policy, arms = dl.reference.VACDB(horizon=1000, random_state=0), np.eye(4)
@@ -41,7 +41,7 @@ from duelist.reference.local_pair_ucb import LocalPairUCB
 from duelist.reference.max_in_p import MaxInP
 from duelist.reference.max_min_lcb import MaxMinLCB
 from duelist.reference.max_pair_ucb import MaxPairUCB
-from duelist.reference.pair_choice import Allowed, Choice
+from duelist.reference.pair_choice import AllowedPairs, Choice
 from duelist.reference.ranking_pair import RankingPair
 from duelist.reference.rcdb import RCDB
 from duelist.reference.reward_design import RewardDesign
@@ -57,7 +57,7 @@ __all__ = [
     "RCDB",
     "REFERENCES",
     "VACDB",
-    "Allowed",
+    "AllowedPairs",
     "BestArmPair",
     "Choice",
     "CoLSTIM",

@@ -1,4 +1,4 @@
-"""What every reference policy does alike: ask and tell, first arms, layers, radii. The rules are in the other files."""
+"""What all references share: asking and telling, pending duels, layers and radii. The rules are in the other files."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ import numpy as np
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
+from duelist.reference.feature_scale import FeatureScale
 from duelist.reference.fit import (
     ESTIMATORS,
     Estimator,
-    Floats,
-    Row,
-    Sizes,
-    horizon_in,
-    link_slope,
+    Vote,
+    effective_horizon,
+    feature_bound,
     mean_variance,
-    reach,
     utilities,
     widths,
 )
-from duelist.reference.pair_choice import Allowed, Choice, Draws, Pair
+from duelist.reference.links import Floats, link_slope
+from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, Pair
 
-MOST_TAKEN: Final = 2**20
-"""So many pairs are left out for being out, at most."""
+MAX_EXCLUDED_PAIRS: Final = 2**20
+"""More pending pairs than this are not excluded."""
 
 
 @dataclass(frozen=True)
 class Pending:
-    """What was decided at ask and is needed at tell."""
+    """What `tell` needs to know about a duel that was asked."""
 
     pair: Pair
     z: Floats
@@ -46,10 +45,10 @@ class Pending:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Reference(Policy):
-    """A policy in plain NumPy: a subclass says in `choose` which pair it plays.
+    """A policy in plain NumPy; subclasses implement `choose`.
 
-    The settings are those of the fast policy of the same name, and are explained there. Read `decide` for a round, `tell` for
-    what is learned from it.
+    The hyperparameters are those of the fast policy of the same name, which documents them. Start with `decide`, which
+    plays a round, and `tell`, which learns from it.
     """
 
     horizon: int | None = None
@@ -61,138 +60,140 @@ class Reference(Policy):
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge for features of unit variance."""
     ridge_reference_dim: ClassVar[float] = math.inf
-    """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
-    minds_pairs: ClassVar[bool] = True
-    """Whether what it goes by falls for a pair that is out; where not, such pairs are left out while there are others."""
+    """With more features than this, the ridge grows in proportion, so that the prior variance of a utility does not."""
+    accounts_for_pending: ClassVar[bool] = True
+    """Whether the rule values pending pairs less; if not, they are excluded as long as others are left."""
 
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
         self.rounds_ = 0
         self.dim_: int | None = None
         self.layers_: dict[int, Estimator] = {}
-        """Each layer's estimator, made when the layer is first visited; a policy without layers has number 1."""
+        """The estimator of each layer, created on the first visit; a policy without layers has only layer 1."""
         self._pending: dict[int, Pending] = {}
 
-    # -- what a policy fills in ----------------------------------------------------------
+    # -- what subclasses implement or override ---------------------------------------------
 
     @abstractmethod
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """The decision of round `t`."""
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose the pair of round `t`."""
 
-    def start(self, arms: Floats) -> None:
-        """Settings that depend on the first arms."""
-        self.sizes_ = Sizes(arms, follow=self.ridge is None)
+    def configure(self, arms: Floats) -> None:
+        """Set what depends on the first arms."""
+        self.feature_scale_ = FeatureScale(arms, adaptive=self.ridge is None)
         self.ridge_ = self.ridge if self.ridge is not None else self.practical_ridge_in(arms.shape[1])
 
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
-        """The default ridge of a feature of unit variance among so many."""
+        """The default ridge for `dim` features of unit variance."""
         return cls.practical_ridge * max(1.0, dim / cls.ridge_reference_dim)
 
     def new_layer(self, number: int) -> Estimator:
-        """An estimator that has learned nothing; Sigma and the estimate share one ridge."""
+        """Create the estimator of a layer; Sigma and the estimate share one ridge."""
         return self.new_estimator(ridge=self.ridge_, prior=self.ridge_)
 
-    def absorb(self, number: int, row: Row, weight: float) -> None:
-        """Let a layer take in a vote."""
-        self.layer(number).learn(row, weight)
+    def update_layer(self, number: int, vote: Vote, weight: float) -> None:
+        """Learn a vote in a layer."""
+        self.layer(number).update(vote, weight)
 
-    def resize(self) -> None:
-        """Let all layers know that features have other sizes than was thought."""
+    def rescale(self) -> None:
+        """Tell all layers that the feature scale has changed."""
         for layer in self.layers_.values():
-            layer.resize()
+            layer.rescale()
 
-    def meet_other_kind(self) -> None:
-        """Let all layers know that the first arms were of another kind."""
+    def rescale_from_start(self) -> None:
+        """Tell all layers that the first arms were atypical."""
         for layer in self.layers_.values():
-            layer.meet_other_kind()
+            layer.rescale_from_start()
 
     # -- ask and tell --------------------------------------------------------------------
 
     def ask(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Duel:
-        """Two arms to compare, by their position in `arms` (n_arms, dim).
+        """Choose two arms to compare, by their position in `arms` (n_arms, dim).
 
-        `distinct`: two different ones; False: as published, where most rules let an arm meet itself. `exclude`: pairs
-        of positions, in any order, that may not be asked now.
+        With distinct=False an arm may meet itself, as in most published rules. `exclude` lists pairs of positions, in
+        any order, that may not be asked.
         """
-        return self.follow(arms, self.decide(arms, distinct=distinct, exclude=exclude))
+        return self.commit(arms, self.decide(arms, distinct=distinct, exclude=exclude))
 
     def decide(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
-        """The decision of the next round. It uses up the round and its random numbers; `follow` makes it a duel."""
-        arms = self._checked(arms)
-        allowed = Allowed(len(arms), distinct=distinct, exclude=exclude)
+        """Choose the pair of the next round, and use up its random numbers; `commit` turns the choice into a duel."""
+        arms = self._check_arms(arms)
+        allowed = AllowedPairs(len(arms), distinct=distinct, exclude=exclude)
         if self.dim_ is None:
-            self.start(arms)
+            self.configure(arms)
             self.dim_ = arms.shape[1]
-        if not any(layer.count for layer in self.layers_.values()) and self.sizes_.meet(arms):
-            self.resize()
-        choice = self._as_seen(arms)._choose_beside_pending(arms, allowed)
+        if not any(layer.count for layer in self.layers_.values()) and self.feature_scale_.observe_arms(arms):
+            self.rescale()
+        choice = self._adapted_to(arms)._choose_with_pending(arms, allowed)
         self.rounds_ += 1
         return choice
 
-    def _as_seen(self, arms: Floats) -> Self:
-        """The policy itself, or where these arms show that sizes are not theirs, one that knows that; dice are shared."""
-        sizes = self.sizes_.as_seen(arms)
-        if sizes is None:
+    def _adapted_to(self, arms: Floats) -> Self:
+        """The policy itself, or a copy with another scale if these arms require one; both use the same `draws`."""
+        scale = self.feature_scale_.for_arms(arms)
+        if scale is None:
             return self
-        aside = copy.deepcopy(self, {id(self.draws): self.draws})
-        aside.sizes_ = sizes
-        for layer in aside.layers_.values():
-            layer.sizes = sizes
-        aside.meet_other_kind() if sizes.found_kind else aside.resize()
-        return aside
+        adapted = copy.deepcopy(self, {id(self.draws): self.draws})
+        adapted.feature_scale_ = scale
+        for layer in adapted.layers_.values():
+            layer.feature_scale = scale
+        adapted.rescale_from_start() if scale.first_arms_atypical else adapted.rescale()
+        return adapted
 
-    def _choose_beside_pending(self, arms: Floats, allowed: Allowed) -> Choice:
-        known = self.expect_pending()
-        choice = self.choose(arms, allowed if self.minds_pairs else allowed.without(self._pairs_that_are_out(arms)))
-        self.layers_ |= known
+    def _choose_with_pending(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        layers_without_pending = self.add_pending()
+        choice = self.choose(arms, allowed if self.accounts_for_pending else allowed.without(self._pending_pairs(arms)))
+        self.layers_ |= layers_without_pending
         return choice
 
-    def _pairs_that_are_out(self, arms: Floats) -> list[Pair]:
-        out = [z for known in self._pending.values() for z in (known.z, -known.z)]
+    def _pending_pairs(self, arms: Floats) -> list[Pair]:
+        differences = [z for pending in self._pending.values() for z in (pending.z, -pending.z)]
         pairs = [
-            (i, j) for i, j in combinations(range(len(arms)), 2) if any((arms[i] - arms[j] == z).all() for z in out)
+            (i, j)
+            for i, j in combinations(range(len(arms)), 2)
+            if any((arms[i] - arms[j] == z).all() for z in differences)
         ]
-        return pairs if len(pairs) <= MOST_TAKEN else []
+        return pairs if len(pairs) <= MAX_EXCLUDED_PAIRS else []
 
-    def expect_pending(self) -> dict[int, Estimator]:
-        """Count duels that are out as if they were answered, so that the next one is about something else; what is known really."""
-        known: dict[int, Estimator] = {}
-        for out in self._pending.values():
-            if out.share > 0.0 and out.z.any():
-                known.setdefault(out.layer, self.layer(out.layer))
-                self.layers_[out.layer] = self.layer(out.layer).expecting(out.z, out.share)
-        return known
+    def add_pending(self) -> dict[int, Estimator]:
+        """Add the information of pending duels to their layers; return these layers as they were."""
+        before: dict[int, Estimator] = {}
+        for pending in self._pending.values():
+            if pending.share > 0.0 and pending.z.any():
+                before.setdefault(pending.layer, self.layer(pending.layer))
+                self.layers_[pending.layer] = self.layer(pending.layer).with_pending(pending.z, pending.share)
+        return before
 
-    def follow(self, arms: Any, choice: Choice, pair: Pair | None = None) -> Duel:
-        """The duel of a decision, or of another `pair` where rounding, not the rule, decides between the two."""
+    def commit(self, arms: Any, choice: Choice, pair: Pair | None = None) -> Duel:
+        """Turn a choice into a pending duel; `pair` replaces it by another one that ties up to rounding."""
         i, j = pair or choice.pair
-        arms = self._checked(arms)
+        arms = self._check_arms(arms)
         number = self.rounds_ - 1
         self._pending[number] = Pending((i, j), arms[i] - arms[j], choice.layer, choice.share(i, j))
         return Duel(i, j, number)
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
-        """The outcome of a duel, now, later or never; a weight of 2 is the same as telling it twice."""
+        """Learn the outcome of a pending duel; a weight of 2 counts as two votes."""
         outcome, weight = check_outcome(outcome), check_weight(weight)
-        told = self._take(duel)
-        if told.share > 0.0 and told.z.any():  # an arm that met itself teaches nothing
-            if self.sizes_.notice(told.z, weight):
-                self.meet_other_kind() if self.sizes_.found_kind else self.resize()
-            self.absorb(told.layer, Row(told.z, outcome, told.share * weight), weight)
+        pending = self._pop_pending(duel)
+        if pending.share > 0.0 and pending.z.any():  # a self-duel carries no information
+            if self.feature_scale_.observe_vote(pending.z, weight):
+                self.rescale_from_start() if self.feature_scale_.first_arms_atypical else self.rescale()
+            self.update_layer(pending.layer, Vote(pending.z, outcome, pending.share * weight), weight)
 
     def forget(self, duel: Duel | int) -> None:
-        """Give up on a duel that will never be told."""
-        self._take(duel)
+        """Drop a pending duel that will get no outcome."""
+        self._pop_pending(duel)
 
-    def _take(self, duel: Duel | int) -> Pending:
+    def _pop_pending(self, duel: Duel | int) -> Pending:
         number = duel.id if isinstance(duel, Duel) else duel
-        known = self._pending.get(number)
-        if known is None or (isinstance(duel, Duel) and tuple(duel) != known.pair):
+        pending = self._pending.get(number)
+        if pending is None or (isinstance(duel, Duel) and tuple(duel) != pending.pair):
             raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         return self._pending.pop(number)
 
-    def _checked(self, arms: Any) -> Floats:
+    def _check_arms(self, arms: Any) -> Floats:
         arms = np.asarray(arms, np.float64)
         if arms.ndim != 2 or 0 in arms.shape or arms.shape[1] != (self.dim_ or arms.shape[1]):
             raise InvalidInput(
@@ -200,18 +201,18 @@ class Reference(Policy):
             )
         return arms
 
-    # -- what it knows -------------------------------------------------------------------
+    # -- the state -------------------------------------------------------------------------
 
     @property
     def t(self) -> int:
-        """The round that comes next, from 1: in `choose` that of the decision, in `absorb` the first that can use the vote."""
+        """The next round, from 1: in `choose` the current one, in `update_layer` the first that can use the vote."""
         return self.rounds_ + 1
 
     @property
     def theta_(self) -> Floats:
-        """The estimate; of several layers that of the one with the most votes, the deepest of equals."""
+        """The estimate of the layer with the most votes, of equals the deepest."""
         if self.dim_ is None:
-            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")
+            raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "Call `ask` first.")
         main = max(self.layers_, key=lambda number: (self.layers_[number].count, number), default=None)
         return np.zeros(self.dim_) if main is None else self.layers_[main].theta.copy()
 
@@ -222,18 +223,18 @@ class Reference(Policy):
         return self.layers_[number]
 
     def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
-        """An estimator of the kind that the settings ask for."""
-        return ESTIMATORS[self.estimator](self.link, self.sizes_, ridge, prior)
+        """Create an estimator of the kind that `estimator` names."""
+        return ESTIMATORS[self.estimator](self.link, self.feature_scale_, ridge, prior)
 
-    def look(self, arms: Floats) -> tuple[Floats, Floats]:
-        """Utilities and widths in Sigma^-1, for a policy without layers."""
-        known = self.layer(1)
-        return utilities(arms, known.theta), widths(arms, known.precision)
+    def utilities_and_widths(self, arms: Floats) -> tuple[Floats, Floats]:
+        """Utilities and widths in Sigma^-1, for policies without layers."""
+        estimator = self.layer(1)
+        return utilities(arms, estimator.theta), widths(arms, estimator.precision)
 
-    def look_locally(self, arms: Floats) -> tuple[Floats, Floats]:
-        """Utilities and widths in H^-1, the curvature at the estimate."""
-        known = self.layer(1)
-        return utilities(arms, known.theta), widths(arms, known.curvature)
+    def local_utilities_and_widths(self, arms: Floats) -> tuple[Floats, Floats]:
+        """Utilities and widths in H^-1, with the curvature H at the estimate."""
+        estimator = self.layer(1)
+        return utilities(arms, estimator.theta), widths(arms, estimator.curvature)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -248,23 +249,23 @@ class RadiusReference(Reference):
 
     practical_multiplier: ClassVar[float] = 1.0
 
-    def start(self, arms: Floats) -> None:
-        """kappa: the smallest slope of the link over |v| <= 2 A S, with A the reach of the first arms."""
-        super().start(arms)
-        if self.radius == "theory":  # as published: one ridge for all features
-            self.sizes_ = Sizes(arms, follow=False)
+    def configure(self, arms: Floats) -> None:
+        """Set kappa: the smallest slope of the link over |v| <= 2 A S, where the first arms have |x| <= A."""
+        super().configure(arms)
+        if self.radius == "theory":  # as published: the same ridge for all features
+            self.feature_scale_ = FeatureScale(arms, adaptive=False)
             self.ridge_ = self.ridge or self.practical_ridge * mean_variance(arms)
-        self.kappa_ = self.kappa or float(link_slope(self.link, 2.0 * reach(arms) * self.theta_bound))
+        self.kappa_ = self.kappa or float(link_slope(self.link, 2.0 * feature_bound(arms) * self.theta_bound))
 
     def new_estimator(self, *, ridge: float, prior: float) -> Estimator:
-        """With the published radius, the one-pass estimate is kept within |theta| <= S, as its theory asks."""
-        known = super().new_estimator(ridge=ridge, prior=prior)
-        known.bound = self.theta_bound if self.radius == "theory" else math.inf
-        return known
+        """With the published radius, keep the one-pass estimate within |theta| <= S, as its theory requires."""
+        estimator = super().new_estimator(ridge=ridge, prior=prior)
+        estimator.bound = self.theta_bound if self.radius == "theory" else math.inf
+        return estimator
 
     def beta(self) -> float:
-        """The radius of round t for a policy without layers."""
-        d, T = self.layer(1).dim, horizon_in(self.horizon, self.t)
+        """The radius of round t, for policies without layers."""
+        d, T = self.layer(1).dim, effective_horizon(self.horizon, self.t)
         if self.radius == "theory":  # Li, Lu and Zhou 2017, Theorem 1, for outcomes in [0, 1]
             inside = d / 2.0 * math.log(1.0 + 2.0 * T / d) + math.log(1.0 / self.delta)
             return self.scale * math.sqrt(inside) / (2.0 * self.kappa_)
@@ -276,5 +277,5 @@ class RadiusReference(Reference):
 
 
 def root_d_log(d: int, T: float) -> float:  # noqa: N803  (the papers' letter)
-    """sqrt(d log T), the shape of every radius."""
+    """sqrt(d log T), the order of every radius."""
     return math.sqrt(d * math.log(max(T, 2.0)))

@@ -1,7 +1,8 @@
-"""BestArmPair: the comparison that tells most about the leader and its strongest rival.
+"""BestArmPair: the comparison that is most informative about the leader and its strongest rival.
 
-Leader and rival of a top-two rule (EB-TCI: Jourdan et al. 2022), and the comparison that tells most about the two, as in
-LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link (Kazerouni, Wein 2021).
+Leader and rival are those of a top-two rule (EB-TCI: Jourdan et al. 2022), the comparison is that of LinGapE (Xu,
+Honda,
+Sugiyama 2018), with the slope of the link (Kazerouni, Wein 2021).
 """
 
 from __future__ import annotations
@@ -12,56 +13,58 @@ from typing import ClassVar
 import numpy as np
 
 from duelist.reference.base import Reference
-from duelist.reference.fit import Floats, slope_in_doubt
-from duelist.reference.pair_choice import Allowed, Choice, best_pair, only
+from duelist.reference.links import Floats, smoothed_slope
+from duelist.reference.pair_choice import AllowedPairs, Choice, best_pair, fixed_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BestArmPair(Reference):
-    """With x = argmax x . theta and, for its gap g and its width w to x, the rival y = argmin g^2 / w^2 - 3 log w^2, the pair of
+    """For the leader x = argmax x . theta and its rival y = argmin g^2 / w^2 - 3 log w^2, the pair with difference z
+    of
 
     argmax mu'(z . theta) ((x - y)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}),
 
-    z being its difference: by so much its outcome shrinks w^2. The two need not meet to be told apart. Where |z|_{H^-1} > 8, mu' is that of
-    z . theta in parts of it, 8 z . theta / |z|_{H^-1}.
+    where g and w are the gap and the width of x and y. This is how much a vote on z reduces w^2; z need not contain x
+    or y.
+    If |z|_{H^-1} > 8, mu' is taken at 8 z . theta / |z|_{H^-1}.
     """
 
     ridge_reference_dim: ClassVar[float] = 5.0
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """The most telling pair of different arms."""
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose the most informative pair of different arms."""
         if len(arms) == 1:
-            return only((0, 0))
+            return fixed_pair((0, 0))
         pairs = allowed.different(allowed.arms)
         if not pairs:
-            allowed.refuse()
-        u, width = self.look_locally(arms)
+            allowed.raise_no_pair()
+        u, width = self.local_utilities_and_widths(arms)
         gap, inverse = u[:, None] - u, np.linalg.inv(self.layer(1).curvature)
-        cost = costs(gap, width)
-        slope = slope_in_doubt(self.link, gap, width)
+        cost = transport_costs(gap, width)
+        slope = smoothed_slope(self.link, gap, width)
 
-        def lessons(x: int, y: int) -> Floats:
-            along = arms @ inverse @ (arms[x] - arms[y])
-            return np.asarray(slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2))
+        def information_gains(x: int, y: int) -> Floats:
+            covariance = arms @ inverse @ (arms[x] - arms[y])
+            return np.asarray(slope * (covariance[:, None] - covariance) ** 2 / (1.0 + slope * width**2))
 
         x = int(np.argmax(u))
         y = int(np.argmin(cost[x]))
-        if cost[x, y] == np.inf:  # no arm differs from the leader
-            return only(pairs[0])
-        values = lessons(x, y) if gap.any() else width  # nobody leads before the first vote: then the widest pair
+        if cost[x, y] == np.inf:  # all arms equal the leader
+            return fixed_pair(pairs[0])
+        values = information_gains(x, y) if gap.any() else width  # no leader before the first vote: the widest pair
 
         def shortfall(i: int, j: int) -> float:
-            """Leader, rival, and whether anybody leads, may be near ties too: the least over all ways to see it."""
-            ways = [(gap.max(), width)]
+            """Leader and rival may themselves be near ties: take the minimum over all of them."""
+            alternatives = [(gap.max(), width)]
             for x, y in np.argwhere(width > 0.0):
-                ways.append((max(gap[:, x].max(), cost[x, y] - cost[x].min()), lessons(x, y)))
-            return min(max(missed, best_pair(seen, pairs).shortfall(i, j)) for missed, seen in ways)
+                alternatives.append((max(gap[:, x].max(), cost[x, y] - cost[x].min()), information_gains(x, y)))
+            return min(max(missed, best_pair(values, pairs).shortfall(i, j)) for missed, values in alternatives)
 
         return replace(best_pair(values, pairs), shortfall=shortfall)
 
 
-def costs(gap: Floats, width: Floats) -> Floats:
-    """g^2 / w^2 - 3 log w^2: what it takes to rule an arm out, more for one that is known well. inf: the two do not differ."""
+def transport_costs(gap: Floats, width: Floats) -> Floats:
+    """g^2 / w^2 - 3 log w^2, the transportation cost of EB-TCI; inf for equal arms."""
     found, apart = np.full_like(gap, np.inf), width > 0.0
     found[apart] = np.square(gap[apart] / width[apart]) - 6.0 * np.log(width[apart])
     return found

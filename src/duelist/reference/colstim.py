@@ -1,4 +1,4 @@
-"""CoLSTIM: imitate the feedback to choose the first arm, challenge it with the second (Bengs, Saha, Huellermeier 2022)."""
+"""CoLSTIM: perturbed utilities choose the first arm, optimism its challenger (Bengs, Saha, Huellermeier 2022)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelist.reference.base import RadiusReference, root_d_log
-from duelist.reference.fit import Floats, horizon_in
-from duelist.reference.pair_choice import Allowed, Choice, Draws, champion_pair, only
+from duelist.reference.fit import effective_horizon
+from duelist.reference.links import Floats
+from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, champion_pair, fixed_pair
 from duelist.reference.uniform_pair import uniform_pair
 
 
@@ -20,29 +21,31 @@ class CoLSTIM(RadiusReference):
     clip: float | None = None
     warmup: int | None = 0
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """Uniform pairs in the warm-up, d K rounds as published; then the pair above."""
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose random pairs during the warm-up, which has d K rounds as published; then the pair above."""
         n, d = arms.shape
         if self.t <= (self.warmup if self.warmup is not None else d * n):
-            return only(uniform_pair(self.draws, allowed))
-        u, width = self.look(arms)
-        T = horizon_in(self.horizon, self.t)
+            return fixed_pair(uniform_pair(self.draws, allowed))
+        u, width = self.utilities_and_widths(arms)
+        T = effective_horizon(self.horizon, self.t)
         clip = self.clip if self.clip is not None else root_d_log(d, T)
-        eps = perturbations(self.draws, self.link, n, coin_chance(d, T, self.t), clip)
-        centre = arms.mean(axis=0) if self.sizes_.follow else 0.0  # so that no origin matters; as published, zero
-        first = u + eps * sizes(arms - centre, self.layer(1).precision)
+        eps = perturbations(self.draws, self.link, n, independence_probability(d, T, self.t), clip)
+        centre = (
+            arms.mean(axis=0) if self.feature_scale_.adaptive else 0.0
+        )  # the paper has 0; the mean makes the choice translation-invariant
+        first = u + eps * arm_norms(arms - centre, self.layer(1).precision)
         return champion_pair(first, u + self.beta() * width, allowed.partners(allowed.arms, allowed.arms))
 
 
-def coin_chance(d: int, T: float, t: int) -> float:  # noqa: N803  (the paper's letter)
+def independence_probability(d: int, T: float, t: int) -> float:  # noqa: N803  (the paper's letter)
     """p_t = min(1, sqrt(d log(dT) / t))"""
     return min(1.0, math.sqrt(d * math.log(d * T) / t))
 
 
 def perturbations(draws: Draws, link: str, n: int, chance: float, clip: float) -> Floats:
-    """eps of n arms: independent ones with the given chance, otherwise one for all; clipped to [-C, C].
+    """eps of n arms: independent with the given probability, otherwise one for all; clipped to [-C, C].
 
-    Gumbel imitates the logistic link, the normal probit; for the exponential link, which the paper leaves open, Gumbel.
+    Gumbel for the logistic link, normal for probit. The paper leaves the exponential link open; it gets Gumbel, too.
     """
     separate = draws.uniform() < chance
     draw = draws.normal if link == "probit" else draws.gumbel
@@ -50,6 +53,6 @@ def perturbations(draws: Draws, link: str, n: int, chance: float, clip: float) -
     return np.clip(eps, -clip, clip)
 
 
-def sizes(arms: Floats, precision: Floats) -> Floats:
+def arm_norms(arms: Floats, precision: Floats) -> Floats:
     """|x|_{Sigma^-1} of every arm."""
     return np.sqrt(np.einsum("ik,kl,il->i", arms, np.linalg.inv(precision), arms))

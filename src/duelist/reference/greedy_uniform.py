@@ -1,4 +1,4 @@
-"""GreedyUniform: the arm that looks best against a random one (a baseline of the authors' experiments)."""
+"""GreedyUniform: the arm with the highest utility against a random one (a baseline of Di et al. 2024)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelist.reference.base import Reference
-from duelist.reference.fit import Floats, utilities
-from duelist.reference.pair_choice import Allowed, Choice, champion_pair, only
+from duelist.reference.fit import utilities
+from duelist.reference.links import Floats
+from duelist.reference.pair_choice import AllowedPairs, Choice, champion_pair, fixed_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GreedyUniform(Reference):
     """x = argmax x . theta, and y uniform over the other arms."""
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """The best arm that has somebody else to meet, and one of those."""
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose the best arm that has a partner, and one of its partners at random."""
         n = len(arms)
         if n == 1:
-            return only((0, 0))
+            return fixed_pair((0, 0))
         others = {i: [j for j in range(n) if j != i and allowed(i, j)] for i in range(n)}
         partners = {i: listed for i, listed in others.items() if listed}
         if not partners:
-            allowed.refuse()
+            allowed.raise_no_pair()
         luck = self.draws.uniform()
         drawn = np.zeros((n, n))
         for i, listed in partners.items():

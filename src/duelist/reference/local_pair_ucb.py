@@ -1,4 +1,4 @@
-"""LocalPairUCB: the best pair, with widths in the curvature at the estimate and bonuses that know when to stop."""
+"""LocalPairUCB: the best optimistic pair, with widths in the curvature and bonuses that depend on the horizon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from duelist.reference.base import RadiusReference
-from duelist.reference.fit import Floats, horizon_in, link_slope, reach
-from duelist.reference.pair_choice import Allowed, Choice, best_pair
+from duelist.reference.fit import effective_horizon, feature_bound
+from duelist.reference.links import Floats, link_slope
+from duelist.reference.pair_choice import AllowedPairs, Choice, best_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,27 +26,27 @@ class LocalPairUCB(RadiusReference):
     ridge_reference_dim: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
 
-    def start(self, arms: Floats) -> None:
-        """The published radius also needs the largest difference that the first arms allow."""
-        super().start(arms)
-        self.largest_difference_ = 2.0 * reach(arms)
+    def configure(self, arms: Floats) -> None:
+        """Also store the largest difference between first arms, which the published radius needs."""
+        super().configure(arms)
+        self.largest_difference_ = 2.0 * feature_bound(arms)
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """The best of all pairs."""
-        u, width = self.look_locally(arms)
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose the best of all pairs."""
+        u, width = self.local_utilities_and_widths(arms)
         bonus = self.bonus(u[:, None] - u, width) if self.radius == "practical" else self.beta() * width
         return best_pair(u[:, None] + u + bonus, allowed.pairs(allowed.arms))
 
     def bonus(self, gap: Floats, width: Floats) -> Floats:
-        """In the shape of the boundary that is optimal for one comparison with an end in sight."""
+        """Bonus shaped like the optimal stopping boundary of a single comparison with a finite horizon."""
         slope = link_slope(self.link, gap)
-        rounds = np.log1p(horizon_in(self.horizon, self.t) * slope * width**2)
+        rounds = np.log1p(effective_horizon(self.horizon, self.t) * slope * width**2)
         certainty = (slope / link_slope(self.link, 0.0)) ** 0.2
         c = self.practical_multiplier * self.scale
         return np.asarray(width * np.sqrt(2.0 * c * certainty * np.maximum(rounds - np.log1p(rounds), 0.0)))
 
     def beta(self) -> float:
-        """The radius of the log-loss confidence set in the norm of H (Lee, Yun, Jun 2024), with the ridge's bias."""
+        """Radius of the log-loss confidence set in the norm of H (Lee, Yun, Jun 2024), with the bias of the ridge."""
         if self.radius != "theory":
             return super().beta()
         d, S = self.layer(1).dim, self.theta_bound * self.largest_difference_

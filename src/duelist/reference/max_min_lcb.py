@@ -1,4 +1,4 @@
-"""MaxMinLCB: a leader whose worst case is best, and the follower that is its worst case (Pasztor, Kassraie, Krause 2024)."""
+"""MaxMinLCB: the leader with the best worst case, and the follower that attains it (Pasztor, Kassraie, Krause 2024)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelist.reference.base import RadiusReference
-from duelist.reference.fit import Floats, link_mean, link_slope
-from duelist.reference.pair_choice import Allowed, Choice, champion_pair
+from duelist.reference.links import Floats, link_mean, link_slope
+from duelist.reference.pair_choice import AllowedPairs, Choice, champion_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MaxMinLCB(RadiusReference):
-    """x = argmax_{x in M} min_{y in M} LCB(x, y) and y = argmin_{y in M} LCB(x, y), with M = {x : UCB(x, y) >= 1/2 for all y}
+    """x = argmax_{x in M} min_{y in M} LCB(x, y) and y = argmin_{y in M} LCB(x, y), with M = {x : UCB(x, y) >= 1/2
+    for all y}
 
-    and LCB(x, y) = mu((x - y) . theta) - mu'(0) beta |x - y|, UCB(x, y) = 1 - LCB(y, x): bounds on the chance that x beats y.
+    and LCB(x, y) = mu((x - y) . theta) - mu'(0) beta |x - y|, UCB(x, y) = 1 - LCB(y, x): bounds on the probability
+    that x wins.
     """
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """The leader commits, the follower answers; where no two plausible arms may meet, a plausible one meets another."""
-        u, width = self.look(arms)
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose leader and follower in M; if no pair in M is allowed, the follower may be any arm."""
+        u, width = self.utilities_and_widths(arms)
         reach = link_slope(self.link, 0.0) * self.beta() * width
         chance = link_mean(self.link, u[:, None] - u)
         lower = chance - reach

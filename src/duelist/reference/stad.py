@@ -1,4 +1,4 @@
-"""StaD: stagewise adaptive duel, Sta'D (Saha 2021), with a ridge in the place of its warm-up."""
+"""StaD: stagewise adaptive duel, Sta'D (Saha 2021), with a ridge instead of a warm-up."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import math
 from dataclasses import dataclass
 
 from duelist.reference.base import RadiusReference, root_d_log
-from duelist.reference.fit import Floats, horizon_in, utilities, widths
-from duelist.reference.pair_choice import Allowed, Choice, best_pair, champion_pair, nothing
+from duelist.reference.fit import effective_horizon, utilities, widths
+from duelist.reference.links import Floats
+from duelist.reference.pair_choice import AllowedPairs, Choice, best_pair, champion_pair, no_learning
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StaD(RadiusReference):
-    """Layers s = 1, 2, ..., each with votes of its own, and p(x, y) = eta |x - y|_{Sigma_s^-1}."""
+    """Layers s = 1, 2, ..., each with its own votes, and p(x, y) = eta |x - y|_{Sigma_s^-1}."""
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """Down the layers, until a pair is unsure enough to be explored or all pairs are known well."""
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Descend through the layers until some pair is uncertain enough to explore, or none is."""
         eta = self.eta(len(arms))
-        finest = 1.0 / math.sqrt(horizon_in(self.horizon, self.t))
+        finest = 1.0 / math.sqrt(effective_horizon(self.horizon, self.t))
         remaining, s = allowed.arms, 1
         while True:
-            known = self.layer(s)
-            u, p = utilities(arms, known.theta), eta * widths(arms, known.precision)
+            estimator = self.layer(s)
+            u, p = utilities(arms, estimator.theta), eta * widths(arms, estimator.precision)
             pairs = allowed.different(remaining)
             if all(p[pair] <= finest for pair in pairs):
                 return self.final_pair(arms, allowed, remaining, s, u, p)
@@ -32,14 +33,16 @@ class StaD(RadiusReference):
             else:  # the paper leaves open which pair with p > 2^-s is played: here the widest
                 return best_pair(p, pairs, layer=s, remaining=remaining)
 
-    def final_pair(self, arms: Floats, allowed: Allowed, remaining: list[int], s: int, u: Floats, p: Floats) -> Choice:
-        """argmax x . theta, then argmax y . theta + p(x, y); nothing is stored."""
+    def final_pair(
+        self, arms: Floats, allowed: AllowedPairs, remaining: list[int], s: int, u: Floats, p: Floats
+    ) -> Choice:
+        """argmax x . theta, then argmax y . theta + p(x, y); its outcome is not learned."""
         partners = final_partners(allowed, remaining)
-        return champion_pair(u, u + p, partners, layer=s, share=nothing, remaining=remaining)
+        return champion_pair(u, u + p, partners, layer=s, share=no_learning, remaining=remaining)
 
     def eta(self, n_arms: int) -> float:
-        """The stretch of widths in round t."""
-        T = horizon_in(self.horizon, self.t)
+        """The multiplier of the widths in round t."""
+        T = effective_horizon(self.horizon, self.t)
         if self.radius == "theory":  # Li, Lu and Zhou 2017, SupCB-GLM
             return self.scale * 1.5 / self.kappa_ * math.sqrt(2.0 * math.log(3.0 * T * n_arms / self.delta))
         if self.radius == "practical":
@@ -47,8 +50,10 @@ class StaD(RadiusReference):
         return self.scale * float(self.radius)
 
 
-def final_partners(allowed: Allowed, remaining: list[int]) -> dict[int, list[int]]:
-    """Who may meet whom at the end: remaining arms each other; if they may not, anybody else; if not even that, all arms."""
+def final_partners(allowed: AllowedPairs, remaining: list[int]) -> dict[int, list[int]]:
+    """The partners in the final pair: remaining arms; failing that, a remaining arm and any other; failing that, any
+    two.
+    """
     return (
         allowed.partners(remaining, remaining)
         or allowed.partners(remaining, allowed.arms)

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duelist.reference.base import Reference
-from duelist.reference.fit import Floats
-from duelist.reference.pair_choice import Allowed, Choice, Draws, Pair, only
+from duelist.reference.links import Floats
+from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, Pair, fixed_pair
 
-MOST_DRAWS = 64
+MAX_DRAWS = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UniformPair(Reference):
-    """An ordered pair of different arms, each with the same chance; a single arm meets itself."""
+    """An ordered pair of different arms, uniformly at random; a single arm meets itself."""
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
-        """Any two."""
-        return only(uniform_pair(self.draws, allowed))
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
+        """Choose any two arms."""
+        return fixed_pair(uniform_pair(self.draws, allowed))
 
 
-def uniform_pair(draws: Draws, allowed: Allowed) -> Pair:
-    """Drawn until the pair is allowed; after 64 times, one of the allowed pairs i < j."""
+def uniform_pair(draws: Draws, allowed: AllowedPairs) -> Pair:
+    """Draw until the pair is allowed; after 64 draws, draw one of the allowed pairs i < j."""
     if len(allowed.arms) == 1:
         return 0, 0
     pairs = allowed.different(allowed.arms)
     if not pairs:
-        allowed.refuse()
-    for _ in range(MOST_DRAWS):
+        allowed.raise_no_pair()
+    for _ in range(MAX_DRAWS):
         i = draws.one_of(allowed.arms)
         j = draws.one_of([arm for arm in allowed.arms if arm != i])
         if allowed(i, j):

@@ -7,25 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from duelist.reference.base import RadiusReference
-from duelist.reference.fit import (
-    Estimator,
-    Floats,
-    Row,
-    horizon_in,
-    link_slope,
-    mean_variance,
-    utilities,
-    widths,
-)
-from duelist.reference.pair_choice import Allowed, Choice, Pair, best_pair, nothing, only
+from duelist.reference.fit import Estimator, Vote, effective_horizon, mean_variance, utilities, widths
+from duelist.reference.links import Floats, link_slope
+from duelist.reference.pair_choice import AllowedPairs, Choice, Pair, best_pair, fixed_pair, no_learning
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VACDB(RadiusReference):
     """Variance-aware contextual dueling bandit.
 
-    With radius "theory", kappa given and `variance` left alone, this is the paper to the letter. The default, "practical",
-    has another constant in the radius, the variance estimate in all layers, and priors in the units of the features.
+    With radius "theory", a given kappa and the default `variance`, this is the paper's algorithm exactly. The default
+    radius, "practical", has another constant, estimates the variance in all layers, and scales the priors by feature.
     """
 
     explore: str = "value"
@@ -36,13 +28,15 @@ class VACDB(RadiusReference):
     practical_multiplier: ClassVar[float] = 5e-4
     practical_ridge: ClassVar[float] = 0.05
 
-    def start(self, arms: Floats) -> None:
-        """Line 1: kappa and L_mu. The published priors 4^-l have the units of no feature; others take them from the arms."""
-        super().start(arms)
+    def configure(self, arms: Floats) -> None:
+        """Line 1: kappa and L_mu. The published priors 4^-l assume unit features; other radii scale them by the first
+        arms.
+        """
+        super().configure(arms)
         self.largest_slope_ = float(link_slope(self.link, 0.0))
         self.radii_: dict[int, float] = {}
         self.learned_before_: dict[int, int] = {}
-        """The first round after a layer's last vote."""
+        """The first round after the last vote of each layer."""
         if self.radius == "theory":
             self.unit_, self.rho_ = 1.0, self.ridge or self.kappa_
         else:
@@ -55,7 +49,7 @@ class VACDB(RadiusReference):
         self.radii_[ell] = self.scaled(2.0**-ell * (1.0 + 1.0 / self.kappa_))
         return self.new_estimator(prior=4.0**-ell * self.unit_, ridge=4.0**-ell * self.rho_)
 
-    def choose(self, arms: Floats, allowed: Allowed) -> Choice:
+    def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
         """Lines 5 to 18."""
         alpha = self.finest(self.t)
         remaining, ell = allowed.arms, self.first_layer  # line 5
@@ -66,7 +60,7 @@ class VACDB(RadiusReference):
             if all(width[pair] <= alpha for pair in pairs):  # line 7: exploitation
                 values = u[:, None] + u + beta * width  # line 8
                 near = allowed.pairs_near(remaining)
-                return best_pair(values, near, layer=ell, share=nothing, remaining=remaining)  # line 9
+                return best_pair(values, near, layer=ell, share=no_learning, remaining=remaining)  # line 9
             if all(width[pair] <= 2.0**-ell for pair in pairs):  # line 10: elimination
                 floor = u[remaining].max() - 2.0**-ell * beta
                 remaining = [i for i in remaining if u[i] >= floor]  # line 11
@@ -76,33 +70,35 @@ class VACDB(RadiusReference):
                 return self.wide_pair(wide, ell, u, width, remaining)  # lines 14 to 16
 
     def wide_pair(self, wide: list[Pair], ell: int, u: Floats, width: Floats, remaining: list[int]) -> Choice:
-        """Line 14, which leaves open which pair is played; line 15: w = 2^-l / |x - y|; line 16: Psi_l learns it."""
+        """Line 14, which leaves open which wide pair is played; line 15: w = 2^-l / |x - y|; line 16: add it to
+        Psi_l.
+        """
 
         def share(i: int, j: int) -> float:
             return float((2.0**-ell / width[i, j]) ** 2)
 
         if self.explore == "random":
-            return only(self.draws.one_of(wide), layer=ell, share=share, remaining=remaining)
+            return fixed_pair(self.draws.one_of(wide), layer=ell, share=share, remaining=remaining)
         values = u[:, None] + u if self.explore == "value" else width
         return best_pair(values, wide, then=width, layer=ell, share=share, remaining=remaining)
 
-    def absorb(self, ell: int, row: Row, weight: float) -> None:
-        """Lines 19 to 22: Sigma, the estimate and the radius of the layer that learned; the others stay as they are."""
-        super().absorb(ell, row, weight)  # lines 19 and 20
+    def update_layer(self, ell: int, vote: Vote, weight: float) -> None:
+        """Lines 19 to 22: update Sigma, the estimate and the radius of layer l only."""
+        super().update_layer(ell, vote, weight)  # lines 19 and 20
         self.learned_before_[ell] = self.t
         self.radii_[ell] = self.scaled(self.published_beta(ell))  # line 21
 
-    def resize(self) -> None:
-        """Other sizes of features move the estimates, and so the variance in the radii."""
-        super().resize()
-        self._renew_radii()
+    def rescale(self) -> None:
+        """Rescale the layers; the variance estimates in the radii change with them."""
+        super().rescale()
+        self._update_radii()
 
-    def meet_other_kind(self) -> None:
-        """The same where the first arms were of another kind."""
-        super().meet_other_kind()
-        self._renew_radii()
+    def rescale_from_start(self) -> None:
+        """Rescale the layers after atypical first arms, and update the radii."""
+        super().rescale_from_start()
+        self._update_radii()
 
-    def _renew_radii(self) -> None:
+    def _update_radii(self) -> None:
         for ell in self.learned_before_:
             self.radii_[ell] = self.scaled(self.published_beta(ell))
 
@@ -121,11 +117,11 @@ class VACDB(RadiusReference):
         )
 
     def scaled(self, published: float) -> float:
-        """The published radius, times what the settings say; a radius that is a number is the same in every layer."""
+        """The published radius times the multipliers of the settings; a number is the radius of every layer."""
         if not isinstance(self.radius, str):
             return self.scale * self.radius
         return self.scale * (self.practical_multiplier if self.radius == "practical" else 1.0) * published
 
     def finest(self, t: int) -> float:
-        """alpha: the width at which to exploit in round t, T^(-3/2)."""
-        return self.alpha if self.alpha is not None else horizon_in(self.horizon, t) ** -1.5
+        """alpha: the width below which to exploit in round t, T^(-3/2)."""
+        return self.alpha if self.alpha is not None else effective_horizon(self.horizon, t) ** -1.5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from duelist import _native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
-from duelist.reference.fit import link_slope
+from duelist.reference.links import link_slope
 from tests.helpers import brute_force
 from tests.helpers.brute_force import allowed_pairs, squares, thresholds
 

@@ -133,7 +133,7 @@ def test_a_constant_feature_has_no_size_whatever_its_value(value, name, estimato
     policy, reference = twins(name, 0, estimator=estimator)
     policy.initialize(arms)
     reference.forget(reference.ask(arms))
-    assert known(policy).sizes[1] == reference.sizes_.squared[1] == 1.0
+    assert known(policy).sizes[1] == reference.feature_scale_.variance[1] == 1.0
     policy.learn(np.array([0.0, 2.0, 0.0]), 1.0, layer=0)
     assert known(policy).sizes[1] == 2.0
 
@@ -260,7 +260,7 @@ def test_the_reference_agrees_through_changes_of_size(first, name, estimator):
         outcome, weight = world.any_vote(arms, game.duels[-1])
         policy.tell(duel, outcome, weight)
         reference.tell(same, outcome, weight)
-        np.testing.assert_allclose(known(policy).sizes, reference.sizes_.squared, rtol=1e-12)
-        sizes.add(tuple(reference.sizes_.squared))
+        np.testing.assert_allclose(known(policy).sizes, reference.feature_scale_.variance, rtol=1e-12)
+        sizes.add(tuple(reference.feature_scale_.variance))
     assert_same_estimates(policy, reference)
     assert len(sizes) >= 3

@@ -5,7 +5,7 @@ import pytest
 
 from duelist import _native_testing as parts
 from duelist.native import MANY_ARMS
-from duelist.reference.fit import link_slope
+from duelist.reference.links import link_slope
 
 LINKS = ("logistic", "probit", "exponential")
 NOBODY = np.empty((0, 2), np.int64)

@@ -75,8 +75,8 @@ def test_which_arms_show_it(shown, votes, is_seen):
     _, arms, told = begun_huge("MaxPairUCB", votes=votes)
     reference.forget(reference.ask(100.0 * arms))
     for z in told:
-        reference.sizes_.notice(z, 1.0)
-    assert (reference.sizes_.as_seen(shown(arms)) is not None) == is_seen
+        reference.feature_scale_.observe_vote(z, 1.0)
+    assert (reference.feature_scale_.for_arms(shown(arms)) is not None) == is_seen
 
 
 @pytest.mark.parametrize("constant", [0, 1, 4])

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.reference.fit import Row, curvature, estimate, link_mean, link_slope, squared_widths
+from duelist.reference.fit import Row, curvature, estimate, squared_widths
+from duelist.reference.links import link_mean, link_slope
 from duelist.research.paper.stopping import race
 from tests.helpers.feature_scale import default_ridge
 from tests.helpers.policy_state import known

@@ -8,7 +8,8 @@ from scipy import stats
 
 import duelist as dl
 from duelist.model import confidence_radius as radii
-from duelist.reference.fit import Row, curvature, estimate, horizon_in, link_mean, link_slope, squared_widths
+from duelist.reference.fit import Row, curvature, estimate, horizon_in, squared_widths
+from duelist.reference.links import link_mean, link_slope
 from tests.helpers.feature_scale import default_ridge
 
 LINKS = ("logistic", "probit", "exponential")

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kendalltau
 
 import duelist as dl
-from duelist.reference.arm_effects import FreeRankingPair
+from duelist.reference.arm_table_policies import ArmTableRankingPair
 from duelist.reference.ranking_pair import RankingPair as RankingPairInNumPy
 from duelist.reference.ranking_pair import settled
 
@@ -191,6 +191,6 @@ def test_lots_belong_to_arms_and_not_to_places():
 def test_lots_are_those_of_the_reference(n, start):
     """The first pair, when all are equal; later ones may tie up to rounding (tests/reference plays both on)."""
     table = dl.ArmTable(np.arange(start, start + n))
-    assert tuple(dl.RankingPair(estimator="online").ask(table)) == tuple(FreeRankingPair().ask(table))
+    assert tuple(dl.RankingPair(estimator="online").ask(table)) == tuple(ArmTableRankingPair().ask(table))
     if n <= 6:
         assert tuple(dl.RankingPair(ridge=1.0).ask(np.eye(n))) == tuple(RankingPairInNumPy(ridge=1.0).ask(np.eye(n)))

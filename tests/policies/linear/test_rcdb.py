@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.reference.fit import Row, estimate, horizon_in, link_mean
+from duelist.reference.fit import Row, estimate, horizon_in
+from duelist.reference.links import link_mean
 from duelist.simulation.environments import FlippedVotes, Hypercube
 from duelist.testing.native_policies import knowledge
 from tests.helpers.feature_scale import default_ridge

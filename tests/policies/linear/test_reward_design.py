@@ -27,7 +27,7 @@ def taught(rounds=60, seed=0, **settings):
     for _ in range(rounds):
         arms = rng.normal(size=(6, DIM))
         duel = policy.ask(arms)
-        same = reference.follow(arms, reference.decide(arms), (duel.first, duel.second))
+        same = reference.commit(arms, reference.decide(arms), (duel.first, duel.second))
         won = float((arms[duel.first] - arms[duel.second]) @ theta + rng.logistic() > 0)
         policy.tell(duel, won)
         reference.tell(same, won)

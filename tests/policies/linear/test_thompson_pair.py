@@ -8,7 +8,8 @@ import pytest
 from scipy import special
 
 import duelist as dl
-from duelist.reference.fit import Row, estimate, link_mean, link_slope
+from duelist.reference.fit import Row, estimate
+from duelist.reference.links import link_mean, link_slope
 from tests.helpers.feature_scale import default_ridge
 from tests.helpers.policy_state import known, throw_dice
 

@@ -173,7 +173,7 @@ def test_layer_zero_drops_arms_that_a_few_duels_show_to_be_bad():
         played = (duel.first, duel.second)
         choice = reference.decide(arms, distinct=False)
         assert choice.shortfall(*played) <= 1e-9
-        same = reference.follow(arms, choice, played)
+        same = reference.commit(arms, choice, played)
         dropped += choice.layer == 1 and len(choice.remaining) < len(arms)
         won = float(arms[duel.first, 0] > arms[duel.second, 0])
         policy.tell(duel, won)

@@ -8,7 +8,7 @@ import pytest
 
 import duelist as dl
 from duelist.native import Truth as Chances
-from duelist.reference.fit import link_mean
+from duelist.reference.links import link_mean
 from duelist.simulation.environments import (
     FixedArms,
     FlippedVotes,

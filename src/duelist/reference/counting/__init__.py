@@ -1,7 +1,8 @@
-"""The algorithms that count wins once more, in plain NumPy: what the fast ones are held to.
+"""The policies that count wins, in plain NumPy: the definition against which the fast ones are tested.
 
-Start with a policy's `choose(table)`, which names the duel of a round, and its `hear`, which says how a vote moves what it knows;
-`counting` has ask and tell, confidence bounds and random numbers.
+Start with a policy's `choose(candidates)`, which returns the pair of a round, and `update`, which learns a vote.
+`base`
+has ask and tell, confidence bounds and random numbers.
 
 >>> policy = RUCB(random_state=0)
 >>> policy.tell(policy.ask(6), 1)
@@ -26,7 +27,7 @@ from duelist.reference.counting.winner_stays import WSS, WSW
 
 __all__ = [
     "CCB",
-    "CLASSIC_REFERENCES",
+    "COUNTING_REFERENCES",
     "DTS",
     "RMED1",
     "RMED2",
@@ -43,7 +44,7 @@ __all__ = [
     "MergeRUCB",
 ]
 
-CLASSIC_REFERENCES: Final[dict[str, type[CountingReference]]] = {
+COUNTING_REFERENCES: Final[dict[str, type[CountingReference]]] = {
     cls.__name__: cls
     for cls in (
         RUCB,

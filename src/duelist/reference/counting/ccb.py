@@ -7,55 +7,55 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.counting.base import CountingReference, Matrix, Named, Table, best_of
+from duelist.reference.counting.base import Candidates, CountingReference, LayeredPair, Matrix, best_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CCB(CountingReference):
-    """An arm that may be a Copeland winner, against one to which it may lose."""
+    """A likely Copeland winner against an arm to which it may lose."""
 
     alpha: float = 0.51
 
-    def join(self, new: list[int]) -> None:
-        """Nothing is believed of arms that were never seen."""
+    def add_arms(self, new: list[int]) -> None:
+        """Start again when arms are added."""
         self.reset()
 
     def reset(self) -> None:
-        """All arms may win, and no arm is known to lose."""
+        """Consider all arms likely winners, without known losses."""
         self.B = set(range(self.K))
         self.beaten_by: list[set[int]] = [set() for _ in range(self.K)]  # B^i
         self.losses = self.K  # L_C
 
-    def now(self) -> tuple[Matrix, Matrix]:
+    def current_bounds(self) -> tuple[Matrix, Matrix]:
         """u and l of this round."""
         return self.bounds(self.alpha * math.log(self.t))
 
-    def choose(self, table: Table) -> Named:
+    def choose(self, candidates: Candidates) -> LayeredPair:
         """Lines 8 to 12."""
-        u, low = self.now()
-        open_ = [
+        u, low = self.current_bounds()
+        undecided = [
             (i, j)
-            for i in table.arms
-            for j in table.arms
-            if j in self.beaten_by[i] and low[i, j] <= 0.5 <= u[i, j] and table.allows(i, j)
+            for i in candidates.arms
+            for j in candidates.arms
+            if j in self.beaten_by[i] and low[i, j] <= 0.5 <= u[i, j] and candidates.allows(i, j)
         ]
-        if open_ and self.draws.uniform() < 0.25:
-            return Named(*self.draws.one_of(open_))
-        C = best_of(table.able(), lambda i: sum(u[i, j] >= 0.5 for j in table.arms if j != i))
-        believed = [i for i in C if i in self.B]
-        if believed and self.draws.uniform() < 2.0 / 3.0:
-            C = believed
+        if undecided and self.draws.uniform() < 0.25:
+            return LayeredPair(*self.draws.one_of(undecided))
+        C = best_of(candidates.available(), lambda i: sum(u[i, j] >= 0.5 for j in candidates.arms if j != i))
+        likely_winners = [i for i in C if i in self.B]
+        if likely_winners and self.draws.uniform() < 2.0 / 3.0:
+            C = likely_winners
         c = self.draws.pick(C)
-        partners = table.partners(c)
+        partners = candidates.partners(c)
         may_beat = [j for j in partners if low[j, c] <= 0.5]
         among = [j for j in may_beat if j in self.beaten_by[c]]
         if self.draws.uniform() >= 0.5 or not among:
             among = may_beat or partners
-        return Named(c, self.challenger(u, among, c))
+        return LayeredPair(c, self.challenger(u, among, c))
 
-    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+    def update(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
         """Line 7 of the next round."""
-        u, low = self.now()
+        u, low = self.current_bounds()
         if any(low[i, j] > 0.5 for i in range(self.K) for j in self.beaten_by[i]):
             self.reset()  # A
         others = ~np.eye(self.K, dtype=bool)
@@ -74,10 +74,10 @@ class CCB(CountingReference):
                 self.losses = int(self.K - 1 - upper[i])
                 for j in range(self.K):
                     if j != i:
-                        self.shorten(self.beaten_by[j], self.losses + 1)
+                        self.truncate(self.beaten_by[j], self.losses + 1)
 
-    def shorten(self, arms: set[int], size: int) -> None:
-        """So many of these arms, by chance; none if there are fewer."""
+    def truncate(self, arms: set[int], size: int) -> None:
+        """Remove random arms down to this size, or all if there are fewer."""
         if len(arms) < size:
             arms.clear()
         while len(arms) > size:

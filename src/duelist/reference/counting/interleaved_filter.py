@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from duelist.reference.counting.base import EXPLORE, CountingReference, Named, Table
+from duelist.reference.counting.base import EXPLORE, Candidates, CountingReference, LayeredPair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class InterleavedFilter(CountingReference):
-    """A candidate against all that are left in turn, until one of them beats it."""
+    """A candidate against each active arm in turn, until one beats it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -20,25 +20,25 @@ class InterleavedFilter(CountingReference):
         self.duels: dict[int, float] = {}
         self.won: dict[int, float] = {}
 
-    def join(self, new: list[int]) -> None:
-        """A random one of the first arms is the candidate."""
+    def add_arms(self, new: list[int]) -> None:
+        """Activate new arms; a random one of the first is the candidate."""
         self.W |= set(new)
         if self.candidate < 0:
             self.candidate = int(self.draws.one_of(new))
             self.W.remove(self.candidate)
 
-    def choose(self, table: Table) -> Named:
+    def choose(self, candidates: Candidates) -> LayeredPair:
         """The next opponent in this pass."""
-        if self.candidate not in table.able():
-            return self.least_met(table)
-        opponents = [b for b in table.partners(self.candidate) if b in self.W]
+        if self.candidate not in candidates.available():
+            return self.least_compared(candidates)
+        opponents = [b for b in candidates.partners(self.candidate) if b in self.W]
         if not opponents:
-            return self.beside(table, self.candidate)
-        awaited = [b for b in opponents if self.duels.get(b, 0.0) < self.turn]
-        return Named(self.candidate, min(awaited or opponents), EXPLORE)
+            return self.commit_to(candidates, self.candidate)
+        due = [b for b in opponents if self.duels.get(b, 0.0) < self.turn]
+        return LayeredPair(self.candidate, min(due or opponents), EXPLORE)
 
-    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
-        """After a pass, arms that were beaten leave, and one that beats the candidate follows it."""
+    def update(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+        """After a pass, eliminate arms that the candidate beats; an arm that beats it replaces it."""
         b, wins = (j, outcome) if i == self.candidate else (i, 1.0 - outcome)
         if self.candidate not in (i, j) or b not in self.W or layer != EXPLORE:
             return
@@ -55,10 +55,10 @@ class InterleavedFilter(CountingReference):
             self.duels, self.won = {}, {}
 
     def mean(self, b: int) -> float:
-        """The share that the candidate has won against b."""
+        """The share of duels with b that the candidate won."""
         return self.won[b] / self.duels[b] if b in self.duels else 0.5
 
     def radius(self, b: int) -> float:
-        """c_t."""
+        """c_t"""
         confidence = 4.0 * math.log(float(self.horizon or 0) * self.K**2)
         return math.sqrt(confidence / self.duels[b]) if b in self.duels else 1.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from duelist.reference.counting.base import CountingReference, Named, Table
+from duelist.reference.counting.base import Candidates, CountingReference, LayeredPair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RUCB(CountingReference):
-    """An arm that may be the best, against the one that may beat it most."""
+    """An arm that may be the best against its most promising challenger."""
 
     alpha: float = 0.51
 
@@ -18,20 +18,20 @@ class RUCB(CountingReference):
         super().__post_init__()
         self.best: int | None = None  # B
 
-    def choose(self, table: Table) -> Named:
+    def choose(self, candidates: Candidates) -> LayeredPair:
         """Lines 4 to 14."""
         u, _ = self.bounds(self.alpha * math.log(self.t))
-        able = table.able()
-        C = [i for i in able if all(u[i, j] >= 0.5 for j in table.arms)]
+        available = candidates.available()
+        C = [i for i in available if all(u[i, j] >= 0.5 for j in candidates.arms)]
         if len(C) > 1 and self.best in C:
             others = [i for i in C if i != self.best]
             c = self.best if self.draws.uniform() < 0.5 else self.draws.pick(others)
         else:
-            c = self.draws.pick(C or able)
-        return Named(c, self.challenger(u, table.partners(c), c))
+            c = self.draws.pick(C or available)
+        return LayeredPair(c, self.challenger(u, candidates.partners(c), c))
 
-    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
-        """B of the next round."""
+    def update(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+        """Set B of the next round."""
         u, _ = self.bounds(self.alpha * math.log(self.t))
         C = [i for i in range(self.K) if (u[i] >= 0.5).all()]
         if len(C) == 1:

@@ -7,40 +7,40 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelist.reference.counting.base import EXPLOIT, CountingReference, Named, Table, best_of
+from duelist.reference.counting.base import EXPLOIT, Candidates, CountingReference, LayeredPair, best_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WSW(CountingReference):
-    """The two arms that are furthest ahead."""
+    """The two arms with the highest scores."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.q = np.zeros(0)  # duels won minus duels lost
         self.last: tuple[int, ...] = ()
 
-    def join(self, new: list[int]) -> None:
-        """New arms are level."""
+    def add_arms(self, new: list[int]) -> None:
+        """New arms have score 0."""
         self.q = np.pad(self.q, (0, len(new)))
 
-    def choose(self, table: Table) -> Named:
+    def choose(self, candidates: Candidates) -> LayeredPair:
         """argmax q, and the next."""
-        first = self.furthest(table.able())
-        others = [j for j in table.partners(first) if j != first]
-        return Named(first, self.furthest(others or [first]))
+        first = self.leader(candidates.available())
+        others = [j for j in candidates.partners(first) if j != first]
+        return LayeredPair(first, self.leader(others or [first]))
 
-    def furthest(self, arms: list[int]) -> int:
-        """argmax q; of equals an arm of the last duel, its first before its second, else one by chance."""
+    def leader(self, arms: list[int]) -> int:
+        """argmax q; ties go to an arm of the last duel, first arm first, or else are broken at random."""
         best = best_of(arms, lambda i: float(self.q[i]))
-        known = [arm for arm in self.last if arm in best]
-        return known[0] if known else self.draws.pick(best)
+        recent = [arm for arm in self.last if arm in best]
+        return recent[0] if recent else self.draws.pick(best)
 
-    def foretell(self, i: int, j: int, share: float) -> float:
-        """Whoever is ahead wins, of equals the first."""
+    def expected_outcome(self, i: int, j: int, win_rate: float) -> float:
+        """The arm with the higher score wins; of equals the first."""
         return float(self.q[i] >= self.q[j])
 
-    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
-        """The winner is one ahead, the loser one behind."""
+    def update(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+        """The winner gains one point, the loser loses one."""
         if i != j:
             self.q[i] += weight * (2.0 * outcome - 1.0)
             self.q[j] -= weight * (2.0 * outcome - 1.0)
@@ -49,27 +49,27 @@ class WSW(CountingReference):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WSS(WSW):
-    """Rounds of WS-W, between which the winner meets itself ever longer."""
+    """Rounds of WS-W, each followed by a growing number of self-duels of its winner."""
 
     beta: float = 1.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.round, self.left, self.best = 1, 0, -1
+        self.round, self.exploit_left, self.best = 1, 0, -1
 
-    def choose(self, table: Table) -> Named:
-        """The winner of the last round while it is its turn."""
-        if self.left and self.best in table.able():
-            return self.beside(table, self.best)
-        return super().choose(table)
+    def choose(self, candidates: Candidates) -> LayeredPair:
+        """The winner of the last round while exploiting, else the pair of WS-W."""
+        if self.exploit_left and self.best in candidates.available():
+            return self.commit_to(candidates, self.best)
+        return super().choose(candidates)
 
-    def hear(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
-        """A round is over when all arms but one have q = -l."""
+    def update(self, i: int, j: int, outcome: float, weight: float, layer: int) -> None:
+        """End the round when all arms but one have q = -l."""
         if layer == EXPLOIT:
-            self.left = max(self.left - 1, 0)
+            self.exploit_left = max(self.exploit_left - 1, 0)
             return
-        super().hear(i, j, outcome, weight, layer)
-        if not self.left and (self.q > -self.round).sum() <= 1:
+        super().update(i, j, outcome, weight, layer)
+        if not self.exploit_left and (self.q > -self.round).sum() <= 1:
             self.best = int(self.q.argmax())
-            self.left = math.floor(math.prod([self.beta] * self.round))
+            self.exploit_left = math.floor(math.prod([self.beta] * self.round))
             self.round += 1
