@@ -1,4 +1,4 @@
-"""One server for all tests that do not break it, and a new study in it for each."""
+"""A server shared by tests, and a new study per test."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def admin(server: Running) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def make(admin: httpx.Client) -> Callable[..., str]:
-    """Makes studies with arms a0, a1, ...; the path of each."""
+    """Create studies with arms a0, a1, ...; return their paths."""
 
     def made(n_arms: int = 6, **settings: Any) -> str:
         body = {"name": f"study {next(_NUMBERS)}", "settings": settings}
@@ -93,5 +93,5 @@ def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
 
 
 def opened(storage: str, path: str) -> Study:
-    """The same study, without the server."""
+    """Open the same study without the server."""
     return load_study_by_id(int(path.rsplit("/", 1)[1]), storage)

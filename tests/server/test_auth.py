@@ -1,4 +1,4 @@
-"""Every endpoint tried with no token, unknown ones, tokens of other scopes and of other studies, and cookies without proof."""
+"""Every endpoint with missing, unknown and foreign tokens, and with cookies that lack a CSRF token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPEN = {
     ("POST", f"{S}/register"),
     ("GET", "/api/v1/health"),
 }
-"""What needs no token."""
+"""Endpoints that need no token."""
 ANY = {("GET", "/api/v1/session"), ("GET", "/api/v1/choices"), ("GET", f"{S}/media/{{key}}")}
 RATING = {("GET", f"{S}/me"), *(("POST", f"{S}/{verb}") for verb in ("ask", "votes", "undo", "release"))}
 LOOKING = {
@@ -57,7 +57,7 @@ EVERYTHING = [ANY, RATING, LOOKING, OWNING, LOOKING_AT_ALL, OWNING_ALL]
 
 
 class Keys(NamedTuple):
-    """A token of every scope, in this study, in another, and in all."""
+    """Tokens of every scope: for this study, another one, and all studies."""
 
     own: dict[str, str]
     other: dict[str, str]
@@ -81,14 +81,14 @@ def operations(server: Running) -> list[tuple[str, str]]:
     return [(method.upper(), path) for path, methods in paths.items() for method in methods]
 
 
-def test_the_table_names_every_endpoint_once(operations: list[tuple[str, str]]) -> None:
+def test_the_scope_table_covers_every_endpoint_once(operations: list[tuple[str, str]]) -> None:
     named = list(itertools.chain(OPEN, *EVERYTHING))
     assert sorted(named) == sorted(operations)
     assert len(named) == len(set(named))
 
 
 def allowed(keys: Keys, operation: tuple[str, str]) -> set[str]:
-    """The tokens that this endpoint takes, by the table."""
+    """Return the tokens that an endpoint accepts, by the tables above."""
     own, everywhere = keys.own, keys.everywhere
     owners = {own["admin"], everywhere["admin"]}
     lookers = {*owners, own["reader"], everywhere["reader"]}
@@ -106,7 +106,7 @@ def allowed(keys: Keys, operation: tuple[str, str]) -> set[str]:
 
 
 def send(client: httpx.Client, operation: tuple[str, str], study: str, headers: dict[str, str]) -> httpx.Response:
-    """A request that nobody who is let through would find complete, so that nothing is changed by it."""
+    """Send an incomplete request, which changes nothing when it is allowed."""
     method, path = operation
     filled = path.format(study=study.rsplit("/", 1)[1], key="none.png", duel=10**9, form="none", token="none")
     with client.stream(method, filled, headers=headers, params={"confirm": "no"}, content=b"") as answer:
@@ -121,10 +121,10 @@ def each_token(keys: Keys) -> Iterator[tuple[str, str]]:
             yield f"{scope}, {where}", token
 
 
-def test_every_endpoint_refuses_whom_it_should(
+def test_every_endpoint_enforces_its_scopes(
     server: Running, keys: Keys, study: str, operations: list[tuple[str, str]]
 ) -> None:
-    """No token, an unknown one, and each of eight tokens on every endpoint."""
+    """Try no token, an unknown one and each of eight tokens on every endpoint."""
     tried = 0
     with httpx.Client(base_url=server.address, timeout=60) as client:
         for operation in (each for each in operations if each not in OPEN):
@@ -144,10 +144,10 @@ def test_every_endpoint_refuses_whom_it_should(
     assert tried == 11 * (len(operations) - len(OPEN))
 
 
-def test_a_cookie_alone_changes_nothing(
+def test_a_cookie_without_csrf_token_changes_nothing(
     server: Running, keys: Keys, study: str, operations: list[tuple[str, str]]
 ) -> None:
-    """Another site can make a browser send its cookie, but not the header."""
+    """Other sites can make a browser send the cookie, but not the header."""
     with httpx.Client(base_url=server.address, timeout=60) as client:
         session = checked(client.post("/api/v1/session", json={"token": keys.everywhere["admin"]}))
         unsafe = [each for each in operations if each[0] != "GET" and each not in OPEN]
@@ -159,7 +159,7 @@ def test_a_cookie_alone_changes_nothing(
     assert len(unsafe) > 20
 
 
-def test_a_rater_cannot_speak_for_another(server: Running, keys: Keys, study: str) -> None:
+def test_a_rater_cannot_act_for_another(server: Running, keys: Keys, study: str) -> None:
     with server.client(keys.own["rater"]) as ana:
         checked(ana.post(f"{study}/ask", json={"rater": "ana"}))
         for verb, body in (
@@ -172,7 +172,7 @@ def test_a_rater_cannot_speak_for_another(server: Running, keys: Keys, study: st
         refused(ana.get(f"{study}/me", params={"rater": "ben"}), 403, "not_allowed")
 
 
-def test_a_revoked_token_opens_nothing(server: Running, admin: httpx.Client, study: str) -> None:
+def test_a_revoked_token_is_rejected(server: Running, admin: httpx.Client, study: str) -> None:
     made = checked(admin.post(f"{study}/tokens", json={"scope": "reader", "label": "for the wall"}), 201)
     with server.client(made["token"]) as reader:
         checked(reader.get(study))
@@ -183,13 +183,13 @@ def test_a_revoked_token_opens_nothing(server: Running, admin: httpx.Client, stu
     assert "token" not in listed
 
 
-def test_an_expired_token_opens_nothing(server: Running, admin: httpx.Client, study: str) -> None:
+def test_an_expired_token_is_rejected(server: Running, admin: httpx.Client, study: str) -> None:
     made = checked(admin.post(f"{study}/tokens", json={"scope": "reader", "days": 1e-9}), 201)
     with server.client(made["token"]) as reader:
         refused(reader.get(study), 401, "token_unknown")
 
 
-def test_who_is_erased_is_signed_out(server: Running, admin: httpx.Client, study: str) -> None:
+def test_erasing_a_rater_revokes_their_tokens(server: Running, admin: httpx.Client, study: str) -> None:
     with server.client(token_of(admin, study, "rater", rater="carl")) as carl:
         duel = checked(carl.post(f"{study}/ask", json={}))["id"]
         checked(carl.post(f"{study}/votes", json={"duel": duel, "outcome": "tie"}))
@@ -199,9 +199,7 @@ def test_who_is_erased_is_signed_out(server: Running, admin: httpx.Client, study
     assert checked(admin.get(f"{study}/tokens"))["tokens"] == []
 
 
-def test_no_token_is_in_the_storage_or_in_the_log(
-    server: Running, admin: httpx.Client, study: str, storage: str
-) -> None:
+def test_secrets_are_neither_stored_nor_logged(server: Running, admin: httpx.Client, study: str, storage: str) -> None:
     link = checked(admin.post(f"{study}/links", json={"raters": ["dora"]}), 201)["links"][0]["url"]
     address, _, secret = link.partition("#")
     assert address == f"{server.address}/rate{study.removeprefix('/studies')}"

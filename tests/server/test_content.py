@@ -1,4 +1,4 @@
-"""What payloads become: blocks that a page can show and cannot run."""
+"""Payloads as blocks of content."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def test_payloads_become_blocks(show: ContentRenderer, payload: Any, blocks: lis
     assert show.render(payload) == blocks
 
 
-def test_an_arm_without_a_payload_is_its_id(show: ContentRenderer) -> None:
+def test_an_arm_without_payload_shows_its_id(show: ContentRenderer) -> None:
     assert show.render_arm(None, "red") == [{"type": "text", "text": "red"}]
 
 
-def test_halves_of_characters_are_shown_as_such() -> None:
-    """A program that cuts texts may leave them; whole ones that came in two halves are put together."""
+def test_unpaired_surrogates_are_replaced() -> None:
+    """Pairs of surrogates are joined; unpaired ones become U+FFFD."""
     value = {"a\ud83d": ["cut \ud83d", "whole \ud83d\ude00", 3, None], "b": "plain \u00e9"}
     assert replace_surrogates(value) == {"a\ufffd": ["cut \ufffd", "whole \U0001f600", 3, None], "b": "plain \u00e9"}
 
 
-def test_an_arm_with_half_a_character_is_asked_and_listed(admin: httpx.Client) -> None:
+def test_an_arm_with_an_unpaired_surrogate_is_asked_and_listed(admin: httpx.Client) -> None:
     arms = b'[{"id": "a", "text": "cut \\ud83d"}, {"id": "b", "text": "whole"}]'
     files = [("file", ("arms.json", arms))]
     assert "cut \ufffd" in admin.post("/files/preview", files=files).raise_for_status().text
@@ -73,13 +73,13 @@ def test_an_arm_with_half_a_character_is_asked_and_listed(admin: httpx.Client) -
     assert {duel[side]["content"][0]["text"] for side in ("first", "second")} == {"cut \ufffd", "whole"}
 
 
-def test_only_pictures_sounds_and_films_are_files() -> None:
+def test_only_media_files_are_served() -> None:
     for name in ("x.html", "x.js", "x.css", "x.pdf", "x", ".png/x", "x.png.html", "x.svgz"):
         assert media_type(name) is None, name
     assert media_type("X.PNG") == "image/png"
 
 
-def test_no_way_leads_out_of_the_folder(tmp_path: Path) -> None:
+def test_paths_outside_the_media_folder_are_rejected(tmp_path: Path) -> None:
     inside = tmp_path / "in"
     inside.mkdir()
     (tmp_path / "out.png").write_bytes(b"")
@@ -88,7 +88,7 @@ def test_no_way_leads_out_of_the_folder(tmp_path: Path) -> None:
         assert find_media_file(inside, name) is None, name
 
 
-def test_buckets_fill_again() -> None:
+def test_rate_limits_recover_with_time() -> None:
     now = 0.0
     buckets = RateLimiter(rate=2.0, burst=4.0, clock=lambda: now)
     assert [buckets.acquire("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]

@@ -1,4 +1,4 @@
-"""Studies that a server has open: never closed under whoever uses them, and not kept for those who have left."""
+"""Open studies of a server: kept while in use, closed when idle."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from duelist.server.routes import arms
 from duelist.study import AsyncStudy, Study, create_study
 
 FEW = 2
-"""Studies that are kept open though nobody uses them."""
+"""Idle studies that stay open."""
 N_STUDIES = 3 * FEW
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes many studies, many arms and some seconds takes few of all."""
+    """Lower the limits, so that few studies, arms and seconds suffice."""
     monkeypatch.setattr(context_module, "MAX_IDLE_STUDIES", FEW)
     monkeypatch.setattr(events, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(arms, "BATCH_SIZE", 10)
@@ -38,7 +38,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The studies that were opened, once for each time."""
+    """The ids of studies as they are opened."""
     found: list[int] = []
     load = context_module.load_study_by_id
 
@@ -62,7 +62,7 @@ def ids(url: str) -> list[int]:
 
 @asynccontextmanager
 async def listeners(server: ServerContext, ids: list[int]) -> AsyncIterator[dict[int, int]]:
-    """One to each of these studies, who have been told the state; how many events each has heard."""
+    """Subscribe to each of these studies, wait for the first event, and count events by study."""
     heard = dict.fromkeys(ids, 0)
 
     async def listen(study_id: int) -> None:
@@ -88,15 +88,13 @@ async def until(done: Callable[[], bool]) -> None:
 
 
 async def slowly(n_parts: int) -> AsyncIterator[bytes]:
-    """Arms that take longer than others need to look at all their studies."""
+    """Yield arms more slowly than all studies are polled."""
     for part in range(n_parts):
         yield "".join(json.dumps({"id": f"{part}-{k}"}) + "\n" for k in range(10)).encode()
         await asyncio.sleep(10 * events.POLL_SECONDS)
 
 
-def test_arms_are_streamed_in_whole_while_more_studies_are_listened_to_than_are_kept_open(
-    url: str, ids: list[int]
-) -> None:
+def test_streams_of_arms_complete_while_many_studies_have_subscribers(url: str, ids: list[int]) -> None:
     app = make_app(ServerOptions(url, temporary_token="t" * 40, rate_limit=1e6))
     server: ServerContext = app.state.server
     headers = {"Authorization": f"Bearer {'t' * 40}", "content-type": "application/x-ndjson"}
@@ -118,9 +116,7 @@ def test_arms_are_streamed_in_whole_while_more_studies_are_listened_to_than_are_
     assert (added[0] + added[1], added[2]) == (50, 50)
 
 
-def test_a_study_is_not_opened_at_every_look_however_many_are_listened_to(
-    url: str, ids: list[int], opened: list[int]
-) -> None:
+def test_polled_studies_stay_open(url: str, ids: list[int], opened: list[int]) -> None:
     async def listen() -> None:
         server = ServerContext(ServerOptions(url))
         *watched, one, other = ids
@@ -135,7 +131,7 @@ def test_a_study_is_not_opened_at_every_look_however_many_are_listened_to(
     assert sorted(opened) == sorted(ids), "each once: those that are listened to, and the few that others use"
 
 
-def test_nothing_is_kept_for_those_who_have_left(url: str, ids: list[int]) -> None:
+def test_studies_close_when_their_subscribers_have_left(url: str, ids: list[int]) -> None:
     async def listen_and_leave() -> tuple[int, int]:
         server = ServerContext(ServerOptions(url))
         async with listeners(server, ids):
@@ -152,7 +148,7 @@ def test_nothing_is_kept_for_those_who_have_left(url: str, ids: list[int]) -> No
     assert asyncio.run(listen_and_leave()) == (0, FEW)
 
 
-def test_a_study_that_is_deleted_is_closed_when_the_last_who_uses_it_leaves(url: str, ids: list[int]) -> None:
+def test_a_deleted_study_closes_after_its_last_user(url: str, ids: list[int]) -> None:
     async def use() -> None:
         server = ServerContext(ServerOptions(url))
         async with server.study(ids[0]) as study:
@@ -167,9 +163,7 @@ def test_a_study_that_is_deleted_is_closed_when_the_last_who_uses_it_leaves(url:
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("the database does not answer; try again"), RuntimeError("no idea")])
-def test_who_begins_to_listen_while_nothing_can_be_read_is_told_later(
-    url: str, ids: list[int], error: Exception
-) -> None:
+def test_subscribers_get_the_state_after_failed_polls(url: str, ids: list[int], error: Exception) -> None:
     async def listen() -> str:
         server = ServerContext(ServerOptions(url))
         failing = iter([error] * 3)

@@ -1,4 +1,4 @@
-"""The study that newcomers see first: it lives on, and it is there the next time."""
+"""The demo study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAIRS = 28  # of eight arms
 
 
 class Stopping:
-    """A study over a connection that is lost after so many votes; an owner pauses it on the way."""
+    """A remote study that is paused, and whose connection is lost after some votes."""
 
     def __init__(self, study: Any, votes: int) -> None:
         self.study, self.left = study, votes
@@ -36,7 +36,7 @@ class Stopping:
             raise ConnectionLost("the server has stopped; start it again")
 
     def close(self) -> None:
-        """Nothing is to be closed."""
+        """Do nothing."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_data")
-def test_raters_who_are_through_are_followed_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_raters_replace_those_who_have_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     study, demo = demo_server.make_demo("memory")
     before = len(study.votes())
     monkeypatch.setattr(demo_server, "load_study", lambda *_, **__: Stopping(study, 4 * PAIRS))
@@ -60,7 +60,7 @@ def test_raters_who_are_through_are_followed_by_others(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("without_data")
-def test_a_study_that_was_kept_is_there_the_next_time(tmp_path: Path) -> None:
+def test_a_kept_demo_study_is_reused(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'demo.db'}"
     first, _ = demo_server.make_demo(storage)
     votes = first.votes()

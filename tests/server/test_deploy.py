@@ -1,4 +1,4 @@
-"""What deploy/ and its page tell people to run is what the program takes, and what it then does."""
+"""Commands in deploy/ and its guide exist and work."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PAGE = (ROOT / "docs" / "deploying.md").read_text()
 
 
 def instruction(name: str) -> str:
-    """What follows the last instruction of that name."""
+    """Return the arguments of the last instruction of that name."""
     return re.findall(rf"^{name}\s+(.*)$", DOCKERFILE, re.MULTILINE)[-1].strip()
 
 
 def parsed(words: list[str]) -> dict[str, object]:
-    """The options of a command line of ours, which must be one: nothing is run."""
+    """Parse a duelist command line without running it."""
     command = typer.main.get_command(app)
     context = command.make_context("duelist", [], resilient_parsing=True)
     rest = words
@@ -40,7 +40,7 @@ def parsed(words: list[str]) -> dict[str, object]:
     return dict(command.make_context(command.name, rest, parent=context).params)
 
 
-def test_the_image_runs_a_command_that_there_is() -> None:
+def test_the_image_runs_an_existing_command() -> None:
     words = json.loads(instruction("CMD"))
     assert words[0] == "duelist"
     options = parsed(words[1:])
@@ -49,16 +49,16 @@ def test_the_image_runs_a_command_that_there_is() -> None:
     assert f":{options['port']}/" in instruction("HEALTHCHECK")
 
 
-def test_the_image_installs_extras_that_there_are() -> None:
+def test_the_image_installs_existing_extras() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (extras,) = re.findall(r'"/source\[([\w,]+)\]"', DOCKERFILE)
     assert {"server", "postgres"} <= set(extras.split(",")) <= set(project["optional-dependencies"])
     ignored = (ROOT / ".dockerignore").read_text().split()
-    assert {".git", ".venv", "**/*.so"} <= set(ignored), "what was built here is not what runs there"
+    assert {".git", ".venv", "**/*.so"} <= set(ignored), "local builds must not enter the image"
 
 
-def test_what_the_image_runs_is_well(tmp_path: Path) -> None:
-    """The command and the health check of the image, with its port replaced; a server that is gone is not well."""
+def test_the_health_check_of_the_image_works(tmp_path: Path) -> None:
+    """Run the command and the health check of the image on another port."""
     words = json.loads(instruction("CMD"))
     (check,) = re.findall(r'CMD python -c "(.*)"', instruction("HEALTHCHECK"))
     with running(f"sqlite:///{tmp_path / 'duelist.db'}", tmp_path, *words[2:]) as server:
@@ -68,7 +68,7 @@ def test_what_the_image_runs_is_well(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False, capture_output=True).returncode != 0
 
 
-def test_the_unit_runs_a_command_that_there_is() -> None:
+def test_the_systemd_unit_runs_an_existing_command() -> None:
     service = UNIT["Service"]
     words = shlex.split(service["ExecStart"])
     assert words[0].endswith("/bin/duelist")
@@ -76,8 +76,8 @@ def test_the_unit_runs_a_command_that_there_is() -> None:
     assert words[0].removesuffix("/bin/duelist") in PAGE, "where the page installs it"
     assert options["host"] == "127.0.0.1", "the proxy is what others reach"
     assert service["EnvironmentFile"] in PAGE
-    assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}", "the only place it may write to"
-    assert service["UMask"] == "0077", "nobody else reads votes"
+    assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}", "the only writable folder"
+    assert service["UMask"] == "0077", "other users must not read votes"
     upstream = re.findall(r"server 127\.0\.0\.1:(\d+);", (ROOT / "deploy" / "nginx.conf").read_text())
     (second,) = re.findall(r"a copy with `--port (\d+)`", PAGE)
     assert upstream == [str(options["port"]), second]
@@ -86,5 +86,5 @@ def test_the_unit_runs_a_command_that_there_is() -> None:
 @pytest.mark.parametrize(
     "line", sorted(set(re.findall(r"(?:/bin/|`|^)(duelist (?:serve|token|study|storage)[^`\n]*)", PAGE, re.MULTILINE)))
 )
-def test_commands_of_the_page_are_commands(line: str) -> None:
+def test_commands_in_the_guide_exist(line: str) -> None:
     parsed(shlex.split(line)[1:])

@@ -1,4 +1,4 @@
-"""Servers that are killed, restarted, stopped, and several on one study; `make crash-server` is the long form."""
+"""Killed, restarted and stopping servers, and several servers on one study; `make crash-server` runs longer."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return request.getfixturevalue("postgres_url")
 
 
-def test_no_vote_is_lost_or_doubled_when_a_server_is_killed(url: str) -> None:
+def test_killing_a_server_neither_loses_nor_doubles_votes(url: str) -> None:
     print(kill(url, KILLS))  # noqa: T201
 
 
-def test_two_servers_on_one_study_behave_as_one(postgres_url: str, tmp_path: Path) -> None:
+def test_two_servers_share_a_study(postgres_url: str, tmp_path: Path) -> None:
     study = make(postgres_url, n_arms=40, dim=4, repeat_pairs=0)
     tokens = rater_tokens(study, [f"rater {k}" for k in range(6)])
     (tmp_path / "other").mkdir()
@@ -77,7 +77,7 @@ def test_two_servers_on_one_study_behave_as_one(postgres_url: str, tmp_path: Pat
     study.close()
 
 
-def test_a_server_that_is_stopped_finishes_what_it_began(tmp_path: Path) -> None:
+def test_a_stopping_server_finishes_running_requests(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
     study = make(url, n_arms=20, dim=3, repeat_pairs=0)
     tokens = rater_tokens(study, ["ana", "ben"])
@@ -92,7 +92,7 @@ def test_a_server_that_is_stopped_finishes_what_it_began(tmp_path: Path) -> None
     assert "Traceback" not in server.log.read_text()
 
 
-def test_who_listens_to_events_does_not_keep_a_server_from_stopping(tmp_path: Path) -> None:
+def test_event_streams_do_not_delay_shutdown(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
     study = make(url, n_arms=3, dim=2)
     server = start(url, tmp_path / "log")
@@ -104,10 +104,10 @@ def test_who_listens_to_events_does_not_keep_a_server_from_stopping(tmp_path: Pa
         server.stop()
         taken = time.monotonic() - since
         list(lines)  # the stream has an end
-    assert taken < SHUTDOWN_SECONDS, f"it took {taken:.1f} s, as if somebody had been waited for"
+    assert taken < SHUTDOWN_SECONDS, f"it took {taken:.1f} s, as if it had waited for a subscriber"
 
 
-def test_a_server_refuses_an_older_schema(tmp_path: Path) -> None:
+def test_a_server_rejects_an_older_schema(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
     make(url, n_arms=3, dim=2).close()
     engine = sa.create_engine(url)

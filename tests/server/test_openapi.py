@@ -1,4 +1,4 @@
-"""schemathesis over the OpenAPI description: no 5xx, and no answer that is not described.
+"""Fuzz the API by its OpenAPI description with schemathesis: no 5xx and no undocumented response.
 
 `make test-api` does for minutes what `make test-server` does for seconds.
 """
@@ -37,7 +37,7 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server of its own, with a study that has votes: whatever is done to it is done to nobody else."""
+    """A separate server with a study that has votes."""
     folder = tmp_path_factory.mktemp("api")
     with running(f"sqlite:///{folder / 's.db'}", folder, "--rate-limit", "100000") as server:
         with server.client() as client:
@@ -63,8 +63,8 @@ SETTINGS = hypothesis.settings(
 )
 
 
-def test_no_answer_is_undocumented(tried: Running) -> None:
-    """Every endpoint but the events, which have no end, with made-up requests that fit the description and some that do not."""
+def test_every_response_is_documented(tried: Running) -> None:
+    """Send valid and invalid generated requests to every endpoint except the endless events."""
     api = schemathesis.openapi.from_url(f"{tried.address}/api/v1/openapi.json").exclude(path_regex="/events$")
     found: list[str] = []
     calls = 0
@@ -91,7 +91,7 @@ def test_no_answer_is_undocumented(tried: Running) -> None:
     assert calls > len(operations) * EXAMPLES
 
 
-def test_the_description_says_how_to_sign_in_and_what_errors_look_like(tried: Running) -> None:
+def test_authentication_and_errors_are_described(tried: Running) -> None:
     body = httpx.get(f"{tried.address}/api/v1/openapi.json").json()
     assert {"HTTPBearer", "APIKeyCookie"} <= set(body["components"]["securitySchemes"])
     shape = body["components"]["schemas"]["ErrorResponse"]["properties"]["error"]["$ref"].rsplit("/", 1)[1]

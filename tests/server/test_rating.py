@@ -1,4 +1,4 @@
-"""What raters do, over HTTP."""
+"""Rating over HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ask(client: httpx.Client, study: str, **given: object) -> dict[str, object]:
     return checked(client.post(f"{study}/ask", json=given))
 
 
-def test_a_rater_asks_and_tells_and_the_vote_is_in_the_log(ana: httpx.Client, study: str, storage: str) -> None:
+def test_a_vote_over_http_is_in_the_log(ana: httpx.Client, study: str, storage: str) -> None:
     duel = ask(ana, study)
     told = checked(ana.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "second", "reason": "better"}))
     (vote,) = opened(storage, study).votes()
@@ -34,7 +34,7 @@ def test_a_rater_asks_and_tells_and_the_vote_is_in_the_log(ana: httpx.Client, st
     }
 
 
-def test_what_a_rater_gets_does_not_say_what_is_what(ana: httpx.Client, study: str, admin: httpx.Client) -> None:
+def test_raters_see_neither_ids_nor_kinds_of_pairs(ana: httpx.Client, study: str, admin: httpx.Client) -> None:
     checked(admin.post(f"{study}/gold", json={"first": "a0", "second": "a1", "outcome": "first"}))
     for _ in range(12):
         duel = ask(ana, study)
@@ -47,7 +47,7 @@ def test_what_a_rater_gets_does_not_say_what_is_what(ana: httpx.Client, study: s
     assert told["first"]["id"].startswith("a")
 
 
-def test_asked_again_it_is_the_same_and_besides_it_another(ana: httpx.Client, study: str) -> None:
+def test_ask_repeats_a_pending_duel_and_returns_another_beside_it(ana: httpx.Client, study: str) -> None:
     first = ask(ana, study)
     assert ask(ana, study) == first
     second = ask(ana, study, in_progress=[first["id"]])
@@ -58,7 +58,7 @@ def test_asked_again_it_is_the_same_and_besides_it_another(ana: httpx.Client, st
     assert ask(ana, study) == second
 
 
-def test_a_vote_sent_twice_counts_once_and_another_needs_revise(ana: httpx.Client, study: str, storage: str) -> None:
+def test_votes_are_idempotent_and_changes_need_revise(ana: httpx.Client, study: str, storage: str) -> None:
     duel = ask(ana, study)["id"]
     body = {"duel": duel, "outcome": "first"}
     assert checked(ana.post(f"{study}/votes", json=body)) == checked(ana.post(f"{study}/votes", json=body))
@@ -77,7 +77,7 @@ def test_names_pass_through_errors_as_they_are(admin: httpx.Client, ana: httpx.C
     assert error["hint"] == "An owner can open it again."
 
 
-def test_undo_and_release_give_the_duel_back(ana: httpx.Client, study: str, storage: str) -> None:
+def test_undo_and_release_return_the_duel(ana: httpx.Client, study: str, storage: str) -> None:
     duel = ask(ana, study)["id"]
     checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
     undone = checked(ana.post(f"{study}/undo", json={"duel": duel}))["votes"][0]
@@ -88,7 +88,7 @@ def test_undo_and_release_give_the_duel_back(ana: httpx.Client, study: str, stor
     assert opened(storage, study).pending() == []
 
 
-def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
+def test_me_reports_progress(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(question="Which is funnier?", guidelines="# Look\n*twice*", answers=["tie"], ask_reason=True)
     checked(admin.patch(study, json={"settings": {"max_votes_per_rater": 9}}))
     with server.client(token_of(admin, study, "rater", rater="bo")) as bo:
@@ -104,7 +104,7 @@ def test_me_says_how_far_one_has_come(server: Running, admin: httpx.Client, make
     assert (me["question"], me["guidelines"], me["ask_reason"]) == ("Which is funnier?", "# Look\n*twice*", True)
 
 
-def test_criteria_are_answered_together(
+def test_votes_on_several_criteria_are_sent_together(
     server: Running, admin: httpx.Client, make: Callable[..., str], storage: str
 ) -> None:
     study = make(criteria=["clear", "short"])
@@ -115,7 +115,7 @@ def test_criteria_are_answered_together(
     assert [(v.criterion, v.outcome) for v in opened(storage, study).votes()] == [("clear", "first"), ("short", "tie")]
 
 
-def test_who_is_through_is_told_so(ana: httpx.Client, study: str) -> None:
+def test_a_rater_who_has_seen_all_pairs_gets_an_error(ana: httpx.Client, study: str) -> None:
     for _ in range(15):  # all pairs of six arms
         duel = ask(ana, study)["id"]
         checked(ana.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
@@ -130,7 +130,7 @@ def test_who_is_through_is_told_so(ana: httpx.Client, study: str) -> None:
         ({"settings": {"max_votes": 1}}, 409, "limit_reached"),
     ],
 )
-def test_what_the_owner_stops_is_stopped(
+def test_paused_ended_and_full_studies_ask_nothing(
     ana: httpx.Client, admin: httpx.Client, study: str, change: dict[str, object], status: int, code: str
 ) -> None:
     duel = ask(ana, study)["id"]
@@ -140,7 +140,7 @@ def test_what_the_owner_stops_is_stopped(
     assert "`" not in error["message"] + error["hint"], "words of Python's interface"
 
 
-def test_a_blocked_rater_is_asked_no_more(ana: httpx.Client, admin: httpx.Client, study: str) -> None:
+def test_a_blocked_rater_gets_no_duels_until_reinstated(ana: httpx.Client, admin: httpx.Client, study: str) -> None:
     ask(ana, study)
     checked(admin.post(f"{study}/raters/block", json={"rater": "ana"}))
     refused(ana.post(f"{study}/ask", json={}), 409, "rater_blocked")
@@ -157,9 +157,7 @@ def test_raters_get_different_pairs_at_once(server: Running, admin: httpx.Client
     assert len(set(shown)) == 3
 
 
-def test_files_are_served_as_what_they_are_and_nothing_else(
-    server: Running, admin: httpx.Client, ana: httpx.Client, study: str
-) -> None:
+def test_media_files_are_served_safely(server: Running, admin: httpx.Client, ana: httpx.Client, study: str) -> None:
     picture = ana.get(f"{study}/media/deep/dog.png")
     assert picture.content == b"\x89PNG dog"
     assert picture.headers["content-type"] == "image/png"

@@ -1,4 +1,4 @@
-"""A study on a server is used like a study in a file: one script, both, the same results."""
+"""A remote study is used like a local one, with the same results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEATURES = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, -0.5]]
 
 
 def script(study: Any, folder: Path) -> dict[str, Any]:
-    """Some of everything; what it came to."""
+    """Use most methods of a study and return their results."""
     assert (
         study.add_arms(
             list("abcd"),
@@ -93,7 +93,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, admin: Any, tmp_path: Path) -> None:
+def test_a_script_gives_the_same_results_locally_and_remotely(server: Running, admin: Any, tmp_path: Path) -> None:
     settings = {"seed": 5, "random_share": 0.3, "gold_share": 0.5}
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
@@ -112,9 +112,7 @@ def test_one_script_says_the_same_on_a_server_and_in_a_file(server: Running, adm
 
 @pytest.mark.parametrize("own", [True, False, None])
 @pytest.mark.parametrize("goal", ["best", "serve"])
-def test_arm_effects_are_chosen_when_a_study_is_created_and_stay(
-    admin: Any, storage: str, own: bool | None, goal: str
-) -> None:
+def test_arm_effects_are_fixed_at_creation(admin: Any, storage: str, own: bool | None, goal: str) -> None:
     name = f"{goal}, arm effects {own}"
     body = {"name": name, "goal": goal, "settings": {"arm_effects": own}}
     made = checked(admin.post("/studies", json=body), 201)
@@ -131,8 +129,8 @@ def test_arm_effects_are_chosen_when_a_study_is_created_and_stay(
     assert checked(admin.post("/studies", json={**body, "load_if_exists": True}), 201)["id"] == made["id"]
 
 
-def test_every_verb_of_a_study_is_there() -> None:
-    """But for what needs the study at hand: its features, its policy, drawings, files of the server's own."""
+def test_a_remote_study_has_the_methods_of_a_study() -> None:
+    """All methods except those that need local data: features, policy, plots and media."""
     at_hand = {
         "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "rater_records", "rater",
         "rater_progress", "has_rater", "add_media", "media", "revision", "scorer",
@@ -141,7 +139,7 @@ def test_every_verb_of_a_study_is_there() -> None:
     assert verbs <= set(dir(RemoteStudy)) | {"settings", "name", "id"}
 
 
-def test_a_rater_rates_without_naming_anybody(server: Running, admin: Any, study: str) -> None:
+def test_a_raters_token_names_the_rater(server: Running, admin: Any, study: str) -> None:
     token = token_of(admin, study, "rater", rater="zoe")
     number = study.rsplit("/", 1)[1]
     for address in (f"{server.address}/study/{number}", server.address):
@@ -153,7 +151,9 @@ def test_a_rater_rates_without_naming_anybody(server: Running, admin: Any, study
                 rating.leaderboard()
 
 
-def test_errors_are_the_librarys(server: Running, admin: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_errors_are_those_of_the_library(
+    server: Running, admin: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UnknownStudy, match="There are"):
         dl.load_study("no such", storage=server.address, token=server.token)
     with pytest.raises(NotAllowed):

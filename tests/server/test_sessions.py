@@ -1,4 +1,4 @@
-"""Signing in by browser, registration_limiter, limits, and what every answer carries."""
+"""Sessions of browsers, registration, limits and security headers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def number_of(study: str) -> int:
     return int(study.rsplit("/", 1)[1])
 
 
-def test_owner_and_rater_are_signed_in_side_by_side(server: Running, admin: httpx.Client, study: str) -> None:
+def test_owner_and_rater_sessions_coexist(server: Running, admin: httpx.Client, study: str) -> None:
     rater = token_of(admin, study, "rater", rater="ana")
     with server.stranger() as browser:
         owner = checked(browser.post("/session", json={"token": server.token}))
@@ -38,7 +38,7 @@ def test_owner_and_rater_are_signed_in_side_by_side(server: Running, admin: http
         refused(browser.get(f"{study}/me"), 401, "not_signed_in")
 
 
-def test_the_cookie_cannot_be_read_or_sent_from_elsewhere(server: Running) -> None:
+def test_cookies_are_http_only_and_same_site(server: Running) -> None:
     with server.stranger() as browser:
         cookie = browser.post("/session", json={"token": server.token}).headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -46,7 +46,7 @@ def test_the_cookie_cannot_be_read_or_sent_from_elsewhere(server: Running) -> No
     assert "path=/" in cookie
 
 
-def test_behind_https_the_cookie_is_sent_by_nothing_else(tmp_path: Path) -> None:
+def test_cookies_are_secure_behind_https(tmp_path: Path) -> None:
     with (
         running(f"sqlite:///{tmp_path / 's.db'}", tmp_path, "--public-url", "https://rate.example.org") as server,
         server.stranger() as browser,
@@ -57,9 +57,7 @@ def test_behind_https_the_cookie_is_sent_by_nothing_else(tmp_path: Path) -> None
         refused(browser.get("/health", headers={"Host": "evil.example.org"}), 400, "malformed")
 
 
-def test_anybody_registers_where_the_owner_wants_it(
-    server: Running, admin: httpx.Client, make: Callable[..., str]
-) -> None:
+def test_anyone_registers_in_an_open_study(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make()
     with server.stranger() as browser:
         refused(browser.post(f"{study}/register", json={"name": "ana"}), 403, "not_allowed")
@@ -72,7 +70,7 @@ def test_anybody_registers_where_the_owner_wants_it(
         assert checked(other.post(f"{study}/register", json={}))["rater"].startswith("rater ")
 
 
-def test_two_people_who_register_at_once_never_have_one_name(
+def test_concurrent_registrations_never_share_a_name(
     server: Running, admin: httpx.Client, make: Callable[..., str]
 ) -> None:
     study = make()
@@ -90,7 +88,7 @@ def test_two_people_who_register_at_once_never_have_one_name(
             assert answers in ([200, 409, 409, 409], [409] * 4)
 
 
-def test_guessing_tokens_is_slow(tmp_path: Path) -> None:
+def test_failed_sign_ins_are_rate_limited(tmp_path: Path) -> None:
     with running(f"sqlite:///{tmp_path / 's.db'}", tmp_path) as server, server.stranger() as browser:
         answers = [browser.post("/session", json={"token": f"duelist_{k}"}).status_code for k in range(12)]
         assert answers == [401] * 10 + [429] * 2
@@ -99,14 +97,14 @@ def test_guessing_tokens_is_slow(tmp_path: Path) -> None:
         assert int(late.headers["retry-after"]) > 0
 
 
-def test_one_token_cannot_take_it_all(tmp_path: Path) -> None:
+def test_requests_are_rate_limited_per_token(tmp_path: Path) -> None:
     with running(f"sqlite:///{tmp_path / 's.db'}", tmp_path, "--rate-limit", "2") as server, server.client() as client:
         answers = [client.get("/choices").status_code for _ in range(25)]
         assert answers[:20] == [200] * 20
         assert answers[-1] == 429
 
 
-def test_every_answer_is_closed_to_scripts_of_others(server: Running, admin: httpx.Client) -> None:
+def test_every_response_has_security_headers(server: Running, admin: httpx.Client) -> None:
     for path in ("/api/v1/health", "/api/v1/studies", "/signin", "/nothing", "/rate/1"):
         answer = httpx.get(server.address + path)
         policy = answer.headers["content-security-policy"]
@@ -117,19 +115,19 @@ def test_every_answer_is_closed_to_scripts_of_others(server: Running, admin: htt
         assert answer.headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_large_body_is_refused(server: Running, admin: httpx.Client, study: str) -> None:
+def test_a_large_body_is_rejected(server: Running, admin: httpx.Client, study: str) -> None:
     body = {"duel": 1, "outcome": "first", "reason": "x" * 9_000_000}
     refused(admin.post(f"{study}/votes", json=body), 413, "too_large")
 
 
-def test_a_body_that_is_no_json_is_refused(admin: httpx.Client, study: str) -> None:
+def test_invalid_json_is_rejected(admin: httpx.Client, study: str) -> None:
     refused(admin.post(f"{study}/ask", content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed")
     assert refused(admin.post(f"{study}/ask", json={"rater": "a", "x": 1}), 422, "invalid_input")["field"] == "x"
     refused(admin.get("/nothing"), 404, "not_found")
     refused(admin.put(study), 405, "method_not_allowed")
 
 
-def test_others_are_not_served_without_a_token(tmp_path: Path) -> None:
+def test_serving_other_machines_requires_an_admin_token(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "duelist.cli", "serve", "--host", "0.0.0.0", "--port", "0"]
     url = f"sqlite:///{tmp_path / 's.db'}"
     done = subprocess.run([*command, "--storage", url], capture_output=True, text=True, check=False, timeout=60)

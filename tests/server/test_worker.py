@@ -1,4 +1,4 @@
-"""Readings are made once for all who want them, and have in them whatever was acknowledged before they were asked for."""
+"""Queries of the worker: run once for concurrent clients, and on all acknowledged votes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.busy_server import make
 
 
 class Slow:
-    """The library's readings, made one by one when somebody lets them."""
+    """Replaces `run_query` by one that waits for a signal."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = 0
@@ -32,11 +32,13 @@ class Slow:
 
 
 class Asking(threading.Thread):
-    """Somebody who asks for the leaderboard."""
+    """A thread that requests the leaderboard."""
 
     def __init__(self, answers: RequestHandler, study: Study, known_revision: str | None = None) -> None:
         super().__init__()
-        self._ask = lambda: answers({"study": study.id, "task": "leaderboard", "arguments": {}, "known_revision": known_revision})
+        self._ask = lambda: answers(
+            {"study": study.id, "task": "leaderboard", "arguments": {}, "known_revision": known_revision}
+        )
         self.start()
 
     def run(self) -> None:
@@ -58,10 +60,10 @@ def votes(answer: Asking) -> int:
     return int(json.loads(answer.body)["votes"])
 
 
-def test_a_reading_is_made_once_for_all_who_want_it(
+def test_concurrent_equal_queries_run_once(
     study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever they had before."""
+    """The revisions that clients know do not matter."""
     slow = Slow(monkeypatch)
     first = Asking(answers, study)
     assert slow.begun.acquire(timeout=60)
@@ -73,7 +75,7 @@ def test_a_reading_is_made_once_for_all_who_want_it(
     assert slow.made == 1
 
 
-def test_whoever_has_voted_does_not_get_the_reading_that_was_begun_before(
+def test_a_query_after_a_vote_includes_the_vote(
     study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Slow(monkeypatch)
@@ -88,7 +90,7 @@ def test_whoever_has_voted_does_not_get_the_reading_that_was_begun_before(
     assert before.head["revision"] != after.head["revision"]
 
 
-def test_those_who_wait_hear_of_a_failure_and_the_next_one_tries_again(
+def test_a_failed_query_fails_all_waiting_clients_and_is_retried(
     study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, begun, go_on = [True], threading.Event(), threading.Event()
@@ -108,6 +110,6 @@ def test_those_who_wait_hear_of_a_failure_and_the_next_one_tries_again(
     go_on.set()
     for each in (first, second):
         each.join(60)
-        assert each.head == {"failed": "RuntimeError: no luck"}
+        assert each.head == {"unexpected_error": "RuntimeError: no luck"}
     failing.clear()
     assert votes(Asking(answers, study)) == 0

@@ -38,20 +38,20 @@ class Caller(NamedTuple):
     secret: str
     by_cookie: bool
 
-    def rater(self, named: str | None) -> str:
+    def rater(self, name: str | None) -> str:
         """Return the rater of a request: the token's rater, or the one that an admin names."""
         own = self.token.rater
         if own is not None:
-            if named is not None and named != own:
+            if name is not None and name != own:
                 raise RequestError(
-                    403, "not_allowed", f"This token is {own!r}'s, not {named!r}'s.", "Omit `rater`.", "rater"
+                    403, "not_allowed", f"This token is {own!r}'s, not {name!r}'s.", "Omit `rater`.", "rater"
                 )
             return own
-        if named is None:
+        if name is None:
             raise RequestError(
                 422, "invalid_input", "rater is missing.", "Name the rater: an admin's token has none.", "rater"
             )
-        return named
+        return name
 
     @property
     def is_privileged(self) -> bool:
@@ -120,11 +120,11 @@ def require_scope(
         request.scope["duelist_token"] = token.id
         enforce_rate_limit(server.token_limiter, token.id)
         if token.scope not in scopes:
-            wanted = " or ".join(scopes)
+            allowed_scopes = " or ".join(scopes)
             raise RequestError(
                 403,
                 "not_allowed",
-                f"This needs the scope {wanted}; the token has {token.scope}.",
+                f"This needs the scope {allowed_scopes}; the token has {token.scope}.",
                 "Use a token with that scope.",
             )
         if token.study is not None and not any_study and (all_studies or str(study) != str(token.study)):
@@ -157,8 +157,8 @@ async def authenticate(
         raise unknown_token()
     caller = Caller(token, secret, by_cookie)
     if by_cookie and request.method not in _SAFE:
-        given = request.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), csrf_token(secret).encode()):
+        sent = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf_token(secret).encode()):
             raise RequestError(
                 403,
                 "csrf",

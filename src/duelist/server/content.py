@@ -82,22 +82,22 @@ class ContentRenderer:
         if isinstance(payload, dict):
             if _is_message(payload):
                 return self._render_message(payload)
-            found = self._render_object(payload)
-            if found:
-                return found
+            blocks = self._render_object(payload)
+            if blocks:
+                return blocks
         return [_text("code", json.dumps(payload, ensure_ascii=False, indent=1), "json")]
 
     def _render_object(self, payload: dict[str, Any]) -> list[Block]:
-        found: list[Block] = []
+        blocks: list[Block] = []
         alt = next((payload[name] for name in ("alt", "caption") if isinstance(payload.get(name), str)), "")
         for name, value in payload.items():
             if name in _FILES and isinstance(value, str):
                 source = self._source(value)
-                found.append(_external_link(value) if source is None else self._file(value, source, alt, name))
+                blocks.append(_external_link(value) if source is None else self._file(value, source, alt, name))
             elif name in _TEXTS and isinstance(value, str):
                 language = payload.get("language")
-                found.append(_text(name, value, language if isinstance(language, str) else ""))
-        return found
+                blocks.append(_text(name, value, language if isinstance(language, str) else ""))
+        return blocks
 
     def _render_message(self, message: dict[str, Any]) -> list[Block]:
         role, content = str(message["role"]), message["content"]

@@ -133,18 +133,18 @@ class ServerContext:
         digest, now = token_hash(secret), time.monotonic()
         if digest == self._temporary_token_hash:
             return Token("temporary", Scope.ADMIN, None, None, "temporary", datetime.now(UTC))
-        known = self._token_cache.get(digest)
-        if known is not None and now - known[0] < TOKEN_CACHE_SECONDS and known[1].is_valid():
-            return known[1]
-        found = await asyncio.to_thread(find_token, self.storage, secret)
-        if found is None:
+        cached = self._token_cache.get(digest)
+        if cached is not None and now - cached[0] < TOKEN_CACHE_SECONDS and cached[1].is_valid():
+            return cached[1]
+        token = await asyncio.to_thread(find_token, self.storage, secret)
+        if token is None:
             self._token_cache.pop(digest, None)
             return None
-        self._token_cache[digest] = now, found
+        self._token_cache[digest] = now, token
         self._token_cache.move_to_end(digest)
         if len(self._token_cache) > _MAX_CACHED_TOKENS:
             self._token_cache.popitem(last=False)
-        return found
+        return token
 
     def clear_token_cache(self) -> None:
         """Look up all tokens again, after one was revoked."""

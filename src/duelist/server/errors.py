@@ -89,9 +89,9 @@ def error_response(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:
     return status, error_body(error.code, error.message, error.hint_from(HINTS), error.field)
 
 
-def validation_error_from(found: Sequence[Any]) -> RequestError:
+def validation_error_from(details: Sequence[Any]) -> RequestError:
     """Return the error for a request that does not fit the documented schema."""
-    first = found[0]
+    first = details[0]
     if first["type"] == "json_invalid":
         return RequestError(400, MALFORMED, f"The body is not JSON: {first['msg']}.", "Send JSON in UTF-8.")
     name = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "body"

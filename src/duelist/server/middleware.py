@@ -47,64 +47,64 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = time.perf_counter()
-        status, begun_to_answer = 500, False
+        started_at = time.perf_counter()
+        status, has_started = 500, False
         headers = dict(scope["headers"])
 
-        async def answer(message: Message) -> None:
-            nonlocal status, begun_to_answer
+        async def respond(message: Message) -> None:
+            nonlocal status, has_started
             if message["type"] == "http.response.start":
-                begun_to_answer = True
+                has_started = True
                 status = message["status"]
-                there = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in there)]
-                if b"cache-control" not in there:
-                    kept = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
-                    message["headers"].append((b"cache-control", kept))
+                present = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in present)]
+                if b"cache-control" not in present:
+                    caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
+                    message["headers"].append((b"cache-control", caching))
             await send(message)
 
         try:
             if not self._desk.options.allows_host(headers.get(b"host", b"").decode("latin-1")):
                 await _send_error(
-                    answer,
+                    respond,
                     400,
                     "malformed",
                     "The Host header of the request is not a name of this server.",
                     "Use the server's address, or allow the name with --host-name.",
                 )
             else:
-                await self._app(scope, self._limit_body(scope, headers, receive), answer)
+                await self._app(scope, self._limit_body(scope, headers, receive), respond)
         except Exception:  # noqa: BLE001  (the client gets an error body, the log the traceback)
             log_event("failed", logging.ERROR, exc_info=True, path=scope["path"])
-            if not begun_to_answer:
+            if not has_started:
                 await _send_error(
-                    answer,
+                    respond,
                     500,
                     "internal",
                     "Internal server error.",
                     "Try again; the log of the server has the details.",
                 )
         finally:
-            self._record(scope, status, time.perf_counter() - begun)
+            self._record(scope, status, time.perf_counter() - started_at)
 
     def _limit_body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
-        uploads = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOAD_PATHS)
-        uploads = uploads or "/files/" in scope["path"]
-        most = self._desk.options.max_upload_bytes if uploads else MAX_JSON_BYTES
-        said = headers.get(b"content-length", b"0")
-        taken = 0
+        is_upload = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOAD_PATHS)
+        is_upload = is_upload or "/files/" in scope["path"]
+        limit = self._desk.options.max_upload_bytes if is_upload else MAX_JSON_BYTES
+        content_length = headers.get(b"content-length", b"0")
+        received = 0
 
-        async def counted() -> Message:
-            nonlocal taken
-            if said.isdigit() and int(said) > most:
-                raise too_large(most)
+        async def limited() -> Message:
+            nonlocal received
+            if content_length.isdigit() and int(content_length) > limit:
+                raise too_large(limit)
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > most:
-                raise too_large(most)
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise too_large(limit)
             return message
 
-        return counted
+        return limited
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -125,9 +125,9 @@ class RequestMiddleware:
         )
 
 
-def too_large(most: int) -> RequestError:
+def too_large(limit: int) -> RequestError:
     """Return the error for a body that is larger than the server takes."""
-    return RequestError(413, "too_large", f"The body is larger than {most} bytes.", "Send less at a time.")
+    return RequestError(413, "too_large", f"The body is larger than {limit} bytes.", "Send less at a time.")
 
 
 async def _send_error(send: Send, status: int, code: str, message: str, hint: str) -> None:

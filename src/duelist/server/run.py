@@ -91,8 +91,8 @@ def _with_token(options: ServerOptions, host: str) -> ServerOptions:
         return (
             options if options.temporary_token else replace(options, temporary_token=PREFIX + secrets.token_urlsafe(32))
         )
-    kept = list_tokens(open_storage(options.storage))
-    if not options.temporary_token and not any(token.scope is Scope.ADMIN and token.is_valid() for token in kept):
+    tokens = list_tokens(open_storage(options.storage))
+    if not options.temporary_token and not any(token.scope is Scope.ADMIN and token.is_valid() for token in tokens):
         raise InvalidInput(
             f"host is {host!r}, which other machines can reach, but the storage has no admin token.",
             "Create one with `duelist token create`, set DUELIST_ADMIN_TOKEN, or listen on 127.0.0.1.",
@@ -111,11 +111,11 @@ def is_loopback(host: str) -> bool:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is given.
-        listening = socket.socket(found[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening = socket.socket(info[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(found[4])
+        listening.bind(info[4])
     except (OSError, OverflowError) as error:
         raise InvalidInput(
             f"Cannot listen on {host} port {port}: {error}.", "Choose another port with --port."
@@ -125,5 +125,5 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _address(host: str, port: int) -> str:
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104  (compared only)
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    displayed = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104  (compared only)
+    return f"http://[{displayed}]:{port}" if ":" in displayed else f"http://{displayed}:{port}"

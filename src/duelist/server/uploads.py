@@ -31,26 +31,26 @@ async def temporary_folder() -> AsyncIterator[Path]:
 @asynccontextmanager
 async def uploaded_file(request: Request, name: str) -> AsyncIterator[Path]:
     """Save the body of a request as a file for the duration of a block."""
-    async with temporary_folder() as where:
-        path = where / safe_name(name)
+    async with temporary_folder() as target:
+        path = target / safe_name(name)
         with path.open("wb") as file:
             async for chunk in request.stream():
                 await asyncio.to_thread(file.write, chunk)
         yield path
 
 
-async def save_parts(parts: list[UploadFile], where: Path) -> list[Path]:
+async def save_parts(parts: list[UploadFile], target: Path) -> list[Path]:
     """Save the files of a form under safe names; files of the same name get separate folders."""
-    kept: list[Path] = []
+    paths: list[Path] = []
     for number, part in enumerate(parts):
-        place = where / f"part {number}"  # tables cannot refer to such a folder
-        place.mkdir()
-        path = place / safe_name(part.filename or f"file-{number}")
+        part_folder = target / f"part {number}"  # tables cannot refer to such a folder
+        part_folder.mkdir()
+        path = part_folder / safe_name(part.filename or f"file-{number}")
         with path.open("wb") as file:
             while chunk := await part.read(_COPIED):
                 await asyncio.to_thread(file.write, chunk)
-        kept.append(path)
-    return kept
+        paths.append(path)
+    return paths
 
 
 def safe_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Two server processes on one PostgreSQL behind a real nginx, with the configuration that is shipped."""
+"""Two server processes on PostgreSQL behind nginx with the shipped configuration."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Site:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """One of our own, for the host that the configuration names."""
+    """A self-signed certificate for the host in the configuration."""
     key, chain = folder / "site.key", folder / "site.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={HOST}",
@@ -54,7 +54,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def proxy(folder: Path, servers: list[Running]) -> Iterator[tuple[str, Path]]:
-    """nginx with the shipped file, in which nothing but ports and the places of the certificate are others."""
+    """nginx with the shipped configuration; only ports and certificate paths are replaced."""
     key, chain = certificate(folder)
     port = free_port()
     text = SHIPPED.read_text()
@@ -118,7 +118,7 @@ def study(database: str):
     return make(database, 50, 8)
 
 
-def test_people_reach_the_pages_and_the_api(site: Site):
+def test_pages_and_api_are_reachable(site: Site):
     with site.client() as anybody:
         assert anybody.get("/api/v1/health").status_code == 200
         page = anybody.get("/signin")
@@ -129,18 +129,18 @@ def test_people_reach_the_pages_and_the_api(site: Site):
 
 @pytest.fixture(scope="module")
 def admin(study) -> str:
-    """A token that both processes know."""
+    """An admin token of both processes."""
     return create_token(study._storage, Scope.ADMIN).secret
 
 
-def test_a_large_file_gets_through(site: Site, admin: str):
+def test_large_uploads_pass_the_proxy(site: Site, admin: str):
     with site.client(admin) as owner:
         lines = "".join(f"arm {k},{'x' * 1000}\n" for k in range(20_000))  # 20 MB: nginx by itself takes one
         answer = owner.post("/api/v1/files/preview", files={"file": ("arms.csv", f"id,text\n{lines}")})
         assert answer.is_success, answer.text
 
 
-def test_events_are_not_held_back(site: Site, study, admin: str):
+def test_events_are_not_buffered(site: Site, study, admin: str):
     (token,) = rater_tokens(study, ["ana"]).values()
     with site.client(admin) as owner, site.client(token) as ana:
         came = threading.Event()
@@ -162,8 +162,8 @@ def test_events_are_not_held_back(site: Site, study, admin: str):
         assert came.wait(30)
 
 
-def test_a_process_that_is_killed_costs_nobody_a_vote(site: Site, study):
-    """Raters know the proxy alone; what fails at one process is sent to the other by it."""
+def test_killing_a_process_loses_no_vote(site: Site, study):
+    """The proxy repeats failed requests at the other process."""
     names = [f"rater {k}" for k in range(6)]
     tokens = rater_tokens(study, names)
     before = len(study.votes())
@@ -180,7 +180,7 @@ def test_a_process_that_is_killed_costs_nobody_a_vote(site: Site, study):
                     continue
                 vote = {"duel": duel.json()["id"], "outcome": "second"}
                 answer = client.post(f"/api/v1/studies/{study.id}/votes", json=vote)
-                (told if answer.is_success else refused).append((str(vote["duel"]), name, answer.text[:200]))
+                (told if answer.is_success else refused).append((str(vote["duel_id"]), name, answer.text[:200]))
 
     threads = [threading.Thread(target=rate, args=each) for each in tokens.items()]
     for thread in threads:

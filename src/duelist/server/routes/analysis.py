@@ -37,7 +37,7 @@ Name = Annotated[schemas.Name | None, Query()]
 _MAX_ID = schemas.MAX_ID
 
 
-def _scope(
+def _vote_filter(
     context: Annotated[schemas.Name | None, Query(description="Only this context.")] = None,
     criterion: Annotated[schemas.Name | None, Query(description="The criterion; the first by default.")] = None,
     without: Annotated[list[schemas.Name] | None, Query(description="Further raters to exclude.")] = None,
@@ -48,10 +48,10 @@ def _scope(
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 
-Scope = Annotated[dict[str, Any], Depends(_scope)]
+VoteFilter = Annotated[dict[str, Any], Depends(_vote_filter)]
 
 
-def _certainty(
+def _error_rate(
     delta: Delta = 0.05,
     tolerance: Annotated[
         float, Query(ge=0, description="Accept an arm that is worse than the best by at most this much.")
@@ -61,16 +61,16 @@ def _certainty(
     return {"delta": delta, "tolerance": tolerance, "unit": unit}
 
 
-Certain = Annotated[dict[str, Any], Depends(_certainty)]
+ErrorRate = Annotated[dict[str, Any], Depends(_error_rate)]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
 
 
-def _documented(model: Any) -> dict[int | str, dict[str, Any]]:
+def _responses(model: Any) -> dict[int | str, dict[str, Any]]:
     unchanged = {304: {"description": "Not changed since the response with that ETag."}}
     return IN_STUDY | {200: {"model": model, "description": "The result."}} | unchanged
 
 
-async def _answer(
+async def _run_query(
     server: ServerContext, study: int, query: str, given: dict[str, Any], if_none_match: str | None = None, **more: Any
 ) -> Response:
     await server.require_study(study)
@@ -83,28 +83,28 @@ async def _answer(
     return Response(found.body, media_type="application/json", headers=headers)
 
 
-@router.get("/leaderboard", responses=_documented(Leaderboard))
+@router.get("/leaderboard", responses=_responses(Leaderboard))
 async def leaderboard(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
+    votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     top: Top = None,
     level: Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")] = None,
     ridge: Ridge = None,
 ) -> Response:
     """Return the leaderboard."""
-    return await _answer(server, study, "leaderboard", scope, if_none_match, top=top, level=level, ridge=ridge)
+    return await _run_query(server, study, "leaderboard", votes, if_none_match, top=top, level=level, ridge=ridge)
 
 
-@router.get("/can-stop", responses=_documented(CanStopResponse))
+@router.get("/can-stop", responses=_responses(CanStopResponse))
 async def can_stop(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
-    certainty: Certain,
+    votes: VoteFilter,
+    error_rate: ErrorRate,
     if_none_match: IfNoneMatch = None,
     goal: Literal["best", "rank", "learn", "serve"] | None = None,
     top: Annotated[
@@ -113,111 +113,111 @@ async def can_stop(
     ] = None,
 ) -> Response:
     """Return whether there are enough votes for the goal, and how many more are expected."""
-    return await _answer(server, study, "can-stop", scope, if_none_match, goal=goal, top=top, **certainty)
+    return await _run_query(server, study, "can-stop", votes, if_none_match, goal=goal, top=top, **error_rate)
 
 
-@router.get("/recommend", responses=_documented(RecommendationResponse))
+@router.get("/recommend", responses=_responses(RecommendationResponse))
 async def recommend(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
-    certainty: Certain,
+    votes: VoteFilter,
+    error_rate: ErrorRate,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return the recommended arm, and those that are not ruled out."""
-    return await _answer(server, study, "recommend", scope, if_none_match, **certainty)
+    return await _run_query(server, study, "recommend", votes, if_none_match, **error_rate)
 
 
-@router.get("/progress", responses=_documented(ProgressResponse))
+@router.get("/progress", responses=_responses(ProgressResponse))
 async def progress(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
-    certainty: Certain,
+    votes: VoteFilter,
+    error_rate: ErrorRate,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return how close the study is to a decision on its best arm."""
-    return await _answer(server, study, "progress", scope, if_none_match, **certainty)
+    return await _run_query(server, study, "progress", votes, if_none_match, **error_rate)
 
 
-@router.get("/win-matrix", responses=_documented(WinMatrixResponse))
+@router.get("/win-matrix", responses=_responses(WinMatrixResponse))
 async def win_matrix(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
+    votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     top: Top = None,
 ) -> Response:
     """Return the counts of votes per pair, arms by rank."""
-    return await _answer(server, study, "win-matrix", scope, if_none_match, top=top)
+    return await _run_query(server, study, "win-matrix", votes, if_none_match, top=top)
 
 
-@router.get("/win-chances", responses=_documented(WinChancesResponse))
+@router.get("/win-chances", responses=_responses(WinChancesResponse))
 async def win_chances(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
+    votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     top: Top = 100,
 ) -> Response:
     """Return the probabilities of a win and of a tie per pair, arms by rank."""
-    return await _answer(server, study, "win-chances", scope, if_none_match, top=top)
+    return await _run_query(server, study, "win-chances", votes, if_none_match, top=top)
 
 
-@router.get("/history", responses=_documented(HistoryResponse))
+@router.get("/history", responses=_responses(HistoryResponse))
 async def history(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
+    votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     points: Annotated[int | None, Query(ge=2, le=500)] = None,
     top: Top = None,
 ) -> Response:
     """Return each arm's probability of being the best over the votes."""
-    return await _answer(server, study, "history", scope, if_none_match, points=points, top=top)
+    return await _run_query(server, study, "history", votes, if_none_match, points=points, top=top)
 
 
-@router.get("/calibration", responses=_documented(Calibration))
+@router.get("/calibration", responses=_responses(Calibration))
 async def calibration(
     study: schemas.StudyId,
     server: ServerDep,
     caller: StudyReader,
-    scope: Scope,
+    votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     bins: Annotated[int | None, Query(ge=1, le=100)] = None,
 ) -> Response:
     """Return predicted against observed frequencies of votes."""
-    return await _answer(server, study, "calibration", scope, if_none_match, bins=bins)
+    return await _run_query(server, study, "calibration", votes, if_none_match, bins=bins)
 
 
-@router.get("/regret", responses=_documented(RegretEstimate))
+@router.get("/regret", responses=_responses(RegretEstimate))
 async def regret(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, if_none_match: IfNoneMatch = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, votes: VoteFilter, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the estimated regret of the policy, from random pairs."""
-    return await _answer(server, study, "regret", scope, if_none_match)
+    return await _run_query(server, study, "regret", votes, if_none_match)
 
 
-@router.get("/raters", responses=_documented(RatersResponse))
+@router.get("/raters", responses=_responses(RatersResponse))
 async def raters(
-    study: schemas.StudyId, server: ServerDep, caller: StudyReader, scope: Scope, if_none_match: IfNoneMatch = None
+    study: schemas.StudyId, server: ServerDep, caller: StudyReader, votes: VoteFilter, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return pace, side bias, agreement and outliers among raters."""
-    return await _answer(server, study, "raters", scope, if_none_match)
+    return await _run_query(server, study, "raters", votes, if_none_match)
 
 
-@router.get("/queue", responses=_documented(QueueResponse))
+@router.get("/queue", responses=_responses(QueueResponse))
 async def queue(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> Response:
     """Return pending, expired and returned duels."""
-    return await _answer(server, study, "queue", {})
+    return await _run_query(server, study, "queue", {})
 
 
-@router.get("/log", responses=_documented(LogResponse))
+@router.get("/log", responses=_responses(LogResponse))
 async def log(
     study: schemas.StudyId,
     server: ServerDep,
@@ -234,10 +234,10 @@ async def log(
 ) -> Response:
     """Return a page of the vote log, newest first."""
     wanted = {"rater": rater, "arm": arm, "outcome": outcome, "context": context, "criterion": criterion, "kind": kind}
-    return await _answer(server, study, "log", {}, if_none_match, before=before, limit=limit, **wanted)
+    return await _run_query(server, study, "log", {}, if_none_match, before=before, limit=limit, **wanted)
 
 
-@router.get("/duels/{duel}/explanation", responses=_documented(ExplanationResponse))
+@router.get("/duels/{duel}/explanation", responses=_responses(ExplanationResponse))
 async def explanation(
     study: schemas.StudyId,
     duel: Annotated[int, Path(ge=1, le=_MAX_ID)],
@@ -246,15 +246,15 @@ async def explanation(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Explain why a pair was asked."""
-    return await _answer(server, study, "explanation", {"duel": duel}, if_none_match)
+    return await _run_query(server, study, "explanation", {"duel": duel}, if_none_match)
 
 
-@router.get("/contexts", responses=_documented(ContextsResponse))
+@router.get("/contexts", responses=_responses(ContextsResponse))
 async def contexts(
     study: schemas.StudyId, server: ServerDep, caller: StudyReader, if_none_match: IfNoneMatch = None
 ) -> Response:
     """List contexts and their payloads."""
-    return await _answer(server, study, "contexts", {}, if_none_match)
+    return await _run_query(server, study, "contexts", {}, if_none_match)
 
 
 @router.get(

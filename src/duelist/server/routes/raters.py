@@ -21,30 +21,30 @@ _gold = APIRouter(prefix="/studies/{study}/gold", tags=["raters"], responses=IN_
 
 
 @_raters.post("/block")
-async def block(study: schemas.StudyId, given: schemas.BlockRequest, server: ServerDep, caller: StudyAdmin) -> Rater:
+async def block(study: schemas.StudyId, body: schemas.BlockRequest, server: ServerDep, caller: StudyAdmin) -> Rater:
     """Block a rater, and exclude their votes or keep them."""
     await server.require_study(study)
-    found = await server.worker.run_task("block", study, {"rater": given.rater, "keep_votes": given.keep_votes})
+    found = await server.worker.run_task("block", study, {"rater": body.rater, "keep_votes": body.keep_votes})
     return from_plain(Rater, found)
 
 
 @_raters.post("/reinstate")
 async def reinstate(
-    study: schemas.StudyId, given: schemas.ReinstateRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.ReinstateRequest, server: ServerDep, caller: StudyAdmin
 ) -> Rater:
     """Undo block and exclusion of a rater."""
     await server.require_study(study)
-    return from_plain(Rater, await server.worker.run_task("reinstate", study, {"rater": given.rater}))
+    return from_plain(Rater, await server.worker.run_task("reinstate", study, {"rater": body.rater}))
 
 
 @_raters.post("/describe")
 async def describe(
-    study: schemas.StudyId, given: schemas.DescribeRaterRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.DescribeRaterRequest, server: ServerDep, caller: StudyAdmin
 ) -> Rater:
     """Set attributes of a rater; null removes one."""
 
     def describe_rater(opened: Study) -> Rater:
-        return opened.describe_rater(given.rater, **given.attributes)
+        return opened.describe_rater(body.rater, **body.attributes)
 
     async with server.study(study) as opened:
         return await opened.write(describe_rater)
@@ -52,15 +52,15 @@ async def describe(
 
 @_raters.post("/erase")
 async def erase(
-    study: schemas.StudyId, given: schemas.EraseRaterRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.EraseRaterRequest, server: ServerDep, caller: StudyAdmin
 ) -> Erasure:
     """Replace a rater's name by a pseudonym and revoke their links; this cannot be undone."""
-    if given.confirm != given.rater:
+    if body.confirm != body.rater:
         raise RequestError(
             409, "confirm", "Erasing a rater cannot be undone.", "Repeat the name as `confirm`.", "confirm"
         )
     async with server.study(study) as opened:
-        found = await opened.write(Study.erase_rater, given.rater)
+        found = await opened.write(Study.erase_rater, body.rater)
     server.clear_token_cache()
     return found
 
@@ -68,7 +68,7 @@ async def erase(
 # -- gold pairs --------------------------------------------------------------------------
 
 
-async def _pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse:
+async def _gold_pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse:
     async with server.study(study) as opened:
         return schemas.GoldPairsResponse.model_validate({"gold": plain(await opened.read(Study.gold))})
 
@@ -76,27 +76,27 @@ async def _pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse
 @_gold.get("")
 async def gold(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> schemas.GoldPairsResponse:
     """Return the gold pairs: those with a known outcome."""
-    return await _pairs(server, study)
+    return await _gold_pairs(server, study)
 
 
 @_gold.post("")
 async def add_gold(
-    study: schemas.StudyId, given: schemas.GoldPairSchema, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.GoldPairSchema, server: ServerDep, caller: StudyAdmin
 ) -> schemas.GoldPairsResponse:
     """Add a gold pair, which each rater is asked once among other pairs."""
     async with server.study(study) as opened:
-        await opened.write(Study.add_gold, given.first, given.second, given.outcome)
-    return await _pairs(server, study)
+        await opened.write(Study.add_gold, body.first, body.second, body.outcome)
+    return await _gold_pairs(server, study)
 
 
 @_gold.post("/remove")
 async def remove_gold(
-    study: schemas.StudyId, given: schemas.PairRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.PairRequest, server: ServerDep, caller: StudyAdmin
 ) -> schemas.GoldPairsResponse:
     """Remove a gold pair."""
     async with server.study(study) as opened:
-        await opened.write(Study.remove_gold, given.first, given.second)
-    return await _pairs(server, study)
+        await opened.write(Study.remove_gold, body.first, body.second)
+    return await _gold_pairs(server, study)
 
 
 for part in (_raters, _gold):

@@ -18,7 +18,7 @@ from duelist.study.serialization import plain
 
 router = APIRouter(prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_TOLD_ALL = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
+_PRIVILEGED_FIELDS = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
 
 
 @router.get("/me")
@@ -29,14 +29,14 @@ async def me(
     rater: Annotated[schemas.Name | None, Query()] = None,
 ) -> schemas.MeResponse:
     """Return a rater's progress, and the question and guidelines."""
-    who = caller.rater(rater)
+    rater_name = caller.rater(rater)
     async with server.study(study) as opened:
-        own = await opened.read(Study.rater_progress, who)
-        said = await opened.read(Study.rater, who)
+        own = await opened.read(Study.rater_progress, rater_name)
+        record = await opened.read(Study.rater, rater_name)
         state = (await opened.read(_state)).value
         settings, name = opened.study.settings, opened.study.name
     return schemas.MeResponse(
-        rater=who,
+        rater=rater_name,
         study=study,
         study_name=name,
         state=state,
@@ -47,7 +47,7 @@ async def me(
         ask_reason=settings.ask_reason,
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
-        blocked=said.blocked,
+        blocked=record.blocked,
         recent=[schemas.RecentVoteSchema(duel_id=duel, outcome=outcome.value) for duel, outcome in own.last],
     )
 
@@ -58,27 +58,27 @@ def _state(study: Study) -> Any:
 
 @router.post("/ask")
 async def ask(
-    study: schemas.StudyId, given: schemas.DuelRequest, caller: StudyRater, server: ServerDep
+    study: schemas.StudyId, body: schemas.DuelRequest, caller: StudyRater, server: ServerDep
 ) -> schemas.DuelResponse:
     """Return a duel: the same until it is voted on, released or expired."""
     async with server.study(study) as opened:
-        duel = await opened.ask(caller.rater(given.rater), given.candidates, given.context, given.in_progress)
-        return schemas.DuelResponse.model_validate(_shown(duel, server, opened.study, caller))
+        duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress)
+        return schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
 
 
 @router.post("/votes", response_model=schemas.VotesResponse)
 async def vote(
-    study: schemas.StudyId, given: schemas.VoteRequest, caller: StudyRater, server: ServerDep
+    study: schemas.StudyId, body: schemas.VoteRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
     """Save a vote. It is durable on response; sending it again changes nothing."""
-    rater = caller.rater(given.rater)
-    more: dict[str, Any] = {
-        "revise": given.revise,
-        "source": given.source,
-        "response_seconds": given.response_seconds,
-        "reason": given.reason or None,
+    rater = caller.rater(body.rater)
+    details: dict[str, Any] = {
+        "revise": body.revise,
+        "source": body.source,
+        "response_seconds": body.response_seconds,
+        "reason": body.reason or None,
     }
-    if (given.outcome is None) == (given.outcomes is None):
+    if (body.outcome is None) == (body.outcomes is None):
         raise RequestError(
             422,
             "invalid_input",
@@ -87,27 +87,27 @@ async def vote(
             "outcome",
         )
     async with server.study(study) as opened:
-        if given.outcomes is not None:
-            votes = await opened.write(Study.tell_all, given.duel, given.outcomes, rater, **more)
+        if body.outcomes is not None:
+            votes = await opened.write(Study.tell_all, body.duel, body.outcomes, rater, **details)
         else:
-            votes = [await opened.tell(given.duel, given.outcome or "", rater, criterion=given.criterion, **more)]
+            votes = [await opened.tell(body.duel, body.outcome or "", rater, criterion=body.criterion, **details)]
     return _votes(votes, caller)
 
 
 @router.post("/undo", response_model=schemas.VotesResponse)
 async def undo(
-    study: schemas.StudyId, given: schemas.UndoRequest, caller: StudyRater, server: ServerDep
+    study: schemas.StudyId, body: schemas.UndoRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
     """Undo a vote."""
     async with server.study(study) as opened:
-        return _votes([await opened.undo(given.duel, caller.rater(given.rater), given.criterion)], caller)
+        return _votes([await opened.undo(body.duel, caller.rater(body.rater), body.criterion)], caller)
 
 
 @router.post("/release", status_code=204)
-async def release(study: schemas.StudyId, given: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
+async def release(study: schemas.StudyId, body: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
     """Return a duel without a vote."""
     async with server.study(study) as opened:
-        await opened.write(Study.release, given.duel, caller.rater(given.rater))
+        await opened.write(Study.release, body.duel, caller.rater(body.rater))
 
 
 @router.get(
@@ -136,10 +136,10 @@ async def media(
     else:
         async with server.study(study) as opened:
             body = (await opened.read(Study.media, key)).body
-    return _part(body, kind, request.headers.get("range"))
+    return _file_response(body, kind, request.headers.get("range"))
 
 
-def _part(body: bytes, kind: str, wanted: str | None) -> Response:
+def _file_response(body: bytes, kind: str, range_header: str | None) -> Response:
     """Return the file, or the range of it that a player requests."""
     headers = {
         "Content-Security-Policy": _SANDBOX,
@@ -147,7 +147,7 @@ def _part(body: bytes, kind: str, wanted: str | None) -> Response:
         "Accept-Ranges": "bytes",
         "Content-Disposition": "inline",
     }
-    span = _span(wanted, len(body))
+    span = _span(range_header, len(body))
     if span is None:
         return Response(body, media_type=kind, headers=headers)
     first, last = span
@@ -163,10 +163,10 @@ def _part(body: bytes, kind: str, wanted: str | None) -> Response:
     return Response(body[first : last + 1], 206, headers, kind)
 
 
-def _span(wanted: str | None, size: int) -> tuple[int, int] | None:
+def _span(range_header: str | None, size: int) -> tuple[int, int] | None:
     """Return the first and last byte of `bytes=first-last`, or None to send the whole file."""
-    unit, equals, spoken = (wanted or "").partition("=")
-    first, dash, last = spoken.partition("-")
+    unit, equals, span = (range_header or "").partition("=")
+    first, dash, last = span.partition("-")
     if unit != "bytes" or not equals or not dash or not all(part == "" or _is_number(part) for part in (first, last)):
         return None
     if first:
@@ -178,7 +178,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
 
 
-def _shown(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
+def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
     show = server.renderer(study)
     body: dict[str, Any] = {
         "id": duel.id,
@@ -192,7 +192,7 @@ def _shown(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller)
         content = {"content": show.render_arm(arm.payload, arm.id)}
         body[side] = {**plain(arm), **content} if caller.is_privileged else content
     if caller.is_privileged:
-        body |= {name: plain(getattr(duel, name)) for name in _TOLD_ALL} | {"prompt_payload": duel.prompt}
+        body |= {name: plain(getattr(duel, name)) for name in _PRIVILEGED_FIELDS} | {"prompt_payload": duel.prompt}
     return dict(replace_surrogates(body))
 
 

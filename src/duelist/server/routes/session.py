@@ -36,18 +36,18 @@ RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="T
 
 @router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
 async def sign_in(
-    given: schemas.SignInRequest, request: Request, response: Response, server: ServerDep
+    body: schemas.SignInRequest, request: Request, response: Response, server: ServerDep
 ) -> schemas.SessionResponse:
     """Exchange a token for a cookie."""
     address = client_address(request)
     if server.sign_in_limiter.is_exhausted(address):
         raise too_many_requests(6.0)
-    token = await server.find_token(given.token)
+    token = await server.find_token(body.token)
     if token is None:
         server.sign_in_limiter.acquire(address)
         raise unknown_token()
-    set_cookie(response, token, given.token, server.options.is_https)
-    return await _session(server, Caller(token, given.token, True))
+    set_cookie(response, token, body.token, server.options.is_https)
+    return await _session(server, Caller(token, body.token, True))
 
 
 @router.get("/session", responses=SIGNED_IN)
@@ -74,27 +74,27 @@ def _limit_registrations(request: Request, server: ServerDep) -> None:
 
 @router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
 async def register(
-    study: schemas.StudyId, given: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
+    study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
 ) -> schemas.SessionResponse:
     """Register as a rater of a study that is open to anyone."""
-    name = given.name or f"rater {secrets.token_hex(4)}"
+    name = body.name or f"rater {secrets.token_hex(4)}"
     async with server.study(study) as opened:
         is_open = opened.study.settings.open_registration
-        known = is_open and await opened.read(Study.has_rater, name)
+        is_taken = is_open and await opened.read(Study.has_rater, name)
     if not is_open:
         raise RequestError(
             403, "not_allowed", "This study is not open for registration.", "Ask its owner for a personal link."
         )
     taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
-    if known or await _has_token(server, study, name):
+    if is_taken or await _has_token(server, study, name):
         raise taken
-    made = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, name, "registered")
+    created = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, name, "registered")
     # Of concurrent registrations, each sees the token of the other here, so that no two people share a name.
-    if await _has_token(server, study, name, except_id=made.token.id):
-        await asyncio.to_thread(revoke_token, server.storage, made.token.id)
+    if await _has_token(server, study, name, except_id=created.token.id):
+        await asyncio.to_thread(revoke_token, server.storage, created.token.id)
         raise taken
-    set_cookie(response, made.token, made.secret, server.options.is_https)
-    return await _session(server, Caller(made.token, made.secret, True))
+    set_cookie(response, created.token, created.secret, server.options.is_https)
+    return await _session(server, Caller(created.token, created.secret, True))
 
 
 async def _has_token(server: ServerContext, study: int, name: str, except_id: str | None = None) -> bool:

@@ -87,18 +87,18 @@ async def studies(
 
 @router.post("/studies", status_code=201, responses=error_responses(401, 403, 409, 422))
 async def create(
-    given: schemas.CreateStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
+    body: schemas.CreateStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
 ) -> schemas.StudyResponse:
     """Create a study."""
-    check_policy(given.policy)
-    settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
+    check_policy(body.policy)
+    settings = {} if body.settings is None else body.settings.model_dump(exclude_unset=True)
     if settings.get("arm_effects") is None:
         settings.pop("arm_effects", None)  # the goal says it
     other_goal = settings.pop("goal", None)
-    goal = given.goal or other_goal
+    goal = body.goal or other_goal
 
     def make() -> int:
-        return create_study(given.name, server.storage, given.policy, given.load_if_exists, goal, **settings).id
+        return create_study(body.name, server.storage, body.policy, body.load_if_exists, goal, **settings).id
 
     return await summary(server, await asyncio.to_thread(make), request)
 
@@ -113,18 +113,18 @@ async def read(
 
 @router.patch("/studies/{study}", responses=IN_STUDY)
 async def change(
-    study: schemas.StudyId, given: schemas.UpdateStudyRequest, request: Request, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.UpdateStudyRequest, request: Request, server: ServerDep, caller: StudyAdmin
 ) -> schemas.StudyResponse:
     """Change settings, name and state of a study, in this order."""
     async with server.study(study) as opened:
-        if given.settings is not None:
-            changes = given.settings.model_dump(exclude_unset=True)
+        if body.settings is not None:
+            changes = body.settings.model_dump(exclude_unset=True)
             await opened.write(lambda opened: opened.change(**changes))
-        if given.name is not None:
-            await opened.write(Study.rename, given.name)
-        if given.state is not None:
+        if body.name is not None:
+            await opened.write(Study.rename, body.name)
+        if body.state is not None:
             verb = {"open": Study.open, "paused": Study.pause, "ended": Study.end, "archived": Study.archive}
-            await opened.write(verb[given.state])
+            await opened.write(verb[body.state])
     return await summary(server, study, request)
 
 
@@ -154,17 +154,17 @@ async def restore(
     async with uploaded_file(request, "study.duelist") as path:
         manifest = await asyncio.to_thread(read_manifest, path)
         check_policy(manifest.settings.policy)
-        made = await server.worker.run_task("restore", None, {"path": str(path), "name": name})
-    return await summary(server, made, request)
+        study_id = await server.worker.run_task("restore", None, {"path": str(path), "name": name})
+    return await summary(server, study_id, request)
 
 
 @router.post("/studies/{study}/copy", status_code=201, responses=IN_STUDY)
 async def copy(
-    study: schemas.StudyId, given: schemas.CopyStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
+    study: schemas.StudyId, body: schemas.CopyStudyRequest, request: Request, server: ServerDep, caller: ServerAdmin
 ) -> schemas.StudyResponse:
     """Copy a study."""
     await server.require_study(study)
-    return await summary(server, await server.worker.run_task("copy", study, {"name": given.name}), request)
+    return await summary(server, await server.worker.run_task("copy", study, {"name": body.name}), request)
 
 
 @router.get("/studies/{study}/archive", response_class=FileResponse, responses=IN_STUDY | _FILE)
@@ -172,15 +172,15 @@ async def archive(study: schemas.StudyId, server: ServerDep, caller: StudyAdmin)
     """Download a study as an archive."""
     async with server.study(study) as opened:
         name = opened.study.name
-    where = await download_folder()
-    return await _download(server, "archive", study, where / "study.duelist", f"{name}.duelist")
+    folder = await download_folder()
+    return await _download(server, "archive", study, folder / "study.duelist", f"{name}.duelist")
 
 
 @router.get("/backup", response_class=FileResponse, responses=error_responses(401, 403) | _FILE)
 async def backup(server: ServerDep, caller: ServerAdmin) -> FileResponse:
     """Download all studies as one SQLite file."""
-    where = await download_folder()
-    return await _download(server, "backup", None, where / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
+    folder = await download_folder()
+    return await _download(server, "backup", None, folder / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
 
 
 async def _download(server: ServerContext, task: str, study: int | None, path: Path, name: str) -> FileResponse:
@@ -198,7 +198,7 @@ async def choices(
 ) -> dict[str, Any]:
     """List goals, policies, formats, kinds of features and default settings."""
     defaults = plain(StudySettings(policy=""))
-    kept = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
+    names = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
     return {
         "goals": [plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),
@@ -206,7 +206,7 @@ async def choices(
         "features": [
             plain(kind) | {"available": kind.available, "missing": kind.missing} for kind in KINDS_OF_FEATURES
         ],
-        "settings": {name: defaults[name] for name in kept},
+        "settings": {name: defaults[name] for name in names},
     }
 
 
@@ -236,8 +236,8 @@ async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader)
 async def _event_stream(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
     server.metrics.listening.inc()
     try:
-        async with aclosing(changes.subscribe(server.stopping)) as told:
-            async for event in told:
+        async with aclosing(changes.subscribe(server.stopping)) as stream:
+            async for event in stream:
                 yield event
     finally:
         server.metrics.listening.dec()

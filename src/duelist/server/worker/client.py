@@ -23,8 +23,8 @@ from duelist.server.monitoring.metrics import Metrics
 from duelist.server.worker.process import RequestHandler
 from duelist.study import Storage
 
-_LINE: Final = 2**16
-_ONE_CORE_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_MAX_HEAD_BYTES: Final = 2**16
+_SINGLE_THREADED: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Queries are many small problems in several threads, which multithreaded linear algebra slows down."""
 
 
@@ -41,68 +41,70 @@ class WorkerClient:
     def __init__(self, storage: Storage, url: str | None, metrics: Metrics) -> None:
         self._url = url
         self._metrics = metrics
-        self._here = RequestHandler(storage) if url is None else None
+        self._in_process = RequestHandler(storage) if url is None else None
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._numbers = itertools.count()
-        self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
-        self._asked: dict[str, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
+        self._pending_requests: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
+        self._shared_tasks: dict[str, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
 
     async def start(self) -> None:
         """Start the process ahead of the first request."""
         if self._url is not None:
-            await self._running()
+            await self._ensure_process()
 
     async def run_task(self, task: str, study: int | None, arguments: dict[str, Any]) -> Any:
         """Run a task (see `duelist.server.worker.tasks`) and return its result. Equal requests made at the same time share one run."""
         request = {"study": study, "task": task, "arguments": arguments}
         key = json.dumps(request, sort_keys=True)
-        asked = self._asked.get(key)
-        if asked is None:
-            asked = asyncio.ensure_future(self._ask(request))
-            self._asked[key] = asked
-            asked.add_done_callback(lambda _: self._asked.pop(key, None))
-        answer = await self._answered(task, study, asyncio.shield(asked))
-        return json.loads(answer.body or b"null")
+        running = self._shared_tasks.get(key)
+        if running is None:
+            running = asyncio.ensure_future(self._send(request))
+            self._shared_tasks[key] = running
+            running.add_done_callback(lambda _: self._shared_tasks.pop(key, None))
+        response = await self._receive(task, study, asyncio.shield(running))
+        return json.loads(response.body or b"null")
 
     async def run_query(
         self, study: int, query: str, arguments: dict[str, Any], known_revision: str | None = None
     ) -> WorkerResponse:
         """Run a query (see `duelist.server.worker.queries`) on all votes acknowledged before the call."""
         request = {"study": study, "task": query, "arguments": arguments, "known_revision": known_revision}
-        answer = await self._answered(query, study, self._ask(request))
+        response = await self._receive(query, study, self._send(request))
         return (
-            WorkerResponse(answer.revision, None) if answer.revision and answer.revision == known_revision else answer
+            WorkerResponse(response.revision, None)
+            if response.revision and response.revision == known_revision
+            else response
         )
 
-    async def _answered(
-        self, task: str, study: int | None, coming: Awaitable[tuple[dict[str, Any], bytes]]
+    async def _receive(
+        self, task: str, study: int | None, pending: Awaitable[tuple[dict[str, Any], bytes]]
     ) -> WorkerResponse:
-        begun = time.perf_counter()
-        head, body = await coming
-        self._metrics.worker_seconds.labels(task).observe(time.perf_counter() - begun)
+        started_at = time.perf_counter()
+        head, body = await pending
+        self._metrics.worker_seconds.labels(task).observe(time.perf_counter() - started_at)
         if "error" in head:
             raise DuelistError.from_dict(head["error"])
-        if "failed" in head:
-            log_event("task failed", logging.ERROR, task=task, study=study, error=head["failed"])
-            raise RuntimeError(head["failed"])
+        if "unexpected_error" in head:
+            log_event("task failed", logging.ERROR, task=task, study=study, error=head["unexpected_error"])
+            raise RuntimeError(head["unexpected_error"])
         return WorkerResponse(head["revision"], body)
 
-    async def _ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        if self._here is not None:
-            return await asyncio.to_thread(self._here, request)
-        process = await self._running()
+    async def _send(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        if self._in_process is not None:
+            return await asyncio.to_thread(self._in_process, request)
+        process = await self._ensure_process()
         number = next(self._numbers)
-        answer: asyncio.Future[tuple[dict[str, Any], bytes]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        response: asyncio.Future[tuple[dict[str, Any], bytes]] = asyncio.get_running_loop().create_future()
+        self._pending_requests[number] = response
         try:
             await _write(process, {"id": number, **request})
-            return await answer
+            return await response
         finally:
-            self._waiting.pop(number, None)
+            self._pending_requests.pop(number, None)
 
-    async def _running(self) -> asyncio.subprocess.Process:
+    async def _ensure_process(self) -> asyncio.subprocess.Process:
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 self._process = await asyncio.create_subprocess_exec(
@@ -111,8 +113,8 @@ class WorkerClient:
                     "duelist.server.worker.process",
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
-                    limit=_LINE,
-                    env={**_ONE_CORE_EACH, **os.environ},
+                    limit=_MAX_HEAD_BYTES,
+                    env={**_SINGLE_THREADED, **os.environ},
                     start_new_session=True,  # Ctrl-C goes to the server, which then closes the worker's input
                 )
                 await _write(self._process, {"storage": self._url})
@@ -127,23 +129,23 @@ class WorkerClient:
             while line := await output.readline():
                 head = json.loads(line)
                 body = await output.readexactly(head.pop("length"))
-                answer = self._waiting.pop(head.pop("id"), None)
-                if answer is not None and not answer.done():
-                    answer.set_result((head, body))
+                response = self._pending_requests.pop(head.pop("id"), None)
+                if response is not None and not response.done():
+                    response.set_result((head, body))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         await process.wait()
         log_event("worker stopped", returncode=process.returncode)
-        self._fail()
+        self._fail_pending()
 
-    def _fail(self) -> None:
+    def _fail_pending(self) -> None:
         """Fail all waiting requests; the next one starts a new process."""
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(
+        for response in self._pending_requests.values():
+            if not response.done():
+                response.set_exception(
                     RequestError(503, "stopping", "The background worker has stopped.", "Try again; it is restarted.")
                 )
-        self._waiting.clear()
+        self._pending_requests.clear()
 
     async def close(self) -> None:
         """End the process."""

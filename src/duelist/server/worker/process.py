@@ -41,14 +41,14 @@ class RequestHandler:
     def __call__(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Return the head and the body of the response."""
         try:
-            revision, body = self._answer(request)
+            revision, body = self._respond(request)
         except DuelistError as error:
             return {"error": error.to_dict()}, b""
         except Exception as error:  # noqa: BLE001  (the error is sent to the client)
-            return {"failed": f"{type(error).__name__}: {error}"}, b""
+            return {"unexpected_error": f"{type(error).__name__}: {error}"}, b""
         return {"revision": revision}, body
 
-    def _answer(self, request: dict[str, Any]) -> tuple[str, bytes]:
+    def _respond(self, request: dict[str, Any]) -> tuple[str, bytes]:
         name, arguments = request["task"], request["arguments"]
         if name in TASKS:
             study = None if request["study"] is None else self._study(request["study"])
@@ -62,24 +62,24 @@ class RequestHandler:
             return revision, b""
         return revision, self._run_once(key, revision, lambda: _encoded(run_query(study, name, arguments)))
 
-    def _run_once(self, key: str, revision: str, make: Callable[[], bytes]) -> bytes:
+    def _run_once(self, key: str, revision: str, run: Callable[[], bytes]) -> bytes:
         """Return the result for this revision or a later one; concurrent equal queries run once."""
         with self._lock:
-            kept = self._cache.get(key)
-            if kept is not None and kept[0] == revision:
-                return kept[1]
-            others = self._running.get((key, revision))
-            if others is None:
-                mine = self._running[key, revision] = Future()
-        if others is not None:
-            return others.result()
+            cached = self._cache.get(key)
+            if cached is not None and cached[0] == revision:
+                return cached[1]
+            other = self._running.get((key, revision))
+            if other is None:
+                own = self._running[key, revision] = Future()
+        if other is not None:
+            return other.result()
         try:
-            body = make()
-            self._keep(key, (revision, body))
-            mine.set_result(body)
+            body = run()
+            self._store(key, (revision, body))
+            own.set_result(body)
             return body
         except BaseException as error:
-            mine.set_exception(error)
+            own.set_exception(error)
             raise
         finally:
             with self._lock:
@@ -94,7 +94,7 @@ class RequestHandler:
                 found = self._studies.setdefault(study_id, found)
         return found
 
-    def _keep(self, key: str, found: tuple[str, bytes]) -> None:
+    def _store(self, key: str, found: tuple[str, bytes]) -> None:
         with self._lock:
             self._cache[key] = found
             self._cache.move_to_end(key)
@@ -111,21 +111,21 @@ def _encoded(value: Any) -> bytes:
         return _encoded(replace_surrogates(value))
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve(requests: IO[bytes], responses: IO[bytes]) -> None:
     """Respond until the input ends. Its first line has the storage URL, which may contain a password."""
     storage = open_storage(json.loads(requests.readline())["storage"], create=False)
-    make, lock = RequestHandler(storage), threading.Lock()
+    handler, lock = RequestHandler(storage), threading.Lock()
 
-    def answer(request: dict[str, Any]) -> None:
-        head, body = make(request)
+    def respond(request: dict[str, Any]) -> None:
+        head, body = handler(request)
         line = json.dumps({"id": request["id"], "length": len(body), **head}).encode() + b"\n"
         with lock:
-            answers.write(line + body)
-            answers.flush()
+            responses.write(line + body)
+            responses.flush()
 
     with ThreadPoolExecutor(THREADS) as threads:
         for line in requests:
-            threads.submit(answer, json.loads(line))
+            threads.submit(respond, json.loads(line))
 
 
 def main() -> None:

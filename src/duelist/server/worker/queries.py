@@ -88,13 +88,13 @@ def _regret(study: Study, arguments: Arguments) -> Any:
 
 def _raters(study: Study, arguments: Arguments) -> Any:
     found = plain(study.raters(**arguments))
-    said = {rater.name: rater for rater in study.rater_records()}
+    records = {rater.name: rater for rater in study.rater_records()}
     for row in found["rows"]:
-        rater = said.pop(row["rater"], None)
+        rater = records.pop(row["rater"], None)
         row["blocked"] = rater is not None and rater.blocked
         row["erased"] = rater is not None and rater.erased
         row["attributes"] = {} if rater is None else rater.attributes
-    found["others"] = [plain(rater) for rater in said.values()]
+    found["others"] = [plain(rater) for rater in records.values()]
     return found
 
 
@@ -109,10 +109,10 @@ def _queue(study: Study, arguments: Arguments) -> Any:
 
 
 def _queued_duel(duel: Any) -> dict[str, Any]:
-    kept = {
+    rest = {
         name: plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
     }
-    return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **kept}
+    return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **rest}
 
 
 def _log(study: Study, arguments: Arguments) -> Any:
@@ -128,11 +128,11 @@ def _explanation(study: Study, arguments: Arguments) -> Any:
 def _arms(study: Study, arguments: Arguments) -> Any:
     after, limit, search = arguments.get("after"), arguments.get("limit", 100), arguments.get("search")
     every = study.arms(arguments.get("context"))
-    wanted = [arm for arm in every if (after is None or arm.number > after) and _matches(arm, search)]
-    page = wanted[:limit]
+    matching = [arm for arm in every if (after is None or arm.number > after) and _matches(arm, search)]
+    page = matching[:limit]
     return {
         "arms": [plain(arm) for arm in page],
-        "next": page[-1].number if len(wanted) > limit else None,
+        "next": page[-1].number if len(matching) > limit else None,
         "total": len(every),
         "show_as": study.settings.show_as,
     }

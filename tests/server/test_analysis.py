@@ -1,4 +1,4 @@
-"""What the server says of a study is what the library says of it."""
+"""Results over HTTP equal those of the library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUTCOMES = ("first", "second", "tie", "first", "both_bad", "skip", "first")
 
 @pytest.fixture
 def voted(admin: httpx.Client, make: Callable[..., str]) -> str:
-    """A study with 60 votes of four raters, some revised, one undone, one rater left out, a gold pair."""
+    """A study with 60 votes of four raters: some revised, one undone, one rater excluded, one gold pair."""
     study = make(8, random_share=0.5, repeat_pairs=3, gold_share=0.2)
     checked(admin.post(f"{study}/gold", json={"first": "a0", "second": "a1", "outcome": "first"}))
     for k in range(60):
@@ -43,7 +43,7 @@ def voted(admin: httpx.Client, make: Callable[..., str]) -> str:
 
 
 def same(found: Any, wanted: Any, where: str = "") -> None:
-    """Equal, but for the last bits of numbers: two processes, two fits."""
+    """Assert equality up to rounding, since two processes fit separately."""
     if isinstance(wanted, dict):
         for name, value in wanted.items():
             same(found[name], value, f"{where}.{name}")
@@ -70,7 +70,7 @@ def same(found: Any, wanted: Any, where: str = "") -> None:
         ("duels/3/explanation", lambda s: s.explain(3)),
     ],
 )
-def test_readings_are_the_librarys(
+def test_results_equal_those_of_the_library(
     admin: httpx.Client, voted: str, storage: str, path: str, verb: Callable[[Study], Any]
 ) -> None:
     found = checked(admin.get(f"{voted}/{path}"))
@@ -79,7 +79,7 @@ def test_readings_are_the_librarys(
         same(found, plain(verb(opened(storage, voted))))
 
 
-def test_the_other_readings_say_the_same_shorter(admin: httpx.Client, voted: str, storage: str) -> None:
+def test_compact_results_agree_with_the_library(admin: httpx.Client, voted: str, storage: str) -> None:
     study = opened(storage, voted)
     board = checked(admin.get(f"{voted}/leaderboard"))
     order = [row["arm"] for row in board["standings"]]
@@ -110,7 +110,7 @@ def test_the_other_readings_say_the_same_shorter(admin: httpx.Client, voted: str
 
 
 @pytest.mark.parametrize("name", ["can-stop", "recommend", "progress"])
-def test_tolerances_are_those_that_the_library_takes(
+def test_tolerances_are_validated_as_in_the_library(
     admin: httpx.Client, voted: str, storage: str, server: Running, name: str
 ) -> None:
     verb = name.replace("-", "_")
@@ -144,7 +144,7 @@ def test_the_log_has_pages_and_filters(admin: httpx.Client, voted: str, storage:
     assert len(rows) == sum("a2" in (vote.first, vote.second) for vote in log)
 
 
-def test_an_unchanged_reading_is_not_sent_again(admin: httpx.Client, voted: str) -> None:
+def test_an_unchanged_result_is_not_sent_again(admin: httpx.Client, voted: str) -> None:
     first = admin.get(f"{voted}/leaderboard")
     tag = {"If-None-Match": first.headers["etag"]}
     again = admin.get(f"{voted}/leaderboard", headers=tag)
@@ -155,7 +155,7 @@ def test_an_unchanged_reading_is_not_sent_again(admin: httpx.Client, voted: str)
     assert (later.status_code, later.headers["etag"] != first.headers["etag"]) == (200, True)
 
 
-def test_events_tell_of_every_change(admin: httpx.Client, study: str) -> None:
+def test_events_report_every_change(admin: httpx.Client, study: str) -> None:
     def change() -> None:
         duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))["id"]
         checked(admin.post(f"{study}/votes", json={"duel": duel, "rater": "ana", "outcome": "first"}))
@@ -171,10 +171,10 @@ def test_events_tell_of_every_change(admin: httpx.Client, study: str) -> None:
         assert (seen["votes"], seen["arms"], seen["state"]) == (1, 6, "open")
 
 
-def test_who_listens_is_told_though_many_other_studies_were_used(
+def test_subscribed_studies_stay_open_while_others_close(
     admin: httpx.Client, study: str, make: Callable[..., str]
 ) -> None:
-    """A server closes studies that were not used for long, but not the ear of who listens."""
+    """Idle studies are closed, but not those with subscribers."""
     with admin.stream("GET", f"{study}/events") as stream:
         lines = stream.iter_lines()
         assert json.loads(next(line for line in lines if line.startswith("data: "))[6:])["votes"] == 0
@@ -187,7 +187,7 @@ def test_who_listens_is_told_though_many_other_studies_were_used(
         assert any(votes == 1 for votes in told)
 
 
-def test_the_queue_says_what_is_out(admin: httpx.Client, study: str) -> None:
+def test_the_queue_lists_pending_duels(admin: httpx.Client, study: str) -> None:
     duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))
     queue = checked(admin.get(f"{study}/queue"))
     (out,) = queue["pending"]
@@ -197,7 +197,9 @@ def test_the_queue_says_what_is_out(admin: httpx.Client, study: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "arena", "trl", "trl-unpaired", "openai", "label-studio", "evalica"])
-def test_exports_are_the_librarys(admin: httpx.Client, voted: str, storage: str, tmp_path: Path, form: str) -> None:
+def test_exports_equal_those_of_the_library(
+    admin: httpx.Client, voted: str, storage: str, tmp_path: Path, form: str
+) -> None:
     answer = admin.get(f"{voted}/export/{form}")
     assert answer.status_code == 200
     assert "attachment" in answer.headers["content-disposition"]
@@ -209,9 +211,7 @@ def test_exports_are_the_librarys(admin: httpx.Client, voted: str, storage: str,
     refused(admin.get(f"{voted}/export/{form}", params={"nonsense": "1"}), 422, "invalid_input")
 
 
-def test_an_archive_and_an_import_bring_it_all_back(
-    admin: httpx.Client, voted: str, storage: str, tmp_path: Path
-) -> None:
+def test_archives_and_imports_restore_all_votes(admin: httpx.Client, voted: str, storage: str, tmp_path: Path) -> None:
     (tmp_path / "a.duelist").write_bytes(admin.get(f"{voted}/archive").content)
     votes = opened(storage, voted).votes()
     assert restore_study(tmp_path / "a.duelist", "memory").votes() == votes
