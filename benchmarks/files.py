@@ -65,9 +65,9 @@ def one(what: str, form: str, folder: Path) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before, start, worked = memory("VmRSS"), time.perf_counter(), time.process_time()
     if what == "export":
-        study.export(form, folder / f"votes.{form}")
+        study.export(folder / f"votes.{form}", form)
     else:
-        study.import_votes(form, folder / f"votes.{form}")
+        study.import_votes(folder / f"votes.{form}", form)
     print(f"{time.perf_counter() - start:.1f} {time.process_time() - worked:.1f} {memory('VmHWM') - before:.0f}")
 
 
@@ -89,9 +89,9 @@ def main(sizes: list[int]) -> None:
     for n in sizes:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            write("jsonl", votes(n), folder / "all.jsonl")
+            write(votes(n), folder / "all.jsonl", "jsonl")
             study = create_study("full", f"sqlite:///{folder / 'studies.db'}", policy="LocalPairUCB")
-            study.import_votes("jsonl", folder / "all.jsonl")
+            study.import_votes(folder / "all.jsonl", "jsonl")
             for form in FORMATS:
                 out = measured("export", form, folder)
                 size = (folder / f"votes.{form}").stat().st_size / 1e6

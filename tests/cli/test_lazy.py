@@ -14,7 +14,7 @@ from duelist.research.experiments.engines import ENGINES
 from duelist.research.paper import CATALOG
 from duelist.study import GOALS
 from duelist.study.formats import FORMATS
-from duelist.study.imports.items import KINDS_OF_FEATURES
+from duelist.study.items.features import FEATURE_KINDS
 from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
 
@@ -78,7 +78,7 @@ def test_what_help_says_of_the_library_is_so():
         "OUTCOMES": ", ".join(Outcome),
         "SOURCES": ", ".join(Source),
         "SOURCE": Source.HUMAN.value,
-        "FEATURES": ", ".join(each.kind for each in KINDS_OF_FEATURES),
+        "FEATURES": ", ".join(each.kind for each in FEATURE_KINDS),
         "FORMATS": ", ".join(FORMATS),
         "EXPERIMENTS": ", ".join(CATALOG),
         "ENGINES": ", ".join(ENGINES),

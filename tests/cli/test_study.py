@@ -56,8 +56,8 @@ def test_a_study_from_beginning_to_end(study):
     study("study", "create", "second", "--policy", "vacdb")
     study("study", "add-arms", "second", "arms.jsonl")
     assert "1 vote added" in study("study", "import", "second", "votes.jsonl")
-    assert "0 votes added; 1 were in the log already" in study("study", "import", "second", "votes.jsonl")
-    assert "1 vote added" in study("study", "import", "second", "votes.jsonl", "--again")
+    assert "0 votes added; 1 duplicate skipped" in study("study", "import", "second", "votes.jsonl")
+    assert "1 vote added" in study("study", "import", "second", "votes.jsonl", "--keep-duplicates")
     assert "--yes" in study("study", "delete", "captions", code=2)
     study("study", "delete", "captions", "--yes")
     assert "no study 'captions'" in study("study", "status", "captions", code=2)
@@ -124,7 +124,7 @@ def test_passwords_are_not_printed(shell, postgres_url):
 
 
 def test_arms_that_are_there_are_counted(study):
-    assert "0 arms with 3 features added to 'captions'; 5 were there already" in study(
+    assert "captions, with 3 features per item: 0 items added; 5 already in the study" in study(
         "study", "add-arms", "captions", "arms.jsonl"
     )
 
@@ -159,16 +159,21 @@ def test_columns_of_other_names(study, tmp_path):
     words = ("study", "import", "captions", "mine.csv", "--column", "winner=better")
     assert "1 vote added" in study(*words, "--column", "rater=who")
     (tmp_path / "arms.csv").write_text("name;x;y;z;context;prompt\nnew;0,5;1;2;q;Why?\nother;1;1;0;q;\n")
-    assert "2 arms with 3 features added" in study("study", "add-arms", "captions", "arms.csv", "--column", "id=name")
+    assert "with 3 features per item: 2 items added" in study(
+        "study", "add-arms", "captions", "arms.csv", "--column", "id=name"
+    )
     assert "prompt:\n    Why?" in study("study", "ask", "captions", "-r", "ben", "-c", "q")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("study", "export", "captions", "votes.json"), "votes.json does not say which format is meant"),
-        (("study", "export", "captions", "votes.xlsx"), "would be an Excel file, which is not written"),
-        (("study", "import", "captions", "arms.jsonl"), "is of no format that is known: it begins with id, features"),
+        (("study", "export", "captions", "votes.json"), "The name votes.json does not determine a format"),
+        (("study", "export", "captions", "votes.xlsx"), "Excel files cannot be written"),
+        (
+            ("study", "import", "captions", "arms.jsonl"),
+            "The format of arms.jsonl is not known: its first row has id, features",
+        ),
         (("study", "import", "captions", "arms.jsonl", "--column", "rater"), "--column is 'rater'. Give KEY=VALUE"),
     ],
 )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from duelist.study.formats import Comparison, read, write
-from duelist.study.imports.items import read_draft
+from duelist.study.imports import plan_items
 from duelist.study.records import Outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,7 +57,7 @@ def run(*words, folder, script=None):
 
 
 def test_evalica_counts_what_was_written(tmp_path):
-    write("evalica", votes(), tmp_path / "votes.csv")
+    write(votes(), tmp_path / "votes.csv", "evalica")
     run("-m", "evalica", "-i", "votes.csv", "-o", "scores.csv", "pairwise", "counting", folder=tmp_path)
     with (tmp_path / "scores.csv").open(newline="", encoding="utf-8") as file:
         found = {row["item"]: float(row["score"]) for row in csv.DictReader(file)}
@@ -76,7 +76,7 @@ def test_evalica_counts_what_was_written(tmp_path):
 def test_fastchat_reports_the_ratings_of_the_battles(tmp_path, timed):
     """Its online Elo: K = 4, in the order of time; both bad is a tie, and a skip is not there."""
     given = [vote if timed else Comparison(vote.first, vote.second, vote.outcome) for vote in votes()]
-    write("arena", given, tmp_path / "battles.json")
+    write(given, tmp_path / "battles.json", "arena")
     words = ("-m", "fastchat.serve.monitor.elo_analysis", "--clean-battle-file", "battles.json", "--num-bootstrap", "2")
     said = run(*words, folder=tmp_path)
     online = said.split("# Online Elo\n")[1].split("# Median")[0]
@@ -115,13 +115,13 @@ def late_votes():
 
 
 def test_datasets_loads_a_file_in_which_everything_appears_late(tmp_path):
-    report = write("arena", late_votes(), tmp_path / "battles.jsonl")
+    report = write(late_votes(), tmp_path / "battles.jsonl", "arena")
     assert (tmp_path / "battles.jsonl").stat().st_size > 20_000_000
     found = json.loads(run("battles.jsonl", folder=tmp_path, script=LOAD))
     assert found["rows"] == report.rows > LATE
     assert json.loads(found["last"]["extra"]) == {"nested": {"deep": [{"x": 1}]}, "turn": "one"}
     assert found["first"]["judge"] == ""
-    assert sum(1 for _ in read("arena", tmp_path / "battles.jsonl")) == report.rows
+    assert sum(1 for _ in read(tmp_path / "battles.jsonl", "arena")) == report.rows
 
 
 def test_datasets_loads_trl_files_with_columns_that_appear_late(tmp_path):
@@ -130,7 +130,7 @@ def test_datasets_loads_trl_files_with_columns_that_appear_late(tmp_path):
             yield Comparison("a", "b", Outcome.FIRST, payload_first=f"{k}" + "a" * 100, payload_second="b" * 100)
         yield from votes(10, (Outcome.FIRST,))
 
-    report = write("trl", given(), tmp_path / "p.jsonl")
+    report = write(given(), tmp_path / "p.jsonl", "trl")
     found = json.loads(run("p.jsonl", folder=tmp_path, script=LOAD))
     assert found["rows"] == report.rows == LATE + 10
     assert found["columns"] == ["prompt", "chosen", "rejected", "extra"]
@@ -155,7 +155,7 @@ print(json.dumps({
 @pytest.mark.parametrize("conversational", [False, True])
 def test_trl_takes_preferences_for_what_they_are(tmp_path, conversational):
     given = votes(20, (Outcome.FIRST, Outcome.SECOND))
-    write("trl", given, tmp_path / "p.jsonl", conversational=conversational)
+    write(given, tmp_path / "p.jsonl", "trl", conversational=conversational)
     found = json.loads(run("p.jsonl", folder=tmp_path, script=CHECK_TRL))
 
     def said(text, role):
@@ -189,7 +189,7 @@ print(open("out/result.json", encoding="utf-8").read())
 
 def test_label_studio_s_converter_finds_texts_and_answers(tmp_path):
     given = votes(30, (Outcome.FIRST, Outcome.SECOND))
-    write("label-studio", given, tmp_path / "tasks.json")
+    write(given, tmp_path / "tasks.json", "label-studio")
     found = json.loads(run("tasks.json", LABELS, folder=tmp_path, script=CONVERT))
     assert [(task["text1"], task["text2"], task["prompt"]) for task in found] == [
         (vote.payload_first, vote.payload_second, vote.prompt) for vote in given
@@ -221,14 +221,14 @@ def test_votes_from_a_sheet_of_excel(tmp_path):
         ["x", 2, "tie", None, "0,5", None, 2.5, None],
     ]
     sheet(tmp_path / "votes.xlsx", rows)
-    assert list(read("csv", tmp_path / "votes.xlsx")) == [
+    assert list(read(tmp_path / "votes.xlsx", "csv")) == [
         Comparison("1", "b\nb", Outcome.FIRST, rater="ána", propensity=0.25, voted_at=START, extra={"turn": "3"}),
-        Comparison("x", "2", Outcome.TIE, chance=0.5, extra={"turn": "2.5"}),
+        Comparison("x", "2", Outcome.TIE, propensity=0.5, extra={"turn": "2.5"}),
     ]
 
 
 def test_arms_from_a_sheet_of_excel(tmp_path):
     sheet(tmp_path / "arms.xlsx", [["id", "size", "payload", "speed"], ["a", 1.5, "one", -1], ["b", 2, None, 0.25]])
-    draft = read_draft([tmp_path / "arms.xlsx"])
-    assert [(arm.id, arm.payload) for arm in draft.arms] == [("a", "one"), ("b", "")]
-    assert draft.numbers == {"size": [1.5, 2.0], "speed": [-1.0, 0.25]}
+    plan = plan_items(tmp_path / "arms.xlsx")
+    assert [(arm.id, arm.payload) for arm in plan.items] == [("a", "one"), ("b", "")]
+    assert plan.numbers == {"size": [1.5, 2.0], "speed": [-1.0, 0.25]}

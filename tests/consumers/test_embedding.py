@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from duelist.study.imports.items import read_draft
+from duelist.study import create_study
+from duelist.study.imports import plan_items
 
 TEXTS = (
     "A cat sleeps on the sofa", "The kitten naps on the couch",
@@ -17,11 +18,13 @@ TEXTS = (
 
 def test_texts_that_mean_the_same_lie_together(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n" + "\n".join(f"x{k},{text}" for k, text in enumerate(TEXTS)))
-    study = read_draft([tmp_path / "a.csv"], {"features": {"kind": "embedded", "size": 5}}).create("meaning", "memory")
+    study = create_study(
+        "meaning", "memory", items=plan_items(tmp_path / "a.csv", features={"kind": "embedded", "size": 5})
+    )
     features = study.features()
     assert features.shape == (6, 5)
     distance = np.linalg.norm(features[:, None] - features[None], axis=2) + 9.0 * np.eye(6)
     assert distance.argmin(axis=1).tolist() == [1, 0, 3, 2, 5, 4]
     (tmp_path / "b.csv").write_text("id,text\ny,The cat is sleeping on a sofa\n")
-    assert read_draft([tmp_path / "b.csv"]).add_to(study) == 1
+    assert study.apply(plan_items(tmp_path / "b.csv")).added == 1
     assert np.linalg.norm(features - study.features(["y"])[0], axis=1).argmin() == 0

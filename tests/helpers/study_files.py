@@ -37,9 +37,9 @@ def answer(study, rng, utilities, rater):
 
 
 def counts(imported):
-    return imported.added, imported.known
+    return imported.added, imported.duplicates
 
 
 def exported(study, path, name="jsonl"):
-    study.export(name, path)
-    return list(read(name, path))
+    study.export(path, name)
+    return list(read(path, name))

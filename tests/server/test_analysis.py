@@ -205,9 +205,9 @@ def test_exports_equal_those_of_the_library(
     assert "attachment" in answer.headers["content-disposition"]
     path = tmp_path / answer.headers["content-disposition"].rpartition(".")[2]
     path = path.with_name(f"votes.{path.name}")
-    written = opened(storage, voted).export(form, path)
+    written = opened(storage, voted).export(path, form)
     assert answer.content == path.read_bytes()
-    assert json.loads(answer.headers["x-duelist-written"])["rows"] == written.rows
+    assert json.loads(answer.headers["x-duelist-export-report"])["rows"] == written.rows
     refused(admin.get(f"{voted}/export/{form}", params={"nonsense": "1"}), 422, "invalid_input")
 
 

@@ -14,9 +14,7 @@ from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
 
 
-def test_a_table_that_is_refused_in_the_middle_says_how_much_of_it_is_there(
-    admin: httpx.Client, make: Callable[..., str]
-) -> None:
+def test_a_table_with_an_error_adds_nothing(admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(2)
     before = checked(admin.get(study))["arms"]
     rows = [f"arm {k},text {k}" for k in range(BATCH_SIZE + 5)]
@@ -24,8 +22,8 @@ def test_a_table_that_is_refused_in_the_middle_says_how_much_of_it_is_there(
     table = "\n".join(["id,text", *rows])
     answer = admin.post(f"{study}/arms", content=table.encode(), headers={"content-type": "text/csv"})
     error = refused(answer, 422, "invalid_input")
-    assert f"the first {BATCH_SIZE} arms of the table are added" in f"{error['message']} {error['hint']}"
-    assert checked(admin.get(study))["arms"] == before + BATCH_SIZE
+    assert "'a0'" in error["message"]
+    assert checked(admin.get(study))["arms"] == before
 
 
 def test_a_second_table_without_ids_goes_on_counting(admin: httpx.Client, make: Callable[..., str]) -> None:
@@ -35,8 +33,12 @@ def test_a_second_table_without_ids_goes_on_counting(admin: httpx.Client, make: 
         checked(admin.post(f"{study}/arms", content=table.encode(), headers={"content-type": "text/csv"}))
         for table in tables
     ]
-    assert [(each["added"], each["there"]) for each in answers] == [(2, 0), (1, 1), (0, 2)]
-    assert "numbered" in str(answers[0]["notes"])
+    assert [(each["added"], each["existing"]) for each in answers] == [(2, 0), (1, 1), (0, 2)]
+    assert "generated_ids" in codes(answers[0])
+
+
+def codes(answer: dict[str, Any]) -> list[str]:
+    return [note["code"] for note in answer["notes"]]
 
 
 CHEAP = [f"c{k},text {k},{k}" for k in range(40)]
@@ -59,9 +61,9 @@ def test_whoever_sends_a_table_is_told_what_looks_wrong_in_it(
     study = make(0)
     assert send(admin, study, way, csv(*CHEAP))["notes"] == []
     dear = send(admin, study, way, csv("d1,dear,99999", "d2,cheap,7"))
-    assert (dear["added"], dear["there"]) == (2, 0)
+    assert (dear["added"], dear["existing"]) == (2, 0)
     (note,) = dear["notes"]
-    assert "99999 in arm d1" in note, "among all arms of the study: the table itself has but two"
+    assert "99999 in arm d1" in note["message"], "among all arms of the study: the table itself has but two"
 
 
 @pytest.mark.parametrize("way", ["arms", "files"])
@@ -75,20 +77,16 @@ def test_whoever_sends_a_table_is_told_what_is_left_out_of_it(
     assert "size" in str(answer["notes"])
 
 
-def about_numbers(answer: dict[str, Any]) -> list[str]:
-    return [note for note in answer["notes"] if "number" in note]
-
-
 def test_how_the_arms_of_a_long_table_are_numbered_is_said_once(admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(0)
     rows = [f"text {k}" for k in range(2 * BATCH_SIZE + 1)]
     first = send(admin, study, "arms", csv(*rows, columns="text"))
     assert first["added"] == len(rows)
-    assert about_numbers(first) == ["No column names the arms; they are numbered."]
+    assert "generated_ids" in codes(first)
     again = send(admin, study, "arms", csv(*rows, "one more", columns="text"))
-    assert (again["added"], again["there"]) == (1, len(rows))
-    _, note = about_numbers(again)
-    assert f"{len(rows)} of them are in the study already" in note
+    assert (again["added"], again["existing"]) == (1, len(rows))
+    (note,) = [note for note in again["notes"] if note["code"] == "some_items_exist"]
+    assert note["details"] == {"count": len(rows), "first": len(rows) + 1}
 
 
 def test_two_tables_at_once_without_ids_lose_no_arm(server: Running, make: Callable[..., str], storage: str) -> None:
@@ -108,6 +106,6 @@ def test_two_tables_at_once_without_ids_lose_no_arm(server: Running, make: Calla
 def test_of_arms_that_are_no_table_there_is_nothing_to_note(admin: httpx.Client, make: Callable[..., str]) -> None:
     study = make(0)
     lines, kind = b'{"id": "a"}\n{"id": "b"}\n', {"content-type": "application/x-ndjson"}
-    assert checked(admin.post(f"{study}/arms", content=lines, headers=kind)) == {"added": 2, "there": 0, "notes": []}
+    assert checked(admin.post(f"{study}/arms", content=lines, headers=kind)) == {"added": 2, "existing": 0, "notes": []}
     body = {"arms": [{"id": "a"}]}
-    assert checked(admin.post(f"{study}/arms", json=body)) == {"added": 0, "there": 1, "notes": []}
+    assert checked(admin.post(f"{study}/arms", json=body)) == {"added": 0, "existing": 1, "notes": []}

@@ -62,7 +62,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
     study.reinstate("ben")
     study.rename(f"{study.name}, renamed")
     study.pause()
-    export = study.export("csv", folder / "votes.csv")
+    export = study.export(folder / "votes.csv", "csv")
     study.save(folder / "study.duelist")
     return {
         "shown": shown,
@@ -132,7 +132,7 @@ def test_arm_effects_are_fixed_at_creation(admin: Any, storage: str, own: bool |
 def test_a_remote_study_has_the_methods_of_a_study() -> None:
     """All methods except those that need local data: features, policy, plots and media."""
     at_hand = {
-        "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "rater_records", "rater",
+        "apply", "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "rater_records", "rater",
         "rater_progress", "has_rater", "add_media", "media", "revision", "scorer",
     }  # fmt: skip
     verbs = {name for name in dir(Study) if not name.startswith(("_", "plot_"))} - at_hand

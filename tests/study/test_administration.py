@@ -335,9 +335,9 @@ def test_what_a_file_said_of_an_erased_rater_goes_too(url: str, tmp_path: Path) 
     votes = tmp_path / "votes.csv"
     votes.write_text("left,right,winner,rater,mail\na,b,left,ben,ben@home\nb,c,right,ana,ana@home\n")
     study = create_study("study", url)
-    study.import_votes("csv", votes)
+    study.import_votes(votes, "csv")
     study.erase_rater("ben")
-    study.export("jsonl", out := tmp_path / "out.jsonl")
+    study.export(out := tmp_path / "out.jsonl", "jsonl")
     assert "ana@home" in out.read_text()
     assert "ben" not in out.read_text()
 

@@ -21,7 +21,7 @@ from duelist.study import (
 from duelist.study import (
     replay as _fold,
 )
-from duelist.study.imports import staging as _staging
+from duelist.study.imports.votes import staging
 from duelist.study.items.catalog import KnownArms
 from duelist.study.replay import SNAPSHOTS_KEPT, standing_lessons
 from duelist.study.replay import learn as _learn
@@ -249,7 +249,7 @@ def test_a_long_import_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     """Still all or none, and the same policy; with snapshots on the way, from which a revision can start."""
     whole, parted = filled("whole"), filled("parted")
     whole.add_votes(history(1000))
-    monkeypatch.setattr(_staging, "PART", 300)
+    monkeypatch.setattr(staging, "PART", 300)
     parted.add_votes(history(1000))
     assert snapshots(parted) == [0, 300, 600, 900]
     assert parted.policy().snapshot() == whole.policy().snapshot() == rebuilt(parted).snapshot()

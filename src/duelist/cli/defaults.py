@@ -10,7 +10,7 @@ GOALS: Final = "best, rank, learn, serve"
 OUTCOMES: Final = "first, second, tie, both_bad, skip"
 SOURCES: Final = "human, model, import"
 SOURCE: Final = "human"
-FEATURES: Final = "own, columns, hashed, tfidf, embedded"
+FEATURES: Final = "none, columns, hashed, tfidf, embedded"
 FORMATS: Final = "arena, trl, trl-unpaired, openai, csv, evalica, label-studio, jsonl"
 
 EXPERIMENTS: Final = "figure-1a, figure-1b, figure-2, theory, frontier"

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from duelist.cli.console import kind_errors, out, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
-from duelist.cli.study_files import add_from_file, create_from_files
+from duelist.cli.study_files import add_from_file, plan_files, show_items, show_votes
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def create(
     column: Columns = None,
     encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
     preview: Annotated[
-        bool, typer.Option("--preview", help="Show what a file is understood as, and make nothing.")
+        bool, typer.Option("--preview", help="Show what would be imported, and create nothing.")
     ] = False,
 ) -> None:
     """Make a study; with a file, with its arms: columns are understood by their names and what is in them."""
@@ -90,26 +90,21 @@ def create(
     from duelist.study.storage import without_password
 
     with kind_errors():
-        if files:
-            settings: dict[str, Any] = {
-                "lease_seconds": lease_seconds,
-                "raters_per_duel": raters_per_duel,
-                "random_share": random_share,
-            }
-            settings |= {"criteria": criterion} if criterion else {}
-            settings |= {} if arm_effects is None else {"arm_effects": arm_effects}
-            settings |= {} if top is None else {"top": top}
-            plan = {"goal": goal, "policy": policy, "settings": settings, "encoding": encoding}
-            create_from_files(name, files, plan, features, _pairs("--column", column), storage, preview, if_missing)
+        if not files and (column or encoding or features or preview):
+            raise InvalidInput("--column, --encoding, --features and --preview are for a file of items.", "Give one.")
+        items = plan_files(files, _pairs("--column", column), features, encoding) if files else None
+        if items is not None:
+            show_items(items)
+        if preview:
+            say("Nothing was created. Leave out --preview to create the study.")
             return
-        if column or encoding or features or preview:
-            raise InvalidInput("--column, --encoding, --features and --preview are for a file of arms.", "Give one.")
         study = create_study(
             name,
             storage=storage,
             policy=policy,
             load_if_exists=if_missing,
             goal=goal,
+            items=items,
             **({"criteria": criterion} if criterion else {}),
             lease_seconds=lease_seconds,
             raters_per_duel=raters_per_duel,
@@ -117,7 +112,9 @@ def create(
             **({} if arm_effects is None else {"arm_effects": arm_effects}),
             **({} if top is None else {"top": top}),
         )
-        say(f"study {study.name!r} with policy {study.settings.policy} in {without_password(storage)}")
+        kind = (study.settings.feature_recipe or {}).get("kind")
+        contents = f", {len(study.arms())} items, features {kind!r}" if kind else ""
+        say(f"study {study.name!r} with policy {study.settings.policy}{contents} in {without_password(storage)}")
 
 
 @app.command("list")
@@ -250,11 +247,8 @@ def export(
     storage: Url = STORAGE,
 ) -> None:
     """Write the votes for other tools; what a format cannot hold is counted."""
-    from duelist.study.formats import format_by_name
-
     with kind_errors():
-        chosen = form or format_by_name(file)
-        say(f"{file}: {_study(name, storage).export(chosen, file, **_parsed(option))}")
+        say(f"{file}: {_study(name, storage).export(file, form, **_parsed(option))}")
 
 
 @app.command("import")
@@ -264,18 +258,24 @@ def import_(
     form: Annotated[
         str | None, typer.Option("--format", "-f", help=f"One of {FORMATS}; by what is in the file, if you do not say.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Count votes that are in the log already, too.")] = False,
+    keep_duplicates: Annotated[
+        bool, typer.Option("--keep-duplicates", help="Add votes that the log has already once more.")
+    ] = False,
     column: Columns = None,
     option: Options = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Show what the file holds, and import nothing.")] = False,
     storage: Url = STORAGE,
 ) -> None:
-    """Take votes from a file into the log, all or none; the policy learns them. What is there is not counted twice."""
-    from duelist.study.formats import format_of
+    """Import votes from a file, all or none; the policy learns from them. Duplicates are skipped."""
+    from duelist.study import plan_votes
 
     with kind_errors():
         options = _parsed(option) | ({"columns": _pairs("--column", column)} if column else {})
-        chosen = form or format_of(file)
-        say(f"{file}, as {chosen}: {_study(name, storage).import_votes(chosen, file, again=again, **options)}")
+        plan = plan_votes(file, form, skip_duplicates=not keep_duplicates, **options)
+        if preview:
+            show_votes(plan)
+            return
+        say(f"{file}, as {plan.format}: {_study(name, storage).apply(plan)}")
 
 
 @app.command()

@@ -1,7 +1,8 @@
-"""`duelist study create NAME FILE`: a study from a file of arms, or from images."""
+"""Items and votes from files: `duelist study create NAME FILE`, `add-arms` and `import`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,103 +10,80 @@ from rich.markup import escape
 from rich.table import Table
 
 from duelist.cli.console import out, say
-from duelist.core.errors import InvalidInput, StudyExists
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.study.imports.items import Draft
+    from duelist.study import ItemPlan, VotePlan
+    from duelist.study.imports import Note
+    from duelist.study.imports.items.column_mapping import FileColumn
 
 _SHOWN = 5
 
 
-def create_from_files(
-    name: str,
-    files: list[Path],
-    plan: dict[str, Any],
-    features: str | None,
-    columns: dict[str, str],
-    storage: str,
-    preview: bool,
-    if_missing: bool,
-) -> None:
-    """Understand files, show what they are understood as, and make the study of them unless only a preview is wanted."""
-    from duelist.study.imports.items import read_draft
-    from duelist.study.storage import without_password
+def plan_files(files: list[Path], columns: dict[str, str], features: str | None, encoding: str | None) -> ItemPlan:
+    """Plan the import of files, and of those in folders."""
+    from duelist.study import plan_items
 
-    given = {key: value for key, value in plan.items() if value is not None}
-    chosen = {"columns": columns} if columns else {}
-    chosen |= {"features": {"kind": features}} if features else {}
-    draft = read_draft(_gathered(files), {**given, **chosen})
-    _show(draft)
-    if preview:
-        say("nothing was made; leave --preview out to make the study")
-        return
-    try:
-        study = draft.create(name, storage)
-    except StudyExists:
-        if not if_missing:
-            raise
-        say(f"study {name!r} is there already, and stays as it is")
-        return
-    made = draft.plan["features"]["kind"]
-    say(
-        f"study {name!r} with {len(draft.arms)} arms, features {made!r} and policy {study.settings.policy} in {without_password(storage)}; "
-        "`duelist serve` shows it to raters"
-    )
+    return plan_items(_expand_folders(files), columns, features, encoding)
 
 
 def add_from_file(name: str, file: Path, columns: dict[str, str], encoding: str | None, storage: str) -> None:
-    """Understand a file as `create` does, say what its columns were taken as, and add its arms to a study."""
-    from duelist.study import load_study
-    from duelist.study.imports.items import read_draft
+    """Add the items of a file to a study, and show how its columns were used."""
+    from duelist.study import load_study, plan_items
 
-    plan = {"columns": columns, "encoding": encoding}
-    draft = read_draft([file], {key: value for key, value in plan.items() if value})
     study = load_study(name, storage=storage)
-    added = draft.add_to(study)
-    _show_columns(draft)
-    _say_notes(draft)
-    there = f"; {len(draft.arms) - added} were there already" if added < len(draft.arms) else ""
-    arms = "1 arm" if added == 1 else f"{added} arms"
+    report = study.apply(plan_items(file, columns, encoding=encoding))
+    _show_columns(report.columns)
+    _show_notes(report.notes)
     dim = study.features().shape[1]
     features = "1 feature" if dim == 1 else f"{dim or 'no'} features"
-    unused = draft.unused_in(study)
-    left_out = f"; not among the features of this study, and left out: {', '.join(unused)}" if unused else ""
-    say(f"{arms} with {features} added to {name!r}{there}{left_out}")
+    say(f"{name}, with {features} per item: {report}")
 
 
-def _gathered(files: list[Path]) -> list[Path]:
-    """The files that are named, and those in folders that are named."""
+def show_items(plan: ItemPlan) -> None:
+    """Show what a plan would import: its columns, its first items, its notes."""
+    _show_columns(plan.columns)
+    for item in plan.items[:_SHOWN]:
+        where = f" in {item.context}" if item.context else ""
+        say(f"  {item.id}{where}: {str(item.payload)[:100]}")
+    if len(plan.items) > _SHOWN:
+        say(f"  ... and {len(plan.items) - _SHOWN} more")
+    _show_notes(plan.notes)
+
+
+def show_votes(plan: VotePlan) -> None:
+    """Show what a plan would import: its format, how many votes it has, and the first of them."""
+    found: dict[str, Any] = plan.preview()
+    say(f"{plan.path}, as {plan.format}: {found['votes']} votes on {found['items']} items")
+    for vote in found["examples"][:_SHOWN]:
+        rater = f", by {vote['rater']}" if vote["rater"] else ""
+        say(f"  {vote['first']} against {vote['second']}: {vote['outcome']}{rater}")
+
+
+def _expand_folders(files: list[Path]) -> list[Path]:
+    """Return the files, with folders replaced by the files in them."""
     found: list[Path] = []
     for path in files:
         if path.is_dir():
             inside = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
             if not inside:
-                raise InvalidInput(f"The folder {path} has no files.", "Give one with images, or a file of arms.")
+                raise InvalidInput(
+                    f"The folder {path} has no files.", "Give one with media files, or a table of items."
+                )
             found += inside
         else:
             found.append(path)
     return found
 
 
-def _show(draft: Draft) -> None:
-    """What a file is understood as: its columns, some of its arms, what one should know."""
-    _show_columns(draft)
-    for arm in draft.arms[:_SHOWN]:
-        where = f" in {arm.context}" if arm.context else ""
-        say(f"  {arm.id}{where}: {str(arm.payload)[:100]}")
-    if len(draft.arms) > _SHOWN:
-        say(f"  ... and {len(draft.arms) - _SHOWN} more")
-    _say_notes(draft)
-
-
-def _show_columns(draft: Draft) -> None:
-    if draft.columns:
-        table = Table("column", "taken as", "for instance")
-        for column in draft.columns:
-            table.add_row(escape(column.name), column.role, escape(" | ".join(column.examples)))
+def _show_columns(columns: Iterable[FileColumn]) -> None:
+    table = Table("column", "used as", "examples")
+    for column in columns:
+        table.add_row(escape(column.name), column.role, escape(" | ".join(column.examples)))
+    if table.row_count:
         out.print(table)
 
 
-def _say_notes(draft: Draft) -> None:
-    for note in draft.notes:
-        say(note)
+def _show_notes(notes: Iterable[Note]) -> None:
+    for note in notes:
+        say(str(note))

@@ -5,7 +5,10 @@ from duelist.study.administration import Erasure
 from duelist.study.asking.explain import Explanation
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.copying import backup_storage, copy_study, restore_study
-from duelist.study.imports.votes import Imported
+from duelist.study.formats import ExportReport
+from duelist.study.imports import ItemPlan, VotePlan, plan_items, plan_votes
+from duelist.study.imports.apply import ItemImportReport
+from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log_queries import LogPage, Queue, RaterProgress, StudyRevision
 from duelist.study.opening import (
     StudySummary,
@@ -43,9 +46,11 @@ __all__ = [
     "DuelKind",
     "Erasure",
     "Explanation",
+    "ExportReport",
     "Goal",
     "GoldPair",
-    "Imported",
+    "ItemImportReport",
+    "ItemPlan",
     "LogPage",
     "Outcome",
     "Queue",
@@ -61,6 +66,8 @@ __all__ = [
     "StudyState",
     "StudySummary",
     "Vote",
+    "VoteImportReport",
+    "VotePlan",
     "backup_storage",
     "copy_study",
     "counted_votes",
@@ -71,6 +78,8 @@ __all__ = [
     "load_study",
     "load_study_by_id",
     "open_storage",
+    "plan_items",
+    "plan_votes",
     "policy_names",
     "restore_study",
     "upgrade_storage",

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from duelist.core.errors import InvalidInput, UnknownArm, VoteConflict
 from duelist.study.cache import Side
-from duelist.study.imports.deduplication import log_between
+from duelist.study.imports.votes.deduplication import read_log
 from duelist.study.records import DuelKind, Outcome, StudyDuel, Vote
 from duelist.study.storage import DuelRow, LeaseState, MediaRow, SeenRow, Storage, Transaction, VoteRow
 from duelist.study.validation import checked_number, checked_rater, checked_text
@@ -167,7 +167,7 @@ class Serving(ABC):
     def _backwards(self, tx: Transaction, start: int, last: int) -> Iterator[Vote]:
         while start > last:
             end = max(start - _PART, last)
-            for row, duel in reversed(list(log_between(tx, end, start))):
+            for row, duel in reversed(list(read_log(tx, end, start))):
                 yield self._vote_from(row, duel)
             start = end
 

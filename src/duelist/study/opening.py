@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from duelist.core.errors import StudyExists, UnknownStudy
 from duelist.policies import Policy
 from duelist.policies.goals import find_goal
+from duelist.study.imports.items.plan import ItemPlan
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote.remote_study import connect, is_address
 from duelist.study.replay import new_policy
@@ -44,6 +45,7 @@ def create_study(
     policy: str | Policy | None = None,
     load_if_exists: bool = False,
     goal: str | None = None,
+    items: ItemPlan | None = None,
     **settings: Any,
 ) -> Study:
     """A new study.
@@ -61,6 +63,9 @@ def create_study(
     goal
         What the study is for: "best", "rank", "learn" or "serve"; `duelist.study.GOALS` says when to choose which. It
         chooses the policy, unless one is given, and what `can_stop` waits for.
+    items
+        The first items, as `duelist.study.imports.plan_items` read them from files. The study is created with all of them, or not at
+        all. The plan suggests settings, such as how texts are shown; those given here take precedence.
     settings
         seed: everything random in the study comes from it; default 0.
         policy_settings: settings of the policy, a dict. A study estimates with estimator="online" unless told otherwise,
@@ -80,7 +85,7 @@ def create_study(
         open_registration: whether anybody who has the address may rate; default False.
         top: for "rank", how many places matter, to the policy that asks and to `can_stop`; all of them by default. (It is kept as the
         setting `top` of the policy.)
-        feature_recipe: how features of arms were made from a file, see `duelist.study.imports.items`.
+        feature_recipe: how features were made from a file; set by `items`.
         repeat_pairs: whether a rater may see a pair again. "never" (default); a whole number, after so many duels of theirs; or a
         share between 0 and 1 of their duels, drawn at random from what they answered before, to see whether they answer
         alike (such duels are of kind "repeat" and teach nothing about the arms).
@@ -94,9 +99,12 @@ def create_study(
     True
     """
     checked_text("name", name)
-    given = _with_policy(policy, goal, settings)
-    checked = _with_arm_effects(checked_settings(given), given)
-    chosen = [name for name in given if name != "policy" or policy is not None]
+    suggested = {} if items is None else {**items.settings, "feature_recipe": items.fit_features()}
+    given = _with_policy(policy, goal, {**suggested, **settings})
+    checked = _with_arm_effects(checked_settings(given), given, items)
+    chosen = [
+        name for name in given if (name != "policy" or policy is not None) and name not in {*suggested} - {*settings}
+    ]
     opened = open_storage(storage)
     created = opened.create_study(name, checked, round(time.time() * 1e6)) is not None
     row = _found(opened, name)
@@ -110,12 +118,14 @@ def create_study(
                 study=name,
             )
         _check_same(row, checked, chosen)
-    return Study(opened, row)
-
-
-def supports_arm_effects(policy: str | Policy | None, goal: str | None, settings: dict[str, Any]) -> bool:
-    """Whether a study that is made with these can have `arm_effects`."""
-    return new_policy(checked_settings(_with_policy(policy, goal, settings))).accepts_arm_table
+    study = Study(opened, row)
+    if created and items is not None:
+        try:
+            study.apply(items)
+        except BaseException:
+            opened.delete_study(row.id)
+            raise
+    return study
 
 
 def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> Study:
@@ -174,9 +184,11 @@ def _summary(row: StudyRow) -> StudySummary:
     )
 
 
-def _with_arm_effects(settings: StudySettings, given: dict[str, Any]) -> StudySettings:
-    """Where nobody said whether arms have arm effects, the goal says it."""
-    if "arm_effects" in given or settings.goal is None or not find_goal(settings.goal).arm_effects:
+def _with_arm_effects(settings: StudySettings, given: dict[str, Any], items: ItemPlan | None) -> StudySettings:
+    """Return the settings with arm effects, unless given, where the goal is about these arms or columns of a file describe them."""
+    is_about_arms = settings.goal is not None and find_goal(settings.goal).arm_effects
+    has_columns = items is not None and items.feature_kind == "columns" and settings.goal != "learn"
+    if "arm_effects" in given or not (is_about_arms or has_columns):
         return settings
     return replace(settings, arm_effects=new_policy(settings).accepts_arm_table)
 

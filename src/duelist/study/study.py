@@ -27,7 +27,8 @@ from duelist.study.asking.ask import Leased, Wanted, ask, holds
 from duelist.study.asking.gold import gold_duel
 from duelist.study.asking.limits import within_limits
 from duelist.study.cache import Side
-from duelist.study.imports.files import Filing
+from duelist.study.export import Exporting
+from duelist.study.imports.apply import Importing
 from duelist.study.items.catalog import KnownArms
 from duelist.study.log_queries import Serving
 from duelist.study.records import Outcome, Source, StudyDuel, StudySettings, Vote
@@ -46,7 +47,7 @@ from duelist.study.validation import (
 from duelist.study.voting.tell import Told, tell, undo
 
 
-class Study(Owning, Serving, Filing, StudyStopping, StudyPlots):
+class Study(Owning, Serving, Importing, Exporting, StudyStopping, StudyPlots):
     """A study in a storage; made by `create_study` and `load_study`.
 
     `clock` gives the seconds since 1970; it may go back, see `ask` and `tell`. Without one, PostgreSQL's own is the clock of all
@@ -263,7 +264,7 @@ class Study(Owning, Serving, Filing, StudyStopping, StudyPlots):
         """One transaction that writes; what is known of the study then is `self._writer.known`."""
         with self._following(self._writer, self._storage.writing) as tx:
             yield tx
-        self._help(tx.waiting)
+        self._resume_stalled_import(tx.waiting)
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:

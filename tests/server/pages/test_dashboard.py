@@ -323,7 +323,7 @@ def large_study(server: Server) -> tuple[str, int]:
     text = ["left,right,winner,rater", *(",".join(f'"{cell}"' for cell in row) for row in battles)]
     path.write_text("\n".join(text), encoding="utf-8")
     beside = server.load_study(name)
-    beside.import_votes("csv", path)
+    beside.import_votes(path, "csv")
     beside.close()
     return name, study
 

@@ -212,7 +212,7 @@ def test_add_items_from_a_file(server: Server, tabs: Tabs) -> None:
         {"name": "more.jsonl", "mimeType": "text/plain", "buffer": body}
     )
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("1 added, 3 existed already.")).to_be_visible()
+    expect(page.get_by_text("1 added, 3 already in the study.")).to_be_visible()
     assert [arm.id for arm in server.load_study("growing").arms()] == ["eins", "zwei", "drei", "vier"]
 
 
@@ -224,6 +224,6 @@ def test_notes_on_an_added_file(server: Server, tabs: Tabs) -> None:
     body = b"text,size\none,1\ntwo,\nthree,3\n"
     page.get_by_label("Files with items").set_input_files({"name": "more.csv", "mimeType": "text/csv", "buffer": body})
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("3 added, 0 existed already.")).to_be_visible()
+    expect(page.get_by_text("3 added, 0 already in the study.")).to_be_visible()
     expect(page.locator(".note").filter(has_text="size")).to_be_visible()
     expect(page.locator(".note").filter(has_text="numbered")).to_be_visible()

@@ -227,7 +227,7 @@ def test_downloads_equal_exports_of_the_library(server: Server, tabs: Tabs, eigh
         if kind == "archive":
             beside.save(expected)
         else:
-            beside.export(kind, expected)
+            beside.export(expected, kind)
         assert path.read_bytes() == expected.read_bytes()
     beside.close()
 

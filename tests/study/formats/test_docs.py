@@ -66,11 +66,11 @@ def test_the_table_names_the_outcomes_that_are_written(name, tmp_path):
         "undone" if outcome is None else str(outcome)
         for outcome in (*Outcome, None)
         if write(
-            name, [Comparison("a", "b", outcome, prompt="p", payload_first="1", payload_second="2")], tmp_path / "f"
+            [Comparison("a", "b", outcome, prompt="p", payload_first="1", payload_second="2")], tmp_path / "f", name
         ).rows
     ]
     assert held == promised
-    bare = write(name, [Comparison("a", "b", Outcome.FIRST)], tmp_path / "f").rows == 0
+    bare = write([Comparison("a", "b", Outcome.FIRST)], tmp_path / "f", name).rows == 0
     assert TABLE[name][5] == ("yes" if bare else "no")
     assert TABLE[name][2].startswith("no") == (FORMATS[name].read is None)
 

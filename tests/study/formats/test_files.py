@@ -29,7 +29,7 @@ ARENA = {
 def test_an_arena_battle(tmp_path):
     path = tmp_path / "battles.json"
     path.write_text(json.dumps([ARENA, ARENA | {"winner": "tie (bothbad)"}, ARENA | {"winner": "both_bad"}], indent=2))
-    one, older, newer = read("arena", path)
+    one, older, newer = read(path, "arena")
     assert one == Comparison(
         "chatglm-6b", "koala-13b", Outcome.SECOND, rater="arena_user_973", context="58210e39",
         voted_at=datetime(2023, 4, 24, 15, 53, 11, 132200, UTC), prompt="Hi", payload_first="Hello", payload_second="Hey",
@@ -46,7 +46,7 @@ def test_a_conversation_of_several_turns_parts_where_the_answers_do(tmp_path):
     longer = ARENA | {"conversation_a": turn("a", "b", "c", "d"), "conversation_b": turn("a", "x", "c", "y")}
     same = ARENA | {"conversation_a": turn("a", "b"), "conversation_b": turn("a", "b")}
     path.write_text(json.dumps(longer) + "\n\n" + json.dumps(same))
-    one, two = read("arena", path)
+    one, two = read(path, "arena")
     assert (one.prompt, one.payload_second) == (
         "a",
         [{"role": "assistant", "content": "x"}, *turn("a", "x", "c", "y")[2:]],
@@ -80,7 +80,7 @@ def test_a_trl_preference(name, tmp_path):
     row, prompt, chosen, rejected = TRL_ROWS[name]
     path = tmp_path / "p.jsonl"
     path.write_text(json.dumps(row))
-    (one,) = read("trl", path)
+    (one,) = read(path, "trl")
     assert (one.prompt, one.payload_first, one.payload_second, one.outcome) == (prompt, chosen, rejected, Outcome.FIRST)
     assert (one.first, one.second) == (arm_id(chosen), arm_id(rejected))
 
@@ -88,7 +88,7 @@ def test_a_trl_preference(name, tmp_path):
 def test_trl_as_csv(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text('prompt,chosen,rejected,lang\nWhy?,"So, because",No,en\n')
-    (one,) = read("trl", path)
+    (one,) = read(path, "trl")
     assert (one.prompt, one.payload_first, one.payload_second, one.extra) == (
         "Why?",
         "So, because",
@@ -109,9 +109,9 @@ def test_an_openai_preference(tmp_path):
         "non_preferred_output": [{"role": "assistant", "content": "Not cold."}],
     }
     path.write_text(json.dumps(row))
-    (one,) = read("openai", path)
+    (one,) = read(path, "openai")
     assert (one.prompt, one.payload_first, one.payload_second) == ("How cold is it?", "20 degrees.", "Not cold.")
-    write("openai", [one], tmp_path / "q.jsonl")
+    write([one], tmp_path / "q.jsonl", "openai")
     assert json.loads((tmp_path / "q.jsonl").read_text()) == row
 
 
@@ -138,27 +138,27 @@ def test_a_label_studio_export(tmp_path):
     path.write_text(
         json.dumps([{"id": 1, "data": {"answer1": "A", "answer2": "B", "q": "?", "n": 3}, "annotations": annotations}])
     )
-    rows = list(read("label-studio", path, left="answer1", right="answer2", prompt="q"))
+    rows = list(read(path, "label-studio", left="answer1", right="answer2", prompt="q"))
     assert [r.outcome for r in rows] == [Outcome.FIRST, Outcome.SECOND, Outcome.SKIP, Outcome.SKIP]
     assert [r.rater for r in rows] == ["10", "ana@example.org", "10", "10"]
     assert rows[0].voted_at == datetime(2021, 3, 9, 22, 16, 8, 728353, UTC)
     assert (rows[0].response_seconds, rows[0].prompt, rows[0].extra) == (4.288, "?", {"n": 3})
-    with pytest.raises(InvalidInput, match=r"line 1, data has no field 'text1'.*there are answer1, answer2, q, n"):
-        next(read("label-studio", path))
+    with pytest.raises(InvalidInput, match=r"line 1, data has no field 'text1'.*out of answer1, answer2, q, n"):
+        next(read(path, "label-studio"))
 
 
 def test_csv_with_line_ends_in_cells_as_a_spreadsheet_writes_it(tmp_path):
     path = tmp_path / "v.csv"
     path.write_bytes(b'\xef\xbb\xbfwinner,left,right,note\r\nleft,a,"b\r\nb","say ""hi"""\r\n\r\nskip,c,d,\r\n')
-    one, two = read("csv", path)
+    one, two = read(path, "csv")
     assert (one.first, one.second, one.outcome, one.extra) == ("a", "b\r\nb", Outcome.FIRST, {"note": 'say "hi"'})
     assert (two.outcome, two.extra) == (Outcome.SKIP, {})
 
 
 def test_a_cell_may_be_long(tmp_path):
     row = Comparison("a", "b", Outcome.TIE, payload_first="long\n" * 50_000, payload_second="x")
-    write("csv", [row], tmp_path / "v.csv")
-    assert list(read("csv", tmp_path / "v.csv")) == [row]
+    write([row], tmp_path / "v.csv", "csv")
+    assert list(read(tmp_path / "v.csv", "csv")) == [row]
 
 
 # -- damage ------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ DAMAGED = [
     ("arena", "[" + json.dumps(ARENA) + ",\n" + json.dumps(ARENA)[:-9], "line 2: the record that begins there is not JSON"),
     ("arena", "[" + json.dumps(ARENA) + ",\n", "ends inside its JSON array, at line 2"),
     ("arena", "[" + json.dumps(ARENA) + ",\n]", "line 2 has a comma before the end"),
-    ("arena", "[" + json.dumps(ARENA) + "\n" + json.dumps(ARENA) + "]", "line 2: records of an array are separated"),
+    ("arena", "[" + json.dumps(ARENA) + "\n" + json.dumps(ARENA) + "]", "line 2: there is no comma between two records"),
     ("arena", "[" + json.dumps(ARENA) + "]\n{}", "line 2 goes on after the array"),
     ("arena", json.dumps(ARENA | {"conversation_b": [3]}), r"conversation_b is \[3\]. Give a list of messages"),
     ("arena", json.dumps(ARENA | {"tstamp": 1e300}), r"tstamp is 1e\+300. Give seconds since 1970"),
@@ -192,12 +192,12 @@ DAMAGED = [
     ("trl", '{"prompt": "p", "chosen": "c"}', "line 1 has no field 'rejected'"),
     ("trl", '{"prompt": "p", "chosen": "c", "rejected": [{"role": "user", "content": "x"}]}', "the same kind as chosen"),
     ("openai", '{"input": {"messages": []}}', r"line 1, input: messages is \[\]. Give a list of messages"),
-    ("jsonl", '{"first": "a"}', "does not begin with .*Is it of another format"),
+    ("jsonl", '{"first": "a"}', "does not begin with .*Name its format"),
     ("jsonl", "", "does not begin with"),
-    ("jsonl", '{"format": "duelist.votes", "version": 2}', "has version 2. This release reads 1"),
+    ("jsonl", '{"format": "duelist.votes", "version": 2}', "has version 2, and this release reads version 1"),
     ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "left"}', "line 2: outcome is 'left'. Give one of first"),
     ("jsonl", HEADER + '{"first": "a", "second": "b"}', "line 2 has no field 'outcome'"),
-    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'. Fields of your own"),
+    ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "who": 1}', "unknown field 'who'. Put fields of your own"),
     ("jsonl", HEADER + '{"first": "a", "second": "b", "outcome": "tie", "late": 1}', "late is 1. Give true or false"),
     ("jsonl", HEADER + '{"first": ' + "[" * 100_000, "line 2 is not JSON"),
     ("jsonl", HEADER + '{"first": ' + "1" * 5000 + "}", "line 2 is not JSON"),
@@ -210,60 +210,60 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED)
-def test_a_damaged_file_is_named_with_line_field_value_and_the_way_out(name, content, message, tmp_path):
+def test_a_damaged_file_is_named_with_line_field_and_value(name, content, message, tmp_path):
     path = tmp_path / ("f.csv" if name == "csv" else "f.json")
     path.write_text(content, newline="")
     with pytest.raises(InvalidInput, match=message) as caught:
-        list(read(name, path))
-    assert str(path) in str(caught.value)
+        list(read(path, name))
+    assert path.name in str(caught.value)
 
 
 def test_files_that_are_no_text(tmp_path):
     path = tmp_path / "f.jsonl"
     with pytest.raises(InvalidInput, match="is not a file"):
-        list(read("jsonl", path))
+        list(read(path, "jsonl"))
     path.write_bytes(HEADER.encode() + b"\xff\xfe")
     with pytest.raises(InvalidInput, match="is not UTF-8"):
-        list(read("jsonl", path))
+        list(read(path, "jsonl"))
     path.write_bytes(gzip.compress(HEADER.encode() * 100)[:-12])
     with pytest.raises(InvalidInput, match="damaged gzip"):
-        list(read("jsonl", path))
+        list(read(path, "jsonl"))
 
 
 def test_names_and_options_that_do_not_exist(tmp_path):
     with pytest.raises(InvalidInput, match=r"format is 'xml'\. Choose one of arena, trl"):
-        read("xml", tmp_path)
+        read(tmp_path, "xml")
     with pytest.raises(InvalidInput, match=r"cannot be read\. Choose one of arena"):
-        read("trl-unpaired", tmp_path)
+        read(tmp_path, "trl-unpaired")
     with pytest.raises(InvalidInput, match=r"both_bad is 'bad'\. Choose one of"):
-        write("arena", [], tmp_path / "b.json", both_bad="bad")
+        write([], tmp_path / "b.json", "arena", both_bad="bad")
     with pytest.raises(InvalidInput, match=r"arena has no option 'bothbad' here\. It takes both_bad"):
-        write("arena", [], tmp_path / "b.json", bothbad="bad")
+        write([], tmp_path / "b.json", "arena", bothbad="bad")
     with pytest.raises(InvalidInput, match=r"jsonl has no option 'left' here\. It takes none"):
-        read("jsonl", tmp_path / "b.json", left="a")
+        read(tmp_path / "b.json", "jsonl", left="a")
 
 
 def test_a_failed_export_leaves_the_old_file(tmp_path):
     path = tmp_path / "v.jsonl"
     row = Comparison("a", "b", Outcome.TIE)
-    write("jsonl", [row], path)
+    write([row], path, "jsonl")
     before = path.read_bytes()
-    with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*Give texts"):
-        write("jsonl", [row, row, replace(row, payload_first={1, 2})], path)
+    with pytest.raises(InvalidInput, match=r"cannot be written as JSON.*Use only texts"):
+        write([row, row, replace(row, payload_first={1, 2})], path, "jsonl")
     with pytest.raises(InvalidInput, match="cannot be written as JSON"):
-        write("jsonl", [replace(row, propensity=float("nan"))], path)
+        write([replace(row, propensity=float("nan"))], path, "jsonl")
     with pytest.raises(InvalidInput, match="without an offset"):
-        write("jsonl", [replace(row, voted_at=datetime(2026, 1, 1))], path)
+        write([replace(row, voted_at=datetime(2026, 1, 1))], path, "jsonl")
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["v.jsonl"]
 
 
-def test_half_a_character_survives_json_and_is_refused_by_csv(tmp_path):
+def test_an_unpaired_surrogate_survives_json_and_is_rejected_by_csv(tmp_path):
     row = Comparison("a", "b", Outcome.TIE, payload_first="\ud83d")
-    write("jsonl", [row], tmp_path / "v.jsonl")
-    assert list(read("jsonl", tmp_path / "v.jsonl")) == [row]
-    with pytest.raises(InvalidInput, match="half a character"):
-        write("csv", [row], tmp_path / "v.csv")
+    write([row], tmp_path / "v.jsonl", "jsonl")
+    assert list(read(tmp_path / "v.jsonl", "jsonl")) == [row]
+    with pytest.raises(InvalidInput, match="unpaired surrogate"):
+        write([row], tmp_path / "v.csv", "csv")
 
 
 # -- size --------------------------------------------------------------------------------
@@ -280,8 +280,8 @@ def test_memory_does_not_grow_with_the_file(name, file, tmp_path):
         path = tmp_path / f"{n}-{file}"
         tracemalloc.start()
         try:
-            write(name, rows(n), path)
-            assert sum(1 for _ in read(name, path)) == n
+            write(rows(n), path, name)
+            assert sum(1 for _ in read(path, name)) == n
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -296,10 +296,10 @@ def test_an_array_is_read_across_the_edges_of_what_is_in_memory(tmp_path):
         Comparison("é" * k, "b", Outcome.FIRST, extra={"n": [-1.5e-7, True, None, "\\u00e9", "]}"]}) for k in lengths
     ]
     path = tmp_path / "b.json"
-    write("arena", rows, path)
-    assert list(read("arena", path)) == rows
+    write(rows, path, "arena")
+    assert list(read(path, "arena")) == rows
     path.write_text(json.dumps(json.loads(path.read_text()), ensure_ascii=True, indent=1))
-    assert list(read("arena", path)) == rows
+    assert list(read(path, "arena")) == rows
 
 
 def test_an_error_early_in_a_large_array_is_found_early(tmp_path):
@@ -309,7 +309,7 @@ def test_an_error_early_in_a_large_array_is_found_early(tmp_path):
         file.writelines("x" * 1000 + "\n" for _ in range(5000))
     tracemalloc.start()
     with pytest.raises(InvalidInput, match="line 1"):
-        next(read("arena", path))
+        next(read(path, "arena"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2_000_000
@@ -338,14 +338,14 @@ def test_llmfao_has_the_votes_of_the_file(llmfao, data_folder):
     ("name", "file"), [("arena", "l.json"), ("arena", "l.csv"), ("csv", "l.csv"), ("jsonl", "l.jsonl.gz")]
 )
 def test_llmfao_comes_back_whole(llmfao, name, file, tmp_path):
-    report = write(name, llmfao, tmp_path / file)
-    assert list(read(name, tmp_path / file)) == llmfao
-    assert (report.rows, report.left_out, report.dropped) == (8931, {}, {})
+    report = write(llmfao, tmp_path / file, name)
+    assert list(read(tmp_path / file, name)) == llmfao
+    assert (report.rows, report.skipped, report.lost) == (8931, {}, {})
 
 
 def test_llmfao_goes_to_trl_without_its_ties(llmfao, tmp_path):
-    report = write("trl", llmfao, tmp_path / "l.jsonl")
-    assert report.left_out == {"tie": 3471}
+    report = write(llmfao, tmp_path / "l.jsonl", "trl")
+    assert report.skipped == {"tie": 3471}
     assert report.rows == 8931 - 3471
     winner = next(c for c in llmfao if c.outcome is Outcome.SECOND)
     position = sum(c.outcome is not Outcome.TIE for c in islice(llmfao, llmfao.index(winner)))

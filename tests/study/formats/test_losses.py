@@ -68,8 +68,8 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("awkward")
     study = create_study("awkward", storage="memory", policy="LocalPairUCB")
     study.add_arms(list(ARMS), np.eye(4), list(ARMS.values()), "q1")
-    write("jsonl", awkward_votes(), folder / "v.jsonl")
-    study.import_votes("jsonl", folder / "v.jsonl")
+    write(awkward_votes(), folder / "v.jsonl", "jsonl")
+    study.import_votes(folder / "v.jsonl", "jsonl")
     for k in range(6):
         rater = f"live {k}"
         duel = study.ask(rater)
@@ -94,8 +94,8 @@ HELD = {
 
 def stands(study, folder):
     """The votes of a study that stand, in the order first given, with their texts: from its log, not from a format's export."""
-    study.export("jsonl", folder / "log")
-    by_number = {row.sequence: row for row in read("jsonl", folder / "log")}
+    study.export(folder / "log", "jsonl")
+    by_number = {row.sequence: row for row in read(folder / "log", "jsonl")}
     return [by_number[vote.sequence] for vote in current_votes(study.votes())]
 
 
@@ -106,14 +106,14 @@ def test_the_table_has_every_format_that_can_be_read_and_every_field():
 
 @pytest.mark.parametrize("name", READABLE)
 def test_what_the_table_says_comes_back_does(study, name, tmp_path):
-    written = study.export(name, tmp_path / "file")
+    written = study.export(tmp_path / "file", name)
     held = HELD[name]
     before = [row for row in stands(study, tmp_path) if row.outcome in held]
     assert written.rows == (len(study) if name == "jsonl" else len(before))
-    counted = sum(written.left_out.values())
+    counted = sum(written.skipped.values())
     assert written.rows + counted == len(study)
     again = create_study("again", storage="memory", policy="LocalPairUCB")
-    imported = again.import_votes(name, tmp_path / "file")
+    imported = again.import_votes(tmp_path / "file", name)
     assert imported.added == len(before)
     after = stands(again, tmp_path)
     assert len(after) == len(before)
@@ -137,12 +137,12 @@ def _content(row, field, name):
 def test_an_unknown_time_stays_unknown(name, tmp_path):
     assert TABLE["unknown time"][name] == "yes"
     votes = [Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first="1", payload_second="2")]
-    write(name, votes, tmp_path / "file")
+    write(votes, tmp_path / "file", name)
     study = create_study("s", storage="memory", policy="LocalPairUCB")
-    study.import_votes(name, tmp_path / "file")
+    study.import_votes(tmp_path / "file", name)
     assert [vote.voted_at for vote in study.votes()] == [None]
-    study.export(name, tmp_path / "again")
-    assert [row.voted_at for row in read(name, tmp_path / "again")] == [None]
+    study.export(tmp_path / "again", name)
+    assert [row.voted_at for row in read(tmp_path / "again", name)] == [None]
 
 
 def test_revisions_come_back_as_what_stands():

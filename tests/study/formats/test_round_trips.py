@@ -56,8 +56,8 @@ def comparisons(draw, outcomes=tuple(Outcome), payloads=words, extra_values=word
 
 
 def round_trip(name, rows, path):
-    report = write(name, rows, path)
-    return report, list(read(name, path))
+    report = write(rows, path, name)
+    return report, list(read(path, name))
 
 
 @calm
@@ -81,7 +81,7 @@ def test_our_own_format_loses_nothing(data, tmp_path):
     ]
     report, back = round_trip("jsonl", rows, tmp_path / "votes.jsonl")
     assert back == rows
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 @calm
@@ -92,7 +92,7 @@ def test_csv_keeps_every_outcome_text_time_and_column(rows, extra, tmp_path):
     rows = [replace(row, extra=extra) for row in rows]
     report, back = round_trip("csv", rows, tmp_path / "votes.csv")
     assert back == rows
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 battles = comparisons((Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_BAD), extra_values=json_values)
@@ -102,9 +102,9 @@ battles = comparisons((Outcome.FIRST, Outcome.SECOND, Outcome.TIE, Outcome.BOTH_
 @given(rows=st.lists(battles, max_size=4), name=st.sampled_from(["b.json", "b.jsonl", "b.json.gz", "b"]),
        word=st.sampled_from(["tie (bothbad)", "both_bad"]))  # fmt: skip
 def test_arena_keeps_battles_with_their_conversations_and_columns(rows, name, word, tmp_path):
-    report = write("arena", rows, tmp_path / name, both_bad=word)
-    assert list(read("arena", tmp_path / name)) == rows
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    report = write(rows, tmp_path / name, "arena", both_bad=word)
+    assert list(read(tmp_path / name, "arena")) == rows
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 @calm
@@ -112,8 +112,8 @@ def test_arena_keeps_battles_with_their_conversations_and_columns(rows, name, wo
 def test_arena_as_csv_keeps_the_same(rows, tmp_path):
     report, back = round_trip("arena", rows, tmp_path / "battles.csv")
     assert back == rows
-    assert not report.left_out
-    assert not report.dropped
+    assert not report.skipped
+    assert not report.lost
 
 
 messages = st.lists(
@@ -138,7 +138,7 @@ def test_trl_keeps_prompt_winner_and_loser(data, chatty, tmp_path):
         (c.prompt, *in_order_of_merit(c), c.extra) for c in rows
     ]
     assert all(c.outcome is Outcome.FIRST and c.first == arm_id(c.payload_first) for c in back)
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 def in_order_of_merit(comparison):
@@ -162,8 +162,8 @@ def test_openai_keeps_prompt_winner_loser_and_tools(data, tmp_path):
         (c.prompt, *in_order_of_merit(c), c.extra) for c in rows
     ]
     assert report.rows == len(rows)
-    assert not report.left_out
-    assert report.dropped == counted(rows, ("rater", "context", "voted_at"))
+    assert not report.skipped
+    assert report.lost == counted(rows, ("rater", "context", "voted_at"))
 
 
 def counted(rows, names):
@@ -178,7 +178,7 @@ def test_label_studio_keeps_ids_texts_raters_and_times(rows, rater, seconds, tmp
     rows = [replace(row, rater=rater, response_seconds=seconds) for row in rows]
     report, back = round_trip("label-studio", rows, tmp_path / "tasks.json")
     assert back == rows
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 # -- what a format cannot hold -----------------------------------------------------------
@@ -204,23 +204,23 @@ def test_the_table_covers_every_format():
 def test_an_outcome_is_held_or_counted_under_its_name(name, outcome, tmp_path):
     row = Comparison("a", "b", outcome, prompt="p", payload_first="one", payload_second="two")
     path = tmp_path / "file"
-    report = write(name, [row, row], path)
+    report = write([row, row], path, name)
     if outcome in HELD[name]:
         assert report.rows == (4 if name == "trl-unpaired" else 2)
-        assert not report.left_out
+        assert not report.skipped
     else:
         assert report.rows == 0
-        assert report.left_out == {"undone" if outcome is None else str(outcome): 2}
+        assert report.skipped == {"undone" if outcome is None else str(outcome): 2}
     if FORMATS[name].read is not None:
-        assert len(list(read(name, path))) == report.rows
+        assert len(list(read(path, name))) == report.rows
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("payload", [None, {"image": "a.png"}, 3])
 def test_a_vote_without_text_is_left_out_where_text_is_all_there_is(name, payload, tmp_path):
     row = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first=payload, payload_second="two")
-    report = write(name, [row], tmp_path / "file")
-    assert report.left_out == ({"without text": 1} if name in NEEDS_TEXT else {})
+    report = write([row], tmp_path / "file", name)
+    assert report.skipped == ({"without text": 1} if name in NEEDS_TEXT else {})
     assert report.rows == (name not in NEEDS_TEXT)
 
 
@@ -255,7 +255,7 @@ LOST = {
 @pytest.mark.parametrize("name", LOST)
 def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_path):
     report, (back,) = round_trip(name, [FULL], tmp_path / "file")
-    assert report.dropped == dict.fromkeys(LOST[name], 1)
+    assert report.lost == dict.fromkeys(LOST[name], 1)
     kept = [field.name for field in fields(Comparison) if field.name not in LOST[name]]
     kept = [field for field in kept if field != "extra" or "extra x" not in LOST[name]]
     kept = [field for field in kept if name != "trl" or field not in ("first", "second")]
@@ -263,22 +263,22 @@ def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_p
 
 
 def test_what_is_counted_is_said(tmp_path):
-    assert str(write("openai", [FULL, replace(FULL, outcome=Outcome.TIE)], tmp_path / "p.jsonl")) == (
-        "1 row written; 1 left out: tie; without rater (1), context (1), voted_at (1), response_seconds (1), source (1), "
+    assert str(write([FULL, replace(FULL, outcome=Outcome.TIE)], tmp_path / "p.jsonl", "openai")) == (
+        "1 row written; 1 skipped (tie); without rater (1), context (1), voted_at (1), response_seconds (1), source (1), "
         "chosen_by (1), propensity (1), reason (1), criterion (1)"
     )
     both_bad = Comparison("a", "b", Outcome.BOTH_BAD)
     assert (
-        str(write("evalica", [both_bad, both_bad], tmp_path / "v.csv")) == "2 rows written; 2 changed: both_bad as tie"
+        str(write([both_bad, both_bad], tmp_path / "v.csv", "evalica")) == "2 rows written; 2 changed (both_bad as tie)"
     )
     picture = Comparison("a", "b", Outcome.TIE, prompt="p", payload_first={"image": 1}, payload_second="x")
-    assert write("arena", [picture], tmp_path / "b.json").dropped == {
+    assert write([picture], tmp_path / "b.json", "arena").lost == {
         "prompt": 1,
         "payload_first": 1,
         "payload_second": 1,
     }
     with_more = Comparison("a", "b", Outcome.FIRST, payload_first={"text": "1", "by": "ana"}, payload_second="2")
-    assert write("trl", [with_more], tmp_path / "p.jsonl").changed == {"payload_first as its text alone": 1}
+    assert write([with_more], tmp_path / "p.jsonl", "trl").changed == {"payload_first as its text alone": 1}
 
 
 def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
@@ -290,7 +290,7 @@ def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
     for name in ("arena", "trl", "openai", "label-studio"):
         _, back = round_trip(name, rows, tmp_path / "f.jsonl")
         assert [one.extra for one in back] == [one.extra for one in rows]
-    write("arena", rows, tmp_path / "f.jsonl")
+    write(rows, tmp_path / "f.jsonl", "arena")
     first, second = (json.loads(line) for line in (tmp_path / "f.jsonl").read_text().splitlines())
     assert list(first) == list(second)
     assert (first["turn"], json.loads(first["extra"]), json.loads(second["extra"])) == (
@@ -303,8 +303,8 @@ def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
 def test_comparisons_that_can_be_gone_through_only_once_are_written_alike(tmp_path):
     rows = [FULL, replace(FULL, extra={"late": 1}, payload_first=[{"role": "assistant", "content": "1"}] * 2)]
     for name in FORMATS:
-        write(name, rows, tmp_path / "list")
-        write(name, iter(rows), tmp_path / "iterator")
+        write(rows, tmp_path / "list", name)
+        write(iter(rows), tmp_path / "iterator", name)
         assert (tmp_path / "list").read_bytes() == (tmp_path / "iterator").read_bytes()
 
 
@@ -319,13 +319,13 @@ def test_csv_keeps_messages_empty_texts_and_anything_json_holds(rows, data, tmp_
     rows = [replace(row, prompt=data.draw(json_or_nothing), extra=row.extra | {"left": 1}) for row in rows]
     report, back = round_trip("csv", rows, tmp_path / "votes.csv")
     assert back == rows
-    assert (report.rows, report.left_out, report.dropped) == (len(rows), {}, {})
+    assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
 def test_unpaired_labels_say_who_was_good(tmp_path):
     path = tmp_path / "k.jsonl"
     pair = {"prompt": "p", "payload_first": "one", "payload_second": "two"}
-    write("trl-unpaired", [Comparison("a", "b", o, **pair) for o in (Outcome.SECOND, Outcome.BOTH_BAD)], path)
+    write([Comparison("a", "b", o, **pair) for o in (Outcome.SECOND, Outcome.BOTH_BAD)], path, "trl-unpaired")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(r["completion"], r["label"]) for r in rows] == [
         ("one", False),
@@ -340,10 +340,10 @@ def test_a_file_of_trl_is_of_one_kind(tmp_path):
     plain = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first="1", payload_second="2")
     chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     chatty = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first=chat, payload_second="2")
-    report = write("trl", [plain, chatty], tmp_path / "p.jsonl", conversational=False)
-    assert (report.rows, report.left_out) == (1, {"a conversation among texts": 1})
-    assert write("trl", [plain, chatty], tmp_path / "p.jsonl").rows == 2
-    first, second = read("trl", tmp_path / "p.jsonl")
+    report = write([plain, chatty], tmp_path / "p.jsonl", "trl", conversational=False)
+    assert (report.rows, report.skipped) == (1, {"a conversation among texts": 1})
+    assert write([plain, chatty], tmp_path / "p.jsonl", "trl").rows == 2
+    first, second = read(tmp_path / "p.jsonl", "trl")
     assert first.prompt == [{"role": "user", "content": "p"}]
     assert first.payload_first == [{"role": "assistant", "content": "1"}]
     assert second.payload_first == chat
@@ -356,17 +356,17 @@ def test_a_vote_goes_out_and_comes_back(tmp_path):
     voted_at = datetime(2026, 5, 4, 12, 30, tzinfo=timezone(timedelta(hours=2)))
     vote = Vote(7, 3, Outcome.SECOND, "ana", voted_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25,
                 "so", "style")  # fmt: skip
-    comparison = Comparison.of_vote(vote, prompt="p", payload_first="one", payload_second={"image": "b.png"})
-    write("jsonl", [comparison], tmp_path / "v.jsonl")
-    (back,) = read("jsonl", tmp_path / "v.jsonl")
+    comparison = Comparison.from_vote(vote, prompt="p", payload_first="one", payload_second={"image": "b.png"})
+    write([comparison], tmp_path / "v.jsonl", "jsonl")
+    (back,) = read(tmp_path / "v.jsonl", "jsonl")
     assert back == comparison
-    assert back.vote(back.sequence, back.duel_id) == vote
-    assert replace(back, voted_at=None).vote(7, 3).voted_at is None
+    assert back.to_vote(back.sequence, back.duel_id) == vote
+    assert replace(back, voted_at=None).to_vote(7, 3).voted_at is None
 
 
 def test_gzip_is_written_by_name_and_read_by_content(tmp_path):
     row = Comparison("a", "b", Outcome.TIE)
-    write("csv", [row], tmp_path / "v.csv.gz")
+    write([row], tmp_path / "v.csv.gz", "csv")
     assert gzip.decompress((tmp_path / "v.csv.gz").read_bytes()).startswith(b"left,right,winner")
     (tmp_path / "v.csv").write_bytes((tmp_path / "v.csv.gz").read_bytes())
-    assert list(read("csv", tmp_path / "v.csv")) == [row]
+    assert list(read(tmp_path / "v.csv", "csv")) == [row]

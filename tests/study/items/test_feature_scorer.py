@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.study import create_study
-from duelist.study.imports.items import read_draft
-from duelist.study.items.features import applied
+from duelist.study.imports import plan_items
+from duelist.study.items.features import apply_recipe
 
 FEATURES = np.random.default_rng(0).normal(size=(12, 3))
 UTILITY = FEATURES @ [2.0, 0.0, -1.0]
@@ -74,7 +74,7 @@ def voted_table(folder: Path, storage: str = "memory") -> dl.study.Study:
     """A study made from a table, with votes by what the table says."""
     rows = [f"H{k},{price},{stars},{opened}" for k, (price, stars, opened) in enumerate(RAW)]
     (folder / "hotels.csv").write_text("\n".join(["name,price,stars,opened", *rows]))
-    study = read_draft([folder / "hotels.csv"], {"goal": "learn"}).create("hotels", storage)
+    study = create_study("hotels", storage, goal="learn", items=plan_items(folder / "hotels.csv"))
     utility, rng = RAW @ [-0.01, 1.0, 0.02], np.random.default_rng(2)
     for _ in range(150):
         duel = study.ask(rater="ana")
@@ -107,7 +107,7 @@ def test_of_a_table_it_takes_the_columns_as_the_table_has_them(tmp_path: Path) -
 def test_names_of_columns_are_kept_where_numbers_are_features_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("id,x,y\na,1,20\nb,3,10\nc,2,50\n")
     study = create_study("given", "memory", goal="learn")
-    read_draft([tmp_path / "arms.csv"]).add_to(study)
+    study.apply(plan_items(tmp_path / "arms.csv"))
     study.tell(study.ask(rater="ana"), "first", rater="ana")
     scorer = study.scorer()
     assert scorer.columns == ("x", "y")
@@ -116,14 +116,17 @@ def test_names_of_columns_are_kept_where_numbers_are_features_as_they_are(tmp_pa
 
 def test_of_texts_it_says_what_it_takes(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("id,text\na,less is more\nb,more is more\nc,enough is enough\n")
-    study = read_draft([tmp_path / "arms.csv"], {"features": {"kind": "hashed", "size": 8}, "goal": "learn"}).create(
-        "slogans", "memory"
+    study = create_study(
+        "slogans",
+        "memory",
+        goal="learn",
+        items=plan_items(tmp_path / "arms.csv", features={"kind": "hashed", "size": 8}),
     )
     study.tell(study.ask(rater="ana"), "first", rater="ana")
     scorer = study.scorer()
     assert scorer.columns == ()
-    assert scorer.feature_note.startswith("8 features that the study made from texts (kind 'hashed': pieces of words")
-    made = applied(study.settings.feature_recipe or {}, ["less is more"], None)
+    assert scorer.feature_note.startswith("8 features that the study made from texts (kind 'hashed': parts of words")
+    made = apply_recipe(study.settings.feature_recipe or {}, ["less is more"], None)
     np.testing.assert_allclose(scorer.score(np.asarray(made)), scorer.score(study.features()[:1]), rtol=1e-6)
 
 

@@ -161,7 +161,7 @@ def test_candidates_outside_the_context_are_refused() -> None:
             ["a0"],
             [[1, 2, 3]],
             {},
-            "'a0' is in this study already, with other features. Give this one another id, or change .* with `update_features`",
+            "'a0' is in this study already, with other features. Give this one another id, or change the stored features",
         ),
         (
             ["a0"],

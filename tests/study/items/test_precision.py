@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from duelist.core.errors import InvalidInput, StorageCorrupted
 from duelist.study import Study, copy_study, create_study, load_study, restore_study
 from duelist.study.asking import pair_choice as _choosing
-from duelist.study.imports.items import read_draft
+from duelist.study.imports import plan_items
 
 STAMPS = [[1700000003.0], [1700000011.0], [1700000023.0]]
 
@@ -112,9 +112,9 @@ def test_columns_of_a_file_are_kept_whole(tmp_path: Path) -> None:
     """A number that is far from all others leaves these apart."""
     path = tmp_path / "arms.csv"
     path.write_text("id,size\na,1\nb,2\nc,1e12\n")
-    study = read_draft([path]).create("s", "memory")
+    study = create_study("s", "memory", items=plan_items(path))
     assert len(np.unique(study.features())) == 3
-    assert read_draft([path]).add_to(study) == 0
+    assert study.apply(plan_items(path)).added == 0
 
 
 def test_features_too_large_to_be_squared_are_refused() -> None:
@@ -127,6 +127,6 @@ def test_a_column_of_one_number_has_no_spread(tmp_path: Path) -> None:
     path, more = tmp_path / "arms.csv", tmp_path / "more.csv"
     path.write_text("id,price,tax\n" + "".join(f"a{k},{k},0.1\n" for k in range(10)))
     more.write_text("id,price,tax\nb,3,0.2\n")
-    study = read_draft([path]).create("s", "memory")
-    assert read_draft([more]).add_to(study) == 1
+    study = create_study("s", "memory", items=plan_items(path))
+    assert study.apply(plan_items(more)).added == 1
     assert np.abs(study.features()).max() < 10.0

@@ -14,7 +14,7 @@ from duelist import ArmTable
 from duelist.cli import app
 from duelist.core.errors import InvalidInput, NoPairsLeft
 from duelist.study import GOALS, copy_study, create_study, load_study, restore_study
-from duelist.study.imports.items import read_draft
+from duelist.study.imports import plan_items
 from duelist.study.storage import open_storage
 
 
@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused():
         study.update_features(["a"], [[1.0]])
     described = create_study("t", storage)
     described.add_arms(["a", "b"], [[1.0], [2.0]])
-    with pytest.raises(InvalidInput, match=r"the arms of this study have 1 each\. Give these arms features"):
+    with pytest.raises(InvalidInput, match="the arms of this study have 1 each"):
         described.add_arms(["c"])
     layered = create_study("u", storage, policy="VACDB")
     layered.add_arms(["a", "b"])  # it knows arms by features alone: each has one of its own
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_refused():
     features = layered.features(["a", "b", "c"])
     assert (features[:, :3] == np.eye(3)).all()
     assert not features[:, 3:].any()
-    with pytest.raises(InvalidInput, match="arm_effects is True, and VACDB"):
+    with pytest.raises(InvalidInput, match="arm_effects is on, and VACDB"):
         create_study("v", storage, policy="VACDB", arm_effects=True)
     with pytest.raises(InvalidInput, match="arm_effects is 'yes'"):
         create_study("v", storage, arm_effects="yes")
@@ -176,14 +176,12 @@ def test_imports_bring_as_many_arms_as_they_have(sqlite_url, tmp_path):
     header = {"format": "duelist.votes", "version": 1}
     path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]))
     study = create_study("s", sqlite_url)
-    assert study.import_votes("jsonl", path).added == 2500
+    assert study.import_votes(path, "jsonl").added == 2500
     assert len(study.arms()) == 2501
     duel = study.ask("ben")
     study.tell(duel, "first", rater="ben")
-    with pytest.raises(
-        InvalidInput, match=r"2501 arms, too many for a feature each.*choose a policy that does not need features"
-    ):
-        create_study("t", sqlite_url, policy="VACDB").import_votes("jsonl", path)
+    with pytest.raises(InvalidInput, match=r"2501 items, too many for .*choose a policy that does not need features"):
+        create_study("t", sqlite_url, policy="VACDB").import_votes(path, "jsonl")
 
 
 # -- features and arm effects ---------------------------------------------------------
@@ -271,16 +269,18 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
         return result.output
 
     assert "study 'colours'" in shell("create", "colours", "--goal", "rank")
-    assert "3 arms with no features added to 'colours'" in shell("add-arms", "colours", str(tmp_path / "arms.csv"))
-    assert "2 arms with no features" in shell("add-arms", "colours", str(tmp_path / "more.jsonl"))
-    assert "1 arm with no features" in shell("add-arms", "colours", str(tmp_path / "only.csv"))
+    assert "colours, with no features per item: 3 items added" in shell(
+        "add-arms", "colours", str(tmp_path / "arms.csv")
+    )
+    assert "2 items added" in shell("add-arms", "colours", str(tmp_path / "more.jsonl"))
+    assert "1 item added" in shell("add-arms", "colours", str(tmp_path / "only.csv"))
     asked = shell("ask", "colours", "--rater", "ana")
     assert "1" in asked
     shell("tell", "colours", "1", "first", "--rater", "ana")
     assert "white" in shell("leaderboard", "colours")
     assert "The setting arm_effects is on" in shell("create", "layered", "--policy", "VACDB", "--arm-effects")
     with pytest.raises(InvalidInput, match="arms of 0 and of 1 features"):
-        read_draft([tmp_path / "mixed.jsonl"])
+        plan_items(tmp_path / "mixed.jsonl")
 
 
 PAGE = (Path(__file__).parents[3] / "docs" / "arms.md").read_text()

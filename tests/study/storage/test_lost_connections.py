@@ -130,8 +130,8 @@ def calls(tmp_path: Path) -> dict[str, Callable[[Study], object]]:
         "undo": lambda study: study.undo(1, "ana"),
         "add arms": lambda study: study.add_arms(["b0", "b1"], [[1, 2, 3], [4, 5, 6]]),
         "retire": lambda study: study.retire(["a3"]),
-        "import": lambda study: study.import_votes("csv", tmp_path / "timed.csv"),
-        "import without times": lambda study: study.import_votes("csv", tmp_path / "untimed.csv"),
+        "import": lambda study: study.import_votes(tmp_path / "timed.csv", "csv"),
+        "import without times": lambda study: study.import_votes(tmp_path / "untimed.csv", "csv"),
     }
 
 

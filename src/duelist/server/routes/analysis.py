@@ -277,9 +277,9 @@ async def export(
     options = {key: words.get(value, value) for key, value in request.query_params.items()}
     ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
     path = await download_folder() / f"votes.{ending}"
-    written = await server.worker.run_task("export", study, {"format": form, "path": str(path), "options": options})
-    said = {"X-Duelist-Written": json.dumps(written)}
-    return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", said)
+    report = await server.worker.run_task("export", study, {"format": form, "path": str(path), "options": options})
+    headers = {"X-Duelist-Export-Report": json.dumps(report)}
+    return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", headers)
 
 
 @router.post("/import", response_model=schemas.ImportResponse, responses=IN_STUDY)
@@ -290,11 +290,12 @@ async def import_votes(
     caller: StudyAdmin,
     form: Annotated[str | None, Query(alias="format", max_length=50)] = None,
     filename: Annotated[
-        str, Query(max_length=300, description="What the file is called; its end says what it is.")
+        str, Query(max_length=300, description="The name of the file, whose suffix tells what it is.")
     ] = "votes",
-    again: Annotated[bool, Query(description="Count what is in the log already, too.")] = False,
+    skip_duplicates: Annotated[bool, Query(description="Skip votes that the log has already.")] = True,
 ) -> Any:
-    """Take the votes of a file, the body of the request, into the log; what is there is not counted twice."""
+    """Import the votes of a file, which is the body of the request."""
     await server.require_study(study)
     async with uploaded_file(request, safe_name(filename)) as path:
-        return await server.worker.run_task("import", study, {"format": form, "path": str(path), "again": again})
+        task = {"format": form, "path": str(path), "skip_duplicates": skip_duplicates}
+        return await server.worker.run_task("import", study, task)

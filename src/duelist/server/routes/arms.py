@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
@@ -15,7 +15,6 @@ from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
 from duelist.server.uploads import uploaded_file
 from duelist.study import AsyncStudy, Study
-from duelist.study.imports.items import Draft, far_off_in, read_draft
 
 router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 BATCH_SIZE = 1000
@@ -65,7 +64,7 @@ async def arms(
 async def add_arms(
     study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyAdmin
 ) -> schemas.AddedArmsResponse:
-    """Add arms: as JSON, all or none; or as a stream of lines, or a table, of any length."""
+    """Add arms as JSON or as a table, all or none; or as a stream of JSON lines of any length."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     async with server.study(study) as opened:
         if kind == "application/json":
@@ -74,30 +73,14 @@ async def add_arms(
             return await _add_stream(opened, request)
         if kind == "text/csv":
             async with uploaded_file(request, "arms.csv") as path:
-                return await _add_table(opened, await opened.read(_read_table, str(path)))
+                found = await server.worker.run_task("add", study, {"paths": [str(path)], "options": {}})
+            return schemas.AddedArmsResponse.model_validate(found)
     raise RequestError(
         415,
         "unsupported_type",
         f"Arms cannot have the content type {kind!r}.",
         "Send application/json, application/x-ndjson or text/csv.",
     )
-
-
-class _Table(NamedTuple):
-    """A table, its arms' features as the study has them, what is to be said of it, and the ids that were there before."""
-
-    draft: Draft
-    vectors: Any
-    notes: list[str]
-    there: set[str]
-
-
-def _read_table(study: Study, path: str) -> _Table:
-    draft = read_draft([path])
-    vectors = draft.vectors_for(study)
-    draft.forget_who_is_far_off()  # among the rows of the table; it is said at the end, of all arms there are then
-    draft.ids_in(study, vectors)  # for its note: how arms are numbered is said of the whole table, not of each part
-    return _Table(draft, vectors, list(draft.notes), {arm.id for arm in study.arms()})
 
 
 def _read(model: Any, body: bytes) -> Any:
@@ -123,34 +106,11 @@ async def _add(opened: AsyncStudy, given: schemas.AddArmsRequest) -> schemas.Add
         [arm.context for arm in given.arms],
         given.prompts,
     )
-    return schemas.AddedArmsResponse(added=added, there=len(given.arms) - added)
-
-
-async def _add_table(opened: AsyncStudy, table: _Table) -> schemas.AddedArmsResponse:
-    added, count, taken = 0, len(table.draft.arms), set[str]()
-    for start in range(0, count, BATCH_SIZE):
-        try:
-            added += await opened.write(_add_rows, table, slice(start, start + BATCH_SIZE), taken)
-        except InvalidInput as error:
-            if not start:
-                raise
-            message = f"{error.message} The first {start} arms of the table have been added."
-            raise error.replace(message, "Correct the table, and send all of it again.") from error
-    await opened.write(_keep_columns, table)
-    far_off = await opened.read(far_off_in, table.there)
-    return schemas.AddedArmsResponse(added=added, there=count - added, notes=[*table.notes, *far_off])
-
-
-def _add_rows(study: Study, table: _Table, rows: slice, taken: set[str]) -> int:
-    return table.draft.add_rows(study, table.vectors, rows, taken)
-
-
-def _keep_columns(study: Study, table: _Table) -> None:
-    table.draft.keep_columns(study, table.vectors)
+    return schemas.AddedArmsResponse(added=added, existing=len(given.arms) - added)
 
 
 async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArmsResponse:
-    total = schemas.AddedArmsResponse(added=0, there=0)
+    total = schemas.AddedArmsResponse(added=0, existing=0)
     held: list[schemas.NewArmSchema] = []
     number = 0
     async for line in _lines(request):
@@ -161,7 +121,7 @@ async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArms
             held.append(_read(schemas.NewArmSchema, line))
         except RequestError as error:
             message = (
-                f"Line {number}: {error.detail} {total.added + total.there} arms of earlier lines have been added."
+                f"Line {number}: {error.detail} {total.added + total.existing} arms of earlier lines have been added."
             )
             hint = "Correct the line, and send all of it again."
             raise RequestError(422, "invalid_input", message, hint, error.body["error"]["field"]) from error
@@ -172,7 +132,7 @@ async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArms
 
 
 def _sum(one: schemas.AddedArmsResponse, other: schemas.AddedArmsResponse) -> schemas.AddedArmsResponse:
-    return schemas.AddedArmsResponse(added=one.added + other.added, there=one.there + other.there)
+    return schemas.AddedArmsResponse(added=one.added + other.added, existing=one.existing + other.existing)
 
 
 async def _lines(request: Request) -> AsyncIterator[bytes]:

@@ -35,7 +35,7 @@ from duelist.server.uploads import download_folder, file_response, uploaded_file
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.archive import read_manifest
 from duelist.study.formats import FORMATS
-from duelist.study.imports.items import KINDS_OF_FEATURES
+from duelist.study.items.features import FEATURE_KINDS
 from duelist.study.serialization import plain
 
 router = APIRouter(tags=["studies"])
@@ -46,6 +46,17 @@ def check_policy(policy: str | None) -> None:
     """Reject policies that are not registered: naming a module would run it."""
     if policy is not None and policy.partition(":")[0] not in policy_names():
         raise InvalidInput(f"policy is {policy!r}.", f"Choose one of {', '.join(policy_names())}.", field="policy")
+
+
+def creation_options(
+    given: schemas.CreateStudyRequest | schemas.FilePlanRequest,
+) -> tuple[str | None, dict[str, Any]]:
+    """Return the goal and the settings with which a study is created."""
+    settings = {} if given.settings is None else given.settings.model_dump(exclude_unset=True)
+    if settings.get("arm_effects") is None:
+        settings.pop("arm_effects", None)  # the goal decides
+    other_goal = settings.pop("goal", None)
+    return given.goal or other_goal, settings
 
 
 async def summary(server: ServerContext, study_id: int, request: Request) -> schemas.StudyResponse:
@@ -91,11 +102,7 @@ async def create(
 ) -> schemas.StudyResponse:
     """Create a study."""
     check_policy(body.policy)
-    settings = {} if body.settings is None else body.settings.model_dump(exclude_unset=True)
-    if settings.get("arm_effects") is None:
-        settings.pop("arm_effects", None)  # the goal says it
-    other_goal = settings.pop("goal", None)
-    goal = body.goal or other_goal
+    goal, settings = creation_options(body)
 
     def make() -> int:
         return create_study(body.name, server.storage, body.policy, body.load_if_exists, goal, **settings).id
@@ -203,9 +210,7 @@ async def choices(
         "goals": [plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),
         "formats": [{"name": f.name, "summary": f.summary, "read": f.read is not None} for f in FORMATS.values()],
-        "features": [
-            plain(kind) | {"available": kind.available, "missing": kind.missing} for kind in KINDS_OF_FEATURES
-        ],
+        "features": [plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS],
         "settings": {name: defaults[name] for name in names},
     }
 

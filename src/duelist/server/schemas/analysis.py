@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from duelist.server.schemas.common import BlockSchema, ResponseBody
+from duelist.server.schemas.common import BlockSchema, NoteSchema, ResponseBody
 from duelist.server.schemas.records import schema_of
 from duelist.study import Explanation, Rater, Vote
 from duelist.study.analysis import Progress, Raters
@@ -128,8 +128,8 @@ class PreviewColumnSchema(ResponseBody):
     examples: list[str]
 
 
-class PreviewArmSchema(ResponseBody):
-    """An arm as it would be."""
+class PreviewItemSchema(ResponseBody):
+    """An item as it would be imported."""
 
     id: str
     payload: Any
@@ -148,14 +148,14 @@ class PreviewFeaturesSchema(ResponseBody):
 
 
 class PreviewResponse(ResponseBody):
-    """What files were understood as."""
+    """What an import of files would do."""
 
     kind: str
     rows: int
     encoding: str | None
     columns: list[PreviewColumnSchema]
-    arms: list[PreviewArmSchema]
+    items: list[PreviewItemSchema]
     contexts: int
     features: list[PreviewFeaturesSchema]
     plan: dict[str, Any]
-    notes: list[str]
+    notes: list[NoteSchema]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from duelist.server.schemas.records import schema_of
-from duelist.study import Arm, Imported, Vote
+from duelist.study import Arm, Vote, VoteImportReport
 from duelist.study.access import Token
 
 MAX_ID: int = 2**53
@@ -230,6 +230,18 @@ class CreateStudyRequest(RequestBody):
     load_if_exists: bool = False
 
 
+class FilePlanRequest(RequestBody):
+    """How to import files of items, and how to create a study of them; what is not given is guessed."""
+
+    name: Name | None = None
+    goal: Literal["best", "rank", "learn", "serve"] | None = None
+    policy: Name | None = None
+    settings: SettingsSchema | None = None
+    columns: dict[Literal["id", "payload", "context", "prompt"], str | None] | None = None
+    features: dict[Literal["kind", "columns", "size"], Any] | None = None
+    encoding: Name | None = None
+
+
 class UpdateStudyRequest(RequestBody):
     """Changes to a study."""
 
@@ -283,12 +295,20 @@ class AddArmsRequest(RequestBody):
     prompts: dict[Name, Any] | None = Field(None, description="Payloads of contexts, by name.")
 
 
+class NoteSchema(ResponseBody):
+    """Something that the owner of a file should know."""
+
+    code: str = Field(description="For programs.", examples=["outliers"])
+    details: dict[str, Any]
+    message: str = Field(description="The note as a sentence.")
+
+
 class AddedArmsResponse(ResponseBody):
-    """How many arms are new, how many existed already, and notes about the file."""
+    """How many items are new, how many the study had already, and notes on the file that they came from."""
 
     added: int
-    there: int
-    notes: list[str] = Field(default_factory=list)
+    existing: int
+    notes: list[NoteSchema] = Field(default_factory=list)
 
 
 class ArmIdsRequest(RequestBody):
@@ -413,4 +433,4 @@ class HealthResponse(ResponseBody):
     version: str
 
 
-ImportResponse = schema_of(Imported, "ImportResponse", statement=str)
+ImportResponse = schema_of(VoteImportReport, "ImportResponse", statement=str)

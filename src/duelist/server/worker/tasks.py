@@ -6,13 +6,19 @@ Files are passed as paths in the temporary folder of the request.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
-from duelist.study import Storage, Study, backup_storage, copy_study, restore_study
-from duelist.study.formats import format_of
-from duelist.study.imports.items import read_draft
+from duelist.study import (
+    Storage,
+    Study,
+    backup_storage,
+    copy_study,
+    create_study,
+    plan_items,
+    plan_votes,
+    restore_study,
+)
 from duelist.study.serialization import plain
 
 Arguments = dict[str, Any]
@@ -26,7 +32,7 @@ def _of(study: Study | None) -> Study:
 
 
 def _export(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return plain(_of(study).export(arguments["format"], arguments["path"], **arguments["options"]))
+    return plain(_of(study).export(arguments["path"], arguments["format"], **arguments["options"]))
 
 
 def _archive(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
@@ -46,15 +52,9 @@ def _copy(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
 
 
 def _import(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    path = Path(arguments["path"])
-    try:
-        chosen = arguments["format"] or format_of(path)
-        found = _of(study).import_votes(chosen, path, again=arguments["again"])
-    except InvalidInput as error:
-        # The client does not know the temporary folder.
-        message, hint = (text.replace(str(path), path.name) for text in (error.message, error.hint))
-        raise error.replace(message, hint) from error
-    return {**plain(found), "statement": str(found)}
+    plan = plan_votes(arguments["path"], arguments["format"], skip_duplicates=arguments["skip_duplicates"])
+    report = _of(study).apply(plan)
+    return {**plain(report), "statement": str(report)}
 
 
 def _block(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
@@ -66,17 +66,19 @@ def _reinstate(storage: Storage, study: Study | None, arguments: Arguments) -> A
 
 
 def _preview(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return read_draft(arguments["paths"], arguments["plan"]).preview()
+    return plan_items(arguments["paths"], **arguments["options"]).preview()
 
 
 def _create(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return read_draft(arguments["paths"], arguments["plan"]).create(storage=storage).id
+    items = plan_items(arguments["paths"], **arguments["options"])
+    goal, settings = arguments["goal"], arguments["settings"]
+    return create_study(arguments["name"], storage, arguments["policy"], goal=goal, items=items, **settings).id
 
 
 def _add(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    draft = read_draft(arguments["paths"], arguments["plan"])
-    added = draft.add_to(_of(study))
-    return {"added": added, "there": len(draft.arms) - added, "notes": draft.notes}
+    report = _of(study).apply(plan_items(arguments["paths"], **arguments["options"]))
+    notes = [note.to_dict() for note in report.notes]
+    return {"added": report.added, "existing": report.existing, "notes": notes}
 
 
 TASKS: Final[dict[str, Task]] = {

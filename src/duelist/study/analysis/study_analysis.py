@@ -34,7 +34,7 @@ from duelist.policies import Policy
 from duelist.study import analysis
 from duelist.study.analysis.fit.vote_log import VoteLog
 from duelist.study.analysis.stopping import StudyRecommendation
-from duelist.study.items.feature_scorer import as_given
+from duelist.study.items.feature_scorer import scorer_for_file
 from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.storage import Storage
 
@@ -160,7 +160,7 @@ class StudyAnalysis(ABC):
         _check_options("scorer", analysis.scorer_from_votes, options)
         seen = self._select(scope)
         found = analysis.scorer_from_votes(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
-        return as_given(found, self.settings.feature_recipe)
+        return scorer_for_file(found, self.settings.feature_recipe)
 
     # -- raters ---------------------------------------------------------------------------
 

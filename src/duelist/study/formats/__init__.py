@@ -1,12 +1,12 @@
-"""Files of comparisons: what other tools write and read, and a format of our own that loses nothing.
+"""File formats for votes: those of other tools, and duelist's own, which loses nothing.
 
     from duelist.study.formats import read, write
 
-    for comparison in read("arena", "battles.json"):
+    for comparison in read("battles.json"):
         ...
-    print(write("trl", comparisons, "preferences.jsonl"))
+    print(write(comparisons, "preferences.jsonl", "trl"))
 
-Everything is read and written one row at a time. docs/formats.md says what each format can hold.
+Files are read and written one row at a time. docs/formats.md lists what each format can hold.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from typing import Any, Final, NamedTuple
 
 from duelist.core.errors import InvalidInput
 from duelist.study.formats import arena, evalica, jsonl, label_studio, left_right, openai, trl, trl_unpaired
-from duelist.study.formats.comparison import Comparison, Written, arm_id, context_id
-from duelist.study.formats.csv_tables import is_table, read_rows
-from duelist.study.formats.json_records import suffix_of
+from duelist.study.formats.comparison import Comparison, ExportReport, arm_id, context_id
+from duelist.study.formats.files import is_table, read_rows, suffix_of
 
 __all__ = [
     "FORMATS",
     "Comparison",
+    "ExportReport",
     "Format",
-    "Written",
     "arm_id",
     "context_id",
-    "format_by_name",
-    "format_of",
+    "default_format",
+    "detect_format",
     "get_format",
     "read",
     "write",
@@ -38,11 +37,11 @@ __all__ = [
 
 
 class Format(NamedTuple):
-    """A format by name; `read` is None where a file cannot be turned back into comparisons."""
+    """A file format; `read` is None if its files cannot be turned back into comparisons."""
 
     name: str
     read: Callable[..., Iterator[Comparison]] | None
-    write: Callable[..., Written]
+    write: Callable[..., ExportReport]
     summary: str
 
 
@@ -59,73 +58,90 @@ FORMATS: Final = {
         Format("jsonl", jsonl.read, jsonl.write, "duelist's own: every field, nothing lost"),
     )
 }
-
-
-def get_format(name: str) -> Format:
-    """The format of that name."""
-    if name not in FORMATS:
-        raise InvalidInput(f"format is {name!r}.", f"Choose one of {', '.join(FORMATS)}.", field="format")
-    return FORMATS[name]
-
-
-_BY_FIELD: Final = {
+_TELLING_FIELDS: Final = {
     "format": "jsonl",
     "model_a": "arena",
     "chosen": "trl",
     "preferred_output": "openai",
     "annotations": "label-studio",
 }
-"""A field that only files of one format have."""
+"""Fields that only files of one format have."""
 
 
-def format_of(path: str | Path) -> str:
-    """The name of the format that a file is of, by the fields of its first record."""
+def get_format(name: str) -> Format:
+    """Return the format of that name."""
+    if name not in FORMATS:
+        raise InvalidInput(f"format is {name!r}.", f"Choose one of {', '.join(FORMATS)}.", field="format")
+    return FORMATS[name]
+
+
+def detect_format(path: str | Path) -> str:
+    """Return the name of the format of a file, judging by the fields of its first row."""
     file = Path(path)
     first = next(read_rows(file), None)
-    found = next((name for field, name in _BY_FIELD.items() if first is not None and field in first.fields), None)
-    if found is None and is_table(file):
+    names = () if first is None else tuple(first.fields)
+    found = next((name for field, name in _TELLING_FIELDS.items() if field in names), None)
+    if found is not None:
+        return found
+    if is_table(file):
         return "csv"
-    if found is None:
-        fields = "nothing" if first is None else ", ".join(first.fields)
-        raise InvalidInput(
-            f"{file} is of no format that is known: it begins with {fields}.", f"Name one of {', '.join(FORMATS)}."
-        )
-    return found
+    raise InvalidInput(
+        f"The format of {file.name} is not known: its first row has {', '.join(names) or 'no fields'}.",
+        f"Name one of {', '.join(FORMATS)}.",
+        field="format",
+    )
 
 
-def format_by_name(path: str | Path) -> str:
-    """The name of the format to write into a file of that name: csv for a table, our own for .jsonl and names without an end."""
-    suffix = suffix_of(Path(path))
-    if is_table(Path(path)):
+def default_format(path: str | Path) -> str:
+    """Return the name of the format to write by a file's name: csv for tables, jsonl for .jsonl and names without a suffix."""
+    file = Path(path)
+    if is_table(file):
         return "csv"
-    if suffix not in ("", ".jsonl"):
-        raise InvalidInput(f"{path} does not say which format is meant.", f"Name one of {', '.join(FORMATS)}.")
-    return "jsonl"
+    if suffix_of(file) in ("", ".jsonl"):
+        return "jsonl"
+    raise InvalidInput(
+        f"The name {file.name} does not determine a format.", f"Name one of {', '.join(FORMATS)}.", field="format"
+    )
 
 
-def read(name: str, path: str | Path, **options: Any) -> Iterator[Comparison]:
-    """The comparisons of a file, one at a time; options are those of the format's own `read`."""
-    chosen = get_format(name)
-    if chosen.read is None:
+def read(path: str | Path, format: str | None = None, **options: Any) -> Iterator[Comparison]:  # noqa: A002
+    """Read the comparisons of a file, one at a time; the format is detected unless it is given.
+
+    `options` are those of the format's own `read`.
+    """
+    name = detect_format(path) if format is None else format
+    reader = get_format(name).read
+    if reader is None:
         readable = ", ".join(each.name for each in FORMATS.values() if each.read is not None)
         raise InvalidInput(
-            f"{name} does not say what was compared with what and cannot be read.", f"Choose one of {readable}."
+            f"Files of the format {name} do not say which items were compared, so they cannot be read.",
+            f"Choose one of {readable}.",
+            field="format",
         )
-    return chosen.read(Path(path), **_checked_options(chosen.read, name, options))
+    return reader(Path(path), **_checked_options(reader, name, options))
 
 
-def write(name: str, comparisons: Iterable[Comparison], path: str | Path, **options: Any) -> Written:
-    """Write comparisons into a file, all or nothing; options are those of the format's own `write`."""
-    chosen = get_format(name).write
-    return chosen(comparisons, Path(path), **_checked_options(chosen, name, options))
+def write(
+    comparisons: Iterable[Comparison],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> ExportReport:
+    """Write comparisons into a file, all or nothing; the name of the file decides the format unless it is given.
+
+    `options` are those of the format's own `write`.
+    """
+    name = default_format(path) if format is None else format
+    writer = get_format(name).write
+    return writer(comparisons, Path(path), **_checked_options(writer, name, options))
 
 
 def _checked_options(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()
-    taken = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-    unknown = next((option for option in options if option not in taken), None)
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    unknown = next((option for option in options if option not in names), None)
     if unknown is not None:
         raise InvalidInput(
-            f"{name} has no option {unknown!r} here.", f"It takes {', '.join(taken) or 'none'}.", field=name
+            f"{name} has no option {unknown!r} here.", f"It takes {', '.join(names) or 'none'}.", field=unknown
         )
     return options

@@ -1,12 +1,12 @@
 """Battles as LMSYS and LMArena publish them: `model_a, model_b, winner`, with `judge`, `tstamp` and the conversations.
 
-`winner` is `model_a`, `model_b`, `tie`, or, where both were bad, `tie (bothbad)` (older dumps) or `both_bad` (newer
-ones). A file is JSON lines, one JSON array, or a table; `question_id` is the context, and every other column (`turn`,
-`language`, ...) is kept as it is. In a table a conversation is written as JSON.
+`winner` is `model_a`, `model_b`, `tie`, or, where both were bad, `tie (bothbad)` (older dumps) or `both_bad` (newer ones). A file is
+JSON lines, one JSON array, or a table. `question_id` is the context, and every other column (`turn`, `language`, ...) is kept. In a
+table a conversation is written as JSON.
 
-Every record has the same fields, of one type each: an unknown judge or question is an empty text, an unknown time 0, an
-unknown conversation two empty messages, if any is known; and they are read as unknown. `anony` says that the judge did
-not know who was who, which FastChat's report wants to hear: true, unless an extra field says otherwise.
+Every record has the same fields, each of one type: an unknown judge or question is written as an empty text, an unknown time as 0,
+and an unknown conversation as two empty messages if any conversation is known. They are read as unknown. `anony`, which FastChat's
+report requires, says that the judge did not know the models: true unless an extra field says otherwise.
 """
 
 from __future__ import annotations
@@ -19,21 +19,31 @@ from typing import Any, Final
 from duelist.core.errors import InvalidInput
 from duelist.study.formats.comparison import (
     Comparison,
-    Written,
+    ExportReport,
     as_messages,
-    different,
+    check_distinct,
     is_messages,
-    plainest,
-    shared_start,
+    shared_prefix_length,
+    simplify_messages,
 )
-from duelist.study.formats.csv_tables import JSON_CELLS, is_table, read_rows, with_json_cells, writing_csv
-from duelist.study.formats.fields import name_of, one_of, optional_epoch, optional_name, rest, wrong
-from duelist.study.formats.json_records import Row, writing_json
-from duelist.study.formats.writing import CONTENTS, Layout, Survey, Unheld, beside_texts, surveyed, why_not, write_each
+from duelist.study.formats.fields import extra_fields, field_error, optional_epoch, optional_id, parse_id, parse_outcome
+from duelist.study.formats.files import Row, is_table, read_rows
+from duelist.study.formats.files.json_records import writing_json
+from duelist.study.formats.files.tables import JSON_CELLS, encode_json_cells, writing_csv
+from duelist.study.formats.writing import (
+    CONTENTS,
+    Layout,
+    Survey,
+    UnsupportedComparison,
+    outcome_name,
+    reduced_to_text,
+    surveying,
+    write_rows,
+)
 from duelist.study.records import Outcome
 
-NEEDED: Final = ("model_a", "model_b", "winner")
-COLUMNS: Final = ("question_id", *NEEDED, "judge", "conversation_a", "conversation_b", "anony", "tstamp")
+REQUIRED: Final = ("model_a", "model_b", "winner")
+COLUMNS: Final = ("question_id", *REQUIRED, "judge", "conversation_a", "conversation_b", "anony", "tstamp")
 HOLDS: Final = ("rater", "context", "voted_at", *CONTENTS)
 NAMES: Final = {
     "first": "model_a",
@@ -42,10 +52,10 @@ NAMES: Final = {
     "context": "question_id",
     "voted_at": "tstamp",
 }
-"""What this format calls the fields of a comparison."""
+"""The names of fields of a comparison in this format."""
 
 BOTH_BAD_WORDS: Final = ("tie (bothbad)", "both_bad")
-_MEANINGS: Final = {
+_OUTCOMES: Final = {
     "model_a": Outcome.FIRST,
     "model_b": Outcome.SECOND,
     "tie": Outcome.TIE,
@@ -56,22 +66,22 @@ _TRUE: Final = (True, "true", "True", "TRUE")
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """The battles of a file, one at a time; `columns` says what the file calls a field, `{"judge": "user"}`."""
+    """Yield the battles of a file; `columns` maps fields to columns of the file, as in `{"judge": "user"}`."""
     tabular = is_table(path)
     for row in read_rows(
-        path, NEEDED, {NAMES.get(ours, ours): theirs for ours, theirs in (columns or {}).items()}, encoding
+        path, REQUIRED, {NAMES.get(ours, ours): theirs for ours, theirs in (columns or {}).items()}, encoding
     ):
         prompt, first, second = _conversations(row)
-        a, b = different(row.where, name_of(row, "model_a"), name_of(row, "model_b"))
-        extra = rest(row, [name for name in COLUMNS if name != "anony"])
+        a, b = check_distinct(row.where, parse_id(row, "model_a"), parse_id(row, "model_b"))
+        extra = extra_fields(row, [name for name in COLUMNS if name != "anony"])
         if extra.get("anony") in _TRUE:
             del extra["anony"]
         yield Comparison(
             first=a,
             second=b,
-            outcome=one_of(row, "winner", _MEANINGS),
-            rater=optional_name(row, "judge"),
-            context=optional_name(row, "question_id"),
+            outcome=parse_outcome(row, "winner", _OUTCOMES),
+            rater=optional_id(row, "judge"),
+            context=optional_id(row, "question_id"),
             voted_at=None if _is_zero(row.fields.get("tstamp")) else optional_epoch(row, "tstamp"),
             prompt=prompt,
             payload_first=first,
@@ -80,10 +90,10 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
         )
 
 
-def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH_BAD_WORDS[0]) -> Written:
-    """Write battles; a skip is left out. The name decides: .csv, .json (an array) or anything else (JSON lines).
+def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH_BAD_WORDS[0]) -> ExportReport:
+    """Write battles, without skips, as CSV, as a JSON array (.json), or as JSON lines (any other name).
 
-    `both_bad` is the word for it: "tie (bothbad)", which is the one that FastChat knows, or "both_bad".
+    `both_bad` is the word for that outcome: "tie (bothbad)", which FastChat reads, or "both_bad".
     """
     if both_bad not in BOTH_BAD_WORDS:
         raise InvalidInput(
@@ -91,35 +101,35 @@ def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH
         )
     words = {Outcome.FIRST: "model_a", Outcome.SECOND: "model_b", Outcome.TIE: "tie", Outcome.BOTH_BAD: both_bad}
     tabular = is_table(path)
-    with surveyed(comparisons, words) as (survey, everything):
+    with surveying(comparisons, words) as (survey, rows):
         layout = Layout(
             HOLDS,
             [name for name in COLUMNS if name != "anony"],
             survey,
             placed=("anony",),
-            loses=_unwritten,
-            changes=beside_texts,
+            loses=_lost,
+            changes=reduced_to_text,
             sparse=tabular,
         )
 
         def battle(comparison: Comparison) -> Iterable[dict[str, Any]]:
             if comparison.outcome not in words:
-                raise Unheld(why_not(comparison.outcome))
+                raise UnsupportedComparison(outcome_name(comparison.outcome))
             record = _battle(comparison, words[comparison.outcome], survey)
-            extra = layout.beside(comparison)
-            yield with_json_cells(record | extra, extra) if tabular else record | extra
+            extra = layout.extra_of(comparison)
+            yield encode_json_cells(record | extra, extra) if tabular else record | extra
 
         if not tabular:
             with writing_json(path) as writer:
-                return write_each(everything, writer, battle, layout)
+                return write_rows(rows, writer, battle, layout)
         with writing_csv(path, _columns(layout)) as writer:
-            return write_each(everything, writer, battle, layout)
+            return write_rows(rows, writer, battle, layout)
 
 
 def _columns(layout: Layout) -> list[str]:
-    unknown = () if layout.survey.has_text else ("conversation_a", "conversation_b")
-    coded = () if layout.survey.plain else (JSON_CELLS,)
-    return [*(name for name in COLUMNS if name not in unknown), *layout.columns(), *coded]
+    omitted = () if layout.survey.has_text else ("conversation_a", "conversation_b")
+    json_cells = () if layout.survey.fits_cells else (JSON_CELLS,)
+    return [*(name for name in COLUMNS if name not in omitted), *layout.extra_columns(), *json_cells]
 
 
 def _battle(comparison: Comparison, winner: str, survey: Survey) -> dict[str, Any]:
@@ -137,25 +147,25 @@ def _battle(comparison: Comparison, winner: str, survey: Survey) -> dict[str, An
 
 
 def _pair_of_conversations(comparison: Comparison) -> tuple[list[Any], list[Any]] | None:
-    """Prompt and answer of each side, where both answers are known and all are text."""
+    """Return prompt and answer of each side; None unless both answers are known and everything is text."""
     start = [] if comparison.prompt is None else as_messages(comparison.prompt, "user")
     one = as_messages(comparison.payload_first, "assistant")
     other = as_messages(comparison.payload_second, "assistant")
     return None if start is None or one is None or other is None else (start + one, start + other)
 
 
-def _unwritten(comparison: Comparison) -> Iterable[str]:
+def _lost(comparison: Comparison) -> Iterable[str]:
     return () if _pair_of_conversations(comparison) else CONTENTS
 
 
 def _conversations(row: Row) -> tuple[Any, Any, Any]:
-    """The prompt, which the two conversations share, and what each goes on with."""
+    """Return the prompt, which is what the two conversations share, and how each continues."""
     a, b = (_conversation(row, name) for name in ("conversation_a", "conversation_b"))
     if a is None or b is None or a == b == _UNKNOWN:
         return None, None, None
-    shared = shared_start(a, b)
-    prompt = plainest(a[:shared], "user") if shared else None
-    return prompt, plainest(a[shared:], "assistant"), plainest(b[shared:], "assistant")
+    shared = shared_prefix_length(a, b)
+    prompt = simplify_messages(a[:shared], "user") if shared else None
+    return prompt, simplify_messages(a[shared:], "assistant"), simplify_messages(b[shared:], "assistant")
 
 
 def _conversation(row: Row, name: str) -> list[Any] | None:
@@ -166,9 +176,9 @@ def _conversation(row: Row, name: str) -> list[Any] | None:
         try:
             value = json.loads(value)
         except json.JSONDecodeError as error:
-            raise wrong(row, name, "a list of messages as JSON") from error
+            raise field_error(row, name, "a list of messages as JSON") from error
     if not is_messages(value):
-        raise wrong(row, name, "a list of messages, each with role and content")
+        raise field_error(row, name, "a list of messages, each with role and content")
     return list(value)
 
 

@@ -1,4 +1,4 @@
-"""What every format is read into and written from: one vote on two things, with whatever was known about it."""
+"""`Comparison`: one vote on two items as files know it, the value that every format is read into and written from."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A vote as files know it: arms by their ids, their contents beside them, and nothing of a study.
+    """A vote on two items, with everything a file may say about it.
 
-    `first` was shown on the left. `prompt` and the payloads are a text, a list of messages (`role`, `content`), or any
-    JSON. `extra` holds the columns that the file had and no field here. An outcome of None undoes the vote it `revises`.
+    `first` was shown on the left. `prompt` and the payloads are a text, a list of messages (`role`, `content`), or any JSON value.
+    `extra` holds the columns of the file that have no field here. An outcome of None undoes the vote that it `revises`.
     """
 
     first: str
@@ -45,48 +45,52 @@ class Comparison:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_vote(cls, vote: Vote, **known: Any) -> Comparison:
-        """A vote of a study; `known` is what lies elsewhere: prompt, payload_first, payload_second, extra."""
-        return cls(**{name: getattr(vote, name) for name in _OF_VOTE}, **known)
+    def from_vote(cls, vote: Vote, **content: Any) -> Comparison:
+        """Return a vote of a study as a comparison; `content` is its prompt, payloads and extra fields."""
+        return cls(**{name: getattr(vote, name) for name in _SHARED_WITH_VOTE}, **content)
 
-    def vote(self, sequence: int, duel_id: int, voted_at: datetime | None = None) -> Vote:
-        """The same as a row of a study's log; `voted_at` stands in where its own time is not known."""
-        here = {name: getattr(self, name) for name in _OF_VOTE}
-        return Vote(**here | {"sequence": sequence, "duel_id": duel_id, "voted_at": self.voted_at or voted_at})
+    def to_vote(self, sequence: int, duel_id: int, voted_at: datetime | None = None) -> Vote:
+        """Return the comparison as a vote of a study; `voted_at` is the default for an unknown time."""
+        shared = {name: getattr(self, name) for name in _SHARED_WITH_VOTE}
+        return Vote(**shared | {"sequence": sequence, "duel_id": duel_id, "voted_at": self.voted_at or voted_at})
 
 
-_OF_VOTE: Final = tuple(each.name for each in fields(Comparison) if each.name in {one.name for one in fields(Vote)})
+_SHARED_WITH_VOTE: Final = tuple(
+    each.name for each in fields(Comparison) if each.name in {one.name for one in fields(Vote)}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What became of an export."""
+class ExportReport:
+    """What an export wrote, and what it could not."""
 
     rows: int
     """Rows in the file."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Comparisons that the format cannot hold: why, and how many."""
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    """Fields that the format cannot hold, and how many of the comparisons written had something in them."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Comparisons that were not written, counted by reason."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Fields that the format cannot hold, and how many of the written comparisons had a value there."""
     changed: Mapping[str, int] = field(default_factory=dict)
-    """What the format says in its own way, so that it does not come back as it was: what, and how many."""
+    """What the format expresses in another way, so that it does not come back unchanged."""
 
     def __str__(self) -> str:
         parts = [f"{self.rows} {'row' if self.rows == 1 else 'rows'} written"]
-        parts += [f"{count} left out: {reason}" for reason, count in self.left_out.items()]
-        if self.dropped:
-            parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.dropped.items()))
-        parts += [f"{count} changed: {what}" for what, count in self.changed.items()]
+        parts += [f"{count} skipped ({reason})" for reason, count in self.skipped.items()]
+        if self.lost:
+            parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.lost.items()))
+        parts += [f"{count} changed ({what})" for what, count in self.changed.items()]
         return "; ".join(parts)
 
 
+# -- ids from contents -------------------------------------------------------------------
+
 _DIGITS: Final = 16
 _LONGEST_NAME: Final = 60
-_FIRST_WORDS: Final = 40
+_LONGEST_START: Final = 40
 
 
 def arm_id(content: Any) -> str:
-    """An id for something that came without one: the same content has the same id, whatever the file.
+    """Return an id for content that came without one: the same content has the same id in every file.
 
     >>> arm_id("It is blue.") == arm_id([{"role": "assistant", "content": "It is blue."}])
     True
@@ -95,7 +99,7 @@ def arm_id(content: Any) -> str:
 
 
 def context_id(prompt: Any) -> str:
-    """A name for a context of which only the prompt is known: the prompt, or its first words and what tells it from all others.
+    """Return a name for a context that is known by its prompt: the prompt, or its first words and a digest.
 
     >>> context_id("Why?") == context_id([{"role": "user", "content": "Why?"}])
     True
@@ -109,20 +113,21 @@ def context_id(prompt: Any) -> str:
         return f"prompt-{digest}"
     if words == text and len(words) <= _LONGEST_NAME:
         return words
-    begun = (
-        words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS + 1].rpartition(" ")[0] or words[:_FIRST_WORDS]
-    )
-    return f"{begun}… {digest[:12]}"
+    start = words if len(words) <= _LONGEST_START else words[: _LONGEST_START + 1].rpartition(" ")[0]
+    return f"{start or words[:_LONGEST_START]}… {digest[:12]}"
 
 
 def _digest(content: Any, role: str) -> str:
-    plain = as_text(content, role)
-    written = plain if plain is not None else json.dumps(content, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    text = as_text(content, role)
+    encoded = text if text is not None else json.dumps(content, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+# -- texts and messages ------------------------------------------------------------------
 
 
 def as_text(content: Any, role: str = "assistant") -> str | None:
-    """The text of a text, of a payload `{"text": ...}`, or of a single message of that role; None of anything else."""
+    """Return the text of a string, of a payload `{"text": ...}`, or of a single message of that role; else None."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping) and isinstance(content.get("text"), str):
@@ -134,7 +139,7 @@ def as_text(content: Any, role: str = "assistant") -> str | None:
 
 
 def as_messages(content: Any, role: str) -> list[Message] | None:
-    """A list of messages as it is, a text as one message of that role; None of anything else."""
+    """Return a list of messages as it is, or a text as one message of that role; else None."""
     if is_messages(content):
         return list(content)
     text = as_text(content, role)
@@ -142,7 +147,7 @@ def as_messages(content: Any, role: str) -> list[Message] | None:
 
 
 def is_messages(content: Any) -> bool:
-    """Whether this is a conversation: a list of objects that each have a role and a content."""
+    """Return whether this is a conversation: a list of objects that each have a role and a content."""
     return (
         isinstance(content, list)
         and len(content) > 0
@@ -150,20 +155,20 @@ def is_messages(content: Any) -> bool:
     )
 
 
-def plainest(content: Any, role: str) -> Any:
-    """A single plain message of that role as its text, anything else as it is."""
+def simplify_messages(content: Any, role: str) -> Any:
+    """Return the text of a single plain message of that role, and anything else as it is."""
     text = as_text(content, role)
     return content if text is None or not isinstance(content, list) else text
 
 
-def shared_start(a: list[Any], b: list[Any]) -> int:
-    """How many leading messages two conversations share, leaving each at least its last one."""
+def shared_prefix_length(a: list[Any], b: list[Any]) -> int:
+    """Return how many leading messages two conversations share, leaving each at least its last one."""
     most = max(min(len(a), len(b)) - 1, 0)
     return next((k for k in range(most) if a[k] != b[k]), most)
 
 
-def different(where: str, first: str, second: str) -> tuple[str, str]:
-    """The two ids, which must not be the same."""
+def check_distinct(where: str, first: str, second: str) -> tuple[str, str]:
+    """Return the two ids, which must differ."""
     if first == second:
         raise InvalidInput(f"{where} compares {first!r} with itself.", "Remove that row.")
     return first, second

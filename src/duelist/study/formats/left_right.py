@@ -1,8 +1,8 @@
-"""CSV with a row a vote: `left, right, winner`, and more columns where more is known.
+"""CSV with one row per vote: `left, right, winner`, and further columns for what else is known.
 
-`winner` is `left`, `right`, `tie`, `both_bad` or `skip`. An empty cell says that nothing is known; columns that are not
-named here are kept as text. What a cell cannot hold as it is (messages, an empty text, a number that is no text) is written
-as JSON, and the last column, `json`, names the cells of the row that are; without such cells there is no such column.
+`winner` is `left`, `right`, `tie`, `both_bad` or `skip`. An empty cell is an unknown value; other columns are kept as text. What a
+cell cannot hold as it is (messages, an empty text, a number that is not text) is written as JSON, and the last column, `json`, names
+those cells of its row; without such cells there is no such column.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from duelist.study.formats.comparison import Comparison, Written, different
-from duelist.study.formats.csv_tables import JSON_CELLS, read_table, with_json_cells, writing_csv
+from duelist.study.formats.comparison import Comparison, ExportReport, check_distinct
 from duelist.study.formats.fields import (
-    iso,
-    name_of,
-    one_of,
+    extra_fields,
     optional_chosen_by,
-    optional_name,
+    optional_id,
     optional_number,
     optional_propensity,
     optional_source,
     optional_time,
-    rest,
+    parse_id,
+    parse_outcome,
+    to_iso,
 )
-from duelist.study.formats.json_records import Row
-from duelist.study.formats.writing import CONTENTS, Layout, Unheld, surveyed, why_not, write_each
+from duelist.study.formats.files import Row
+from duelist.study.formats.files.tables import JSON_CELLS, encode_json_cells, read_table, writing_csv
+from duelist.study.formats.writing import CONTENTS, Layout, UnsupportedComparison, outcome_name, surveying, write_rows
 from duelist.study.records import Outcome
 
-NEEDED: Final = ("left", "right", "winner")
+REQUIRED: Final = ("left", "right", "winner")
 COLUMNS: Final = (
-    *NEEDED,
+    *REQUIRED,
     "rater",
     "context",
     "voted_at",
@@ -59,50 +59,52 @@ HOLDS: Final = (
 )
 NAMES: Final = {"first": "left", "second": "right", "outcome": "winner", "payload_first": "left_text",
                 "payload_second": "right_text"}  # fmt: skip
-"""What this format calls the fields of a comparison."""
+"""The names of fields of a comparison in this format."""
 RATERS: Final = ("worker", "annotator", "judge")
-"""What others call the rater: the first of these that is there, where there is no column `rater`."""
+"""Other names for the column `rater`, in order of preference."""
 
 _CELLS: Final = ("prompt", "left_text", "right_text")
 _WORDS: Final = {Outcome.FIRST: "left", Outcome.SECOND: "right"}
-_MEANINGS: Final = {_WORDS.get(outcome, str(outcome)): outcome for outcome in Outcome}
+_OUTCOMES: Final = {_WORDS.get(outcome, str(outcome)): outcome for outcome in Outcome}
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """The votes of a file, one at a time; `columns` says what the file calls a column, `{"rater": "worker"}`."""
+    """Yield the votes of a file; `columns` maps fields to columns of the file, as in `{"rater": "worker"}`."""
     ours = {NAMES.get(name, name): theirs for name, theirs in (columns or {}).items()}
-    for found in read_table(path, NEEDED, ours, encoding):
+    for found in read_table(path, REQUIRED, ours, encoding):
         row = _with_rater(found)
-        first, second = different(row.where, name_of(row, "left"), name_of(row, "right"))
+        first, second = check_distinct(row.where, parse_id(row, "left"), parse_id(row, "right"))
         yield Comparison(
             first=first,
             second=second,
-            outcome=one_of(row, "winner", _MEANINGS),
-            rater=optional_name(row, "rater"),
-            context=optional_name(row, "context"),
+            outcome=parse_outcome(row, "winner", _OUTCOMES),
+            rater=optional_id(row, "rater"),
+            context=optional_id(row, "context"),
             voted_at=optional_time(row, "voted_at"),
             source=optional_source(row),
             response_seconds=optional_number(row, "response_seconds"),
             chosen_by=optional_chosen_by(row),
             propensity=optional_propensity(row),
-            reason=optional_name(row, "reason"),
-            criterion=optional_name(row, "criterion"),
+            reason=optional_id(row, "reason"),
+            criterion=optional_id(row, "criterion"),
             **{name: _content(found, cell) for name, cell in zip(CONTENTS, _CELLS, strict=True)},
             extra=_extra(row),
         )
 
 
-def write(comparisons: Iterable[Comparison], path: Path) -> Written:
-    """Write every vote but those undone, with all that is known about it."""
-    with surveyed(comparisons, tuple(Outcome)) as (survey, everything):
-        layout = Layout(HOLDS, (*COLUMNS, JSON_CELLS), survey, loses=_empty, sparse=True)
+def write(comparisons: Iterable[Comparison], path: Path) -> ExportReport:
+    """Write every vote, except those that were undone, with all its fields."""
+    with surveying(comparisons, tuple(Outcome)) as (survey, rows):
+        layout = Layout(HOLDS, (*COLUMNS, JSON_CELLS), survey, loses=_lost, sparse=True)
 
         def row(comparison: Comparison) -> Iterable[dict[str, Any]]:
-            extra = layout.beside(comparison)
-            yield with_json_cells(_row(comparison) | extra, (*_CELLS, *extra))
+            extra = layout.extra_of(comparison)
+            yield encode_json_cells(_row(comparison) | extra, (*_CELLS, *extra))
 
-        with writing_csv(path, [*COLUMNS, *layout.columns(), *(() if survey.plain else (JSON_CELLS,))]) as writer:
-            return write_each(everything, writer, row, layout)
+        with writing_csv(
+            path, [*COLUMNS, *layout.extra_columns(), *(() if survey.fits_cells else (JSON_CELLS,))]
+        ) as writer:
+            return write_rows(rows, writer, row, layout)
 
 
 def _with_rater(row: Row) -> Row:
@@ -113,25 +115,25 @@ def _with_rater(row: Row) -> Row:
 
 
 def _content(row: Row, cell: str) -> Any:
-    """A text, or what was written as JSON; an empty cell of a table that has no such column says that nothing is known."""
+    """Return a text, or a value decoded from JSON; an empty cell is None unless it was JSON."""
     value = row.fields.get(cell)
-    return None if value == "" and cell not in row.coded else value
+    return None if value == "" and cell not in row.json_cells else value
 
 
 def _extra(row: Row) -> dict[str, Any]:
-    return {name: cell for name, cell in rest(row, COLUMNS).items() if cell != "" or name in row.coded}
+    return {name: cell for name, cell in extra_fields(row, COLUMNS).items() if cell != "" or name in row.json_cells}
 
 
 def _row(comparison: Comparison) -> dict[str, Any]:
     if comparison.outcome is None:
-        raise Unheld(why_not(None))
+        raise UnsupportedComparison(outcome_name(None))
     record = {
         "left": comparison.first,
         "right": comparison.second,
         "winner": _WORDS.get(comparison.outcome, str(comparison.outcome)),
         "rater": comparison.rater,
         "context": comparison.context,
-        "voted_at": iso(comparison.voted_at),
+        "voted_at": to_iso(comparison.voted_at),
         "source": str(comparison.source),
         "response_seconds": comparison.response_seconds,
         "chosen_by": str(comparison.chosen_by),
@@ -145,5 +147,5 @@ def _row(comparison: Comparison) -> dict[str, Any]:
     return {name: value for name, value in record.items() if value is not None}
 
 
-def _empty(comparison: Comparison) -> Iterable[str]:
+def _lost(comparison: Comparison) -> Iterable[str]:
     return (name for name in ("rater", "context", "reason", "criterion") if getattr(comparison, name) == "")

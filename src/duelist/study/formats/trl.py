@@ -1,7 +1,7 @@
 """TRL's preference format: `prompt, chosen, rejected`, as texts or as lists of messages.
 
-The prompt may be implicit: then it is what `chosen` and `rejected` begin with. A row says who won and no more, so that
-what was chosen is read as the first of the pair, and ids are made from the contents (`arm_id`).
+The prompt may be implicit: then it is the common beginning of `chosen` and `rejected`. A row says which answer won and nothing about
+sides, so the chosen answer is read as the first of the pair, and ids are derived from the contents (`arm_id`).
 """
 
 from __future__ import annotations
@@ -12,34 +12,43 @@ from typing import Any, Final
 
 from duelist.study.formats.comparison import (
     Comparison,
-    Written,
+    ExportReport,
     arm_id,
     as_messages,
     as_text,
-    different,
+    check_distinct,
     is_messages,
-    shared_start,
+    shared_prefix_length,
 )
-from duelist.study.formats.csv_tables import read_rows
-from duelist.study.formats.fields import rest, wrong
-from duelist.study.formats.json_records import Row, writing_json
-from duelist.study.formats.writing import CONTENTS, WINS, Layout, Unheld, beside_texts, decided, surveyed, write_each
+from duelist.study.formats.fields import extra_fields, field_error
+from duelist.study.formats.files import Row, read_rows
+from duelist.study.formats.files.json_records import writing_json
+from duelist.study.formats.writing import (
+    CONTENTS,
+    WINS,
+    Layout,
+    UnsupportedComparison,
+    first_won,
+    reduced_to_text,
+    surveying,
+    write_rows,
+)
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "chosen", "rejected")
 HOLDS: Final = CONTENTS
 
-_WANTED: Final = "a text, or a list of messages with role and content"
+_EXPECTED: Final = "a text, or a list of messages with role and content"
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """The preferences of a file of JSON lines, a JSON array or a table, one at a time.
+    """Yield the preferences of a file of JSON lines, a JSON array or a table.
 
-    `columns` says what the file calls a field: `{"chosen": "better", "rejected": "worse"}`.
+    `columns` maps fields to columns of the file, as in `{"chosen": "better", "rejected": "worse"}`.
     """
     for row in read_rows(path, (), columns, encoding):
         prompt, chosen, rejected = _parts(row)
-        first, second = different(row.where, arm_id(chosen), arm_id(rejected))
+        first, second = check_distinct(row.where, arm_id(chosen), arm_id(rejected))
         yield Comparison(
             first=first,
             second=second,
@@ -47,40 +56,42 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
             prompt=prompt,
             payload_first=chosen,
             payload_second=rejected,
-            extra=rest(row, COLUMNS),
+            extra=extra_fields(row, COLUMNS),
         )
 
 
-def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> Written:
-    """Write the wins; ties, skips and votes without text are left out.
+def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> ExportReport:
+    """Write the wins, without those that have no text.
 
-    All rows of a file are of one kind: texts, or lists of messages (`conversational`), by default where any is a list of
-    messages. Texts become messages where needed; a conversation in a file of texts is left out.
+    All rows of a file are texts, or all are lists of messages (`conversational`; default: if any comparison has messages). Texts
+    become messages where needed; a conversation cannot be written into a file of texts.
     """
-    with surveyed(comparisons, WINS) as (survey, everything):
+    with surveying(comparisons, WINS) as (survey, rows):
         style = survey.has_messages if conversational is None else conversational
-        layout = Layout(HOLDS, COLUMNS, survey, changes=beside_texts)
+        layout = Layout(HOLDS, COLUMNS, survey, changes=reduced_to_text)
 
         def preference(comparison: Comparison) -> Iterable[dict[str, Any]]:
-            won = decided(comparison)
+            won = first_won(comparison)
             prompt, one, other = contents(comparison, style)
             chosen, rejected = (one, other) if won else (other, one)
-            yield {"prompt": prompt, "chosen": chosen, "rejected": rejected, **layout.beside(comparison)}
+            yield {"prompt": prompt, "chosen": chosen, "rejected": rejected, **layout.extra_of(comparison)}
 
         with writing_json(path) as writer:
-            return write_each(everything, writer, preference, layout)
+            return write_rows(rows, writer, preference, layout)
 
 
 def contents(comparison: Comparison, conversational: bool) -> tuple[Any, Any, Any]:
-    """Prompt and the two answers, all of one kind."""
+    """Return the prompt and the two answers, all as texts or all as messages."""
     convert = as_messages if conversational else as_text
     prompt = "" if comparison.prompt is None and not conversational else convert(comparison.prompt, "user")
     one, other = (convert(part, "assistant") for part in (comparison.payload_first, comparison.payload_second))
     if prompt is None or one is None or other is None:
-        chatty = any(
+        has_messages = any(
             is_messages(part) for part in (comparison.prompt, comparison.payload_first, comparison.payload_second)
         )
-        raise Unheld("a conversation among texts" if chatty and not conversational else _missing(comparison))
+        raise UnsupportedComparison(
+            "a conversation among texts" if has_messages and not conversational else _missing(comparison)
+        )
     return prompt, one, other
 
 
@@ -92,23 +103,23 @@ def _missing(comparison: Comparison) -> str:
 def _parts(row: Row) -> tuple[Any, Any, Any]:
     chosen, rejected = (_content(row, name) for name in ("chosen", "rejected"))
     if isinstance(chosen, list) != isinstance(rejected, list):
-        raise wrong(row, "rejected", "the same kind as chosen: two texts, or two lists of messages")
+        raise field_error(row, "rejected", "the same kind as chosen: two texts, or two lists of messages")
     if row.fields.get("prompt") is not None:
-        return _content(row, "prompt") or None, chosen, rejected  # an empty prompt says that none is known
-    shared = shared_start(chosen, rejected) if isinstance(chosen, list) else _shared_text(chosen, rejected)
+        return _content(row, "prompt") or None, chosen, rejected  # an empty prompt is an unknown one
+    shared = shared_prefix_length(chosen, rejected) if isinstance(chosen, list) else _shared_text(chosen, rejected)
     return (chosen[:shared] or None), chosen[shared:], rejected[shared:]
 
 
 def _content(row: Row, name: str) -> Any:
     value = row.fields.get(name)
     if not (isinstance(value, str) or is_messages(value)):
-        raise wrong(row, name, _WANTED)
+        raise field_error(row, name, _EXPECTED)
     return value
 
 
 def _shared_text(chosen: str, rejected: str) -> int:
-    """Where two texts part; a space before that belongs to the answers, as TRL has it."""
-    parting = next((k for k, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), None)
-    if parting is None:
+    """Return the length of the common beginning of two texts; a space before the difference belongs to the answers, as in TRL."""
+    end = next((k for k, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), None)
+    if end is None:
         return min(len(chosen), len(rejected))
-    return parting - 1 if parting and chosen[parting - 1] == " " else parting
+    return end - 1 if end and chosen[end - 1] == " " else end

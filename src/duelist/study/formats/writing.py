@@ -1,8 +1,7 @@
-"""Writing comparisons: what is in the whole file is looked at first, what a format cannot hold is counted.
+"""Write comparisons in any format: survey the whole file first, then write each row and count what the format cannot hold.
 
-Programs that read a file by columns take their types from its beginning. So every record has the same fields, those of a
-column are of one kind, and extra fields that only some comparisons have, or that differ in shape, lie together as JSON in a
-text: nothing is lost, and nothing appears late.
+Programs that read a file by columns infer their types from its first rows. So every record has the same fields, all values of a
+column have one type, and extra fields that only some comparisons have, or that vary in type, are packed as JSON into one text.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats import jsonl
-from duelist.study.formats.comparison import Comparison, Written, as_text, is_messages
-from duelist.study.formats.csv_tables import as_json, is_plain
+from duelist.study.formats.comparison import Comparison, ExportReport, as_text, is_messages
 from duelist.study.formats.fields import EXTRA
-from duelist.study.formats.json_records import RowWriter
+from duelist.study.formats.files.json_records import RowWriter
+from duelist.study.formats.files.tables import fits_cell, to_json
 from duelist.study.records import ChosenBy, Outcome, Source
 
-_COUNTED: Final = (
+_REPORTED: Final = (
     "rater",
     "context",
     "voted_at",
@@ -36,87 +35,86 @@ _COUNTED: Final = (
     "reason",
     "criterion",
 )
-"""Fields whose loss is reported. The numbers of a study's log (sequence, duel_id, ...) no outside format has a place for."""
-_NOTHING: Final = (None, Source.IMPORT, ChosenBy.IMPORT)
+"""Fields whose loss is reported. The numbers of a log (`sequence`, `duel_id`, ...) are not: no other tool has a place for them."""
+_UNSET: Final = (None, Source.IMPORT, ChosenBy.IMPORT)
 CONTENTS: Final = ("prompt", "payload_first", "payload_second")
+WINS: Final = (Outcome.FIRST, Outcome.SECOND)
 
 
-class Unheld(Exception):
-    """A comparison that the format cannot hold; the argument says why."""
+class UnsupportedComparison(Exception):
+    """A comparison that the format cannot hold; the argument is the reason."""
 
 
-# -- what is in it -----------------------------------------------------------------------
+# -- survey ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What the comparisons of a file have."""
+    """What the comparisons of a file contain."""
 
-    columns: tuple[str, ...]
-    """Extra fields in the order in which they were met."""
-    steady: frozenset[str]
-    """Those that every comparison has, in one shape."""
+    extra_names: tuple[str, ...]
+    """Extra fields in the order of their first appearance."""
+    uniform: frozenset[str]
+    """Extra fields that every comparison has, with values of one type."""
     has_text: bool
-    """Whether any has an answer that is text."""
+    """Whether any payload is text."""
     has_messages: bool
-    """Whether any has a prompt or an answer that is a list of messages."""
-    plain: bool
-    """Whether cells can hold every prompt, answer and extra field as it is."""
+    """Whether any prompt or payload is a list of messages."""
+    fits_cells: bool
+    """Whether table cells can hold every prompt, payload and extra field as it is."""
 
 
 @contextmanager
-def surveyed(
+def surveying(
     comparisons: Iterable[Comparison], outcomes: Collection[Outcome]
 ) -> Iterator[tuple[Survey, Iterable[Comparison]]]:
-    """What those with such an outcome have; and all of them, once more: what can be gone through only once waits on disk."""
+    """Survey the comparisons that have one of these outcomes, and return all of them to be written.
+
+    An iterator, which can be read only once, is stored in a temporary file meanwhile.
+    """
     if iter(comparisons) is not comparisons:
         yield _survey(comparisons, outcomes), comparisons
         return
     with tempfile.TemporaryDirectory(prefix="duelist-") as folder:
-        waiting = Path(folder) / "comparisons.jsonl"
-        jsonl.write(comparisons, waiting)
-        yield _survey(jsonl.read(waiting), outcomes), jsonl.read(waiting)
+        stored = Path(folder) / "comparisons.jsonl"
+        jsonl.write(comparisons, stored)
+        yield _survey(jsonl.read(stored), outcomes), jsonl.read(stored)
 
 
 def _survey(comparisons: Iterable[Comparison], outcomes: Collection[Outcome]) -> Survey:
-    seen: Counter[str] = Counter()
-    shapes: dict[str, Any] = {}
-    count, has_text, has_messages, plain = 0, False, False, True
+    same_type: Counter[str] = Counter()
+    types: dict[str, Any] = {}
+    count, has_text, has_messages, fits_cells = 0, False, False, True
     for comparison in comparisons:
         if comparison.outcome not in outcomes:
             continue
         count += 1
         contents = [getattr(comparison, name) for name in CONTENTS]
-        has_text = has_text or any(_as_answer(part) for part in contents[1:])
+        has_text = has_text or any(is_messages(part) or as_text(part) is not None for part in contents[1:])
         has_messages = has_messages or any(is_messages(part) for part in contents)
-        plain = plain and all(part is None or is_plain(part) for part in contents)
+        fits_cells = fits_cells and all(part is None or fits_cell(part) for part in contents)
         for name, value in comparison.extra.items():
-            plain = plain and is_plain(value)
-            shape = _shape(value)
-            if shapes.setdefault(name, shape) == shape:
-                seen[name] += 1
-            else:
-                seen[name] += 0
-    steady = frozenset(name for name in shapes if seen[name] == count and shapes[name] is not None and name != EXTRA)
-    return Survey(tuple(shapes), steady, has_text, has_messages, plain)
+            fits_cells = fits_cells and fits_cell(value)
+            kind = _type_of(value)
+            same_type[name] += types.setdefault(name, kind) == kind
+    uniform = frozenset(
+        name for name in types if same_type[name] == count and types[name] is not None and name != EXTRA
+    )
+    return Survey(tuple(types), uniform, has_text, has_messages, fits_cells)
 
 
-def _as_answer(content: Any) -> bool:
-    return is_messages(content) or as_text(content) is not None
-
-
-def _shape(value: Any) -> Any:
-    """Equal for values that have one type wherever types are inferred; None where there is nothing to infer one from."""
+def _type_of(value: Any) -> Any:
+    """Return a value that is equal for values of one inferred column type; None where no type can be inferred."""
     if isinstance(value, Mapping):
-        parts = {name: _shape(part) for name, part in value.items()}
+        parts = {name: _type_of(part) for name, part in value.items()}
         return None if not parts or None in parts.values() else ("object", tuple(sorted(parts.items())))
     if isinstance(value, list):
-        shapes = {_shape(part) for part in value}
-        return ("list", shapes.pop()) if len(shapes) == 1 and None not in shapes else None
+        types = {_type_of(part) for part in value}
+        return ("list", types.pop()) if len(types) == 1 and None not in types else None
     return None if value is None else type(value).__name__
 
 
-# -- into the file -----------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------
 
 
 def _nothing(_: Comparison) -> Iterable[str]:
@@ -125,94 +123,94 @@ def _nothing(_: Comparison) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format has a place for."""
+    """What a format can hold."""
 
     holds: Collection[str]
     """Fields of a comparison that it can hold."""
-    own: Collection[str]
+    reserved: Collection[str]
     """Its own names, which no extra field may take."""
     survey: Survey
-    """What the comparisons have."""
+    """What the comparisons contain."""
     placed: Collection[str] = ()
-    """Extra fields that have a place of their own."""
+    """Extra fields that the format has a place for."""
     loses: Callable[[Comparison], Iterable[str]] = _nothing
-    """Fields that it can hold for others, but not for this comparison."""
+    """Return fields that the format can hold in general, but not for this comparison."""
     changes: Callable[[Comparison], Iterable[str]] = _nothing
-    """What it says of this comparison in its own way."""
+    """Return what the format expresses in another way for this comparison."""
     sparse: bool = False
-    """Whether a field may be missing from a record, so that none has to be packed."""
+    """Whether records may lack fields, so that none has to be packed."""
     takes_extra: bool = True
-    """Whether it has a place for extra fields at all."""
+    """Whether the format takes extra fields at all."""
 
-    def beside(self, comparison: Comparison) -> dict[str, Any]:
-        """The extra fields as the record has them: of their own, or packed."""
+    def extra_of(self, comparison: Comparison) -> dict[str, Any]:
+        """Return the extra fields of a record: each under its name, or packed."""
         given = {name: value for name, value in comparison.extra.items() if name not in self.placed}
-        own = {name: value for name, value in given.items() if self._apart(name)}
-        if all(self._apart(name) for name in self.survey.columns if name not in self.placed):
-            return own
-        return own | {EXTRA: as_json({name: value for name, value in given.items() if name not in own})}
+        separate = {name: value for name, value in given.items() if self._is_separate(name)}
+        if all(self._is_separate(name) for name in self.survey.extra_names if name not in self.placed):
+            return separate
+        return separate | {EXTRA: to_json({name: value for name, value in given.items() if name not in separate})}
 
-    def columns(self) -> tuple[str, ...]:
-        """The extra columns of a table."""
-        apart = [name for name in self.survey.columns if name not in self.placed and self._apart(name)]
-        packed = any(not self._apart(name) for name in self.survey.columns if name not in self.placed)
-        return (*apart, EXTRA) if packed else tuple(apart)
+    def extra_columns(self) -> tuple[str, ...]:
+        """Return the extra columns of a table."""
+        names = [name for name in self.survey.extra_names if name not in self.placed]
+        separate = [name for name in names if self._is_separate(name)]
+        return (*separate, EXTRA) if len(separate) < len(names) else tuple(separate)
 
-    def _apart(self, name: str) -> bool:
-        return name not in self.own and name != EXTRA and (self.sparse or name in self.survey.steady)
-
-
-def _is_there(value: Any) -> bool:
-    return not any(value is nothing for nothing in _NOTHING)
+    def _is_separate(self, name: str) -> bool:
+        return name not in self.reserved and name != EXTRA and (self.sparse or name in self.survey.uniform)
 
 
-def write_each(
+def write_rows(
     comparisons: Iterable[Comparison],
     writer: RowWriter,
     convert: Callable[[Comparison], Iterable[dict[str, Any]]],
     layout: Layout,
-) -> Written:
-    """Write what the format can hold, and count what it cannot; `convert` places the extra fields."""
-    left_out: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
+) -> ExportReport:
+    """Write what the format can hold, and count what it cannot.
+
+    `convert` returns the records of a comparison, with its extra fields, or raises `UnsupportedComparison`.
+    """
+    skipped: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
     changed: Counter[str] = Counter()
-    homeless = [name for name in _COUNTED if name not in layout.holds]
+    unsupported = [name for name in _REPORTED if name not in layout.holds]
     rows = 0
     for comparison in comparisons:
         try:
             records = list(convert(comparison))
-        except Unheld as reason:
-            left_out[str(reason)] += 1
+        except UnsupportedComparison as reason:
+            skipped[str(reason)] += 1
             continue
         for record in records:
             writer(record)
         rows += len(records)
-        dropped.update(name for name in {*homeless, *layout.loses(comparison)} if _is_there(getattr(comparison, name)))
+        lost.update(name for name in {*unsupported, *layout.loses(comparison)} if _is_set(getattr(comparison, name)))
         changed.update(layout.changes(comparison))
         if not layout.takes_extra:
-            dropped.update(f"extra {name}" for name in comparison.extra)
-    order = {name: k for k, name in enumerate(_COUNTED)}
-    by_field = sorted(dropped.items(), key=lambda one: order.get(one[0], len(order)))
-    return Written(rows, dict(left_out), dict(by_field), dict(changed))
+            lost.update(f"extra {name}" for name in comparison.extra)
+    order = {name: k for k, name in enumerate(_REPORTED)}
+    sorted_lost = sorted(lost.items(), key=lambda one: order.get(one[0], len(order)))
+    return ExportReport(rows, dict(skipped), dict(sorted_lost), dict(changed))
 
 
-def decided(comparison: Comparison) -> bool:
-    """Whether the first won; anything but a win is not held."""
+def _is_set(value: Any) -> bool:
+    return not any(value is unset for unset in _UNSET)
+
+
+def first_won(comparison: Comparison) -> bool:
+    """Return whether the first won; raise `UnsupportedComparison` unless one of them did."""
     if comparison.outcome not in WINS:
-        raise Unheld(why_not(comparison.outcome))
+        raise UnsupportedComparison(outcome_name(comparison.outcome))
     return comparison.outcome is Outcome.FIRST
 
 
-WINS: Final = (Outcome.FIRST, Outcome.SECOND)
-
-
-def why_not(outcome: Outcome | None) -> str:
-    """Words for an outcome that a format has no word for."""
+def outcome_name(outcome: Outcome | None) -> str:
+    """Return the name of an outcome for a report."""
     return "undone" if outcome is None else str(outcome)
 
 
-def beside_texts(comparison: Comparison) -> Iterable[str]:
-    """Payloads of which a format of texts takes only the text."""
+def reduced_to_text(comparison: Comparison) -> Iterable[str]:
+    """Yield the payloads of which a format of texts keeps only the text."""
     for name in CONTENTS:
         content = getattr(comparison, name)
         if isinstance(content, Mapping) and as_text(content) is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,13 +14,16 @@ from numpy.typing import ArrayLike
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.study.cache import Side
-from duelist.study.imports.votes import Described
-from duelist.study.items.catalog import KnownArms, chunked, own_features
+from duelist.study.formats.files.row import shorten
+from duelist.study.items.catalog import chunked, own_features
 from duelist.study.records import Arm, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
-from duelist.study.storage import ArmRow, Transaction
+from duelist.study.storage import ArmRow, ContextRow, Transaction
 from duelist.study.storage.vectors import Vectors
-from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
+from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_text, checked_vectors
+
+Described = tuple[str, Any, str | None]
+"""Id, payload and context of an arm."""
 
 
 class Keeping(ABC):
@@ -36,10 +40,6 @@ class Keeping(ABC):
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Transaction]:
         """One transaction that reads."""
-
-    @abstractmethod
-    def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction, change: bool = False) -> None:
-        """What contexts are, by name."""
 
     def add_arms(
         self,
@@ -75,40 +75,18 @@ class Keeping(ABC):
             zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
         )
         with self._changing() as tx:
-            vectors = self._vectors(tx, ids, features)
-            new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
-            if new:
-                self._put_arms(tx, [described[k] for k in new], vectors[new])
+            added = self._add_arms(tx, described, features)
             if context_payloads:
                 self._set_contexts(context_payloads, tx)
-            return len(new)
+            return added
 
-    def _add_unnamed(
-        self,
-        named: Callable[[KnownArms], Sequence[str]],
-        features: Vectors | None,
-        payloads: Sequence[Any],
-        contexts: Sequence[str | None],
-        context_payloads: Mapping[str, Any] | None,
-    ) -> int:
-        """As `add_arms`, with ids by the arms that are there, in the same transaction: nobody else gives away the same ones.
-
-        An id that is there means that very arm, whatever became of its features.
-        """
-        count = len(payloads)
-        described = list(zip(checked_payloads(payloads, count), checked_contexts(contexts, count), strict=True))
-        with self._changing() as tx:
-            there = self._writer.known.arms
-            if features is not None:
-                checked_vectors(features, count, tx.counters.dim)  # what cannot be kept is not compared either
-            ids = checked_ids(named(there))
-            new = [k for k, arm in enumerate(ids) if arm not in there]
-            if new:
-                vectors = self._vectors(tx, [ids[k] for k in new], None if features is None else features[new])
-                self._put_arms(tx, [(ids[k], *described[k]) for k in new], vectors)
-            if context_payloads:
-                self._set_contexts(context_payloads, tx)
-            return len(new)
+    def _add_arms(self, tx: Transaction, described: Sequence[Described], features: ArrayLike | None) -> int:
+        """Add the arms that are not in the study yet, and return how many."""
+        vectors = self._vectors(tx, [arm[0] for arm in described], features)
+        new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
+        if new:
+            self._put_arms(tx, [described[k] for k in new], vectors[new])
+        return len(new)
 
     def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
         """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
@@ -192,3 +170,35 @@ class Keeping(ABC):
                     field="version",
                 )
             return arms.vectors(rows)
+
+    # -- contexts ------------------------------------------------------------------------
+
+    def set_context(self, name: str, payload: Any) -> None:
+        """Set the payload of a context: the text of a prompt, messages, or anything JSON can hold.
+
+        It is shown and exported with the items of the context.
+        """
+        with self._changing() as tx:
+            self._set_contexts({name: payload}, tx, change=True)
+
+    def context_payload(self, name: str) -> Any:
+        """Return the payload of a context, None if it has none."""
+        with self._reading() as tx:
+            return tx.contexts([checked_text("context", name)]).get(name)
+
+    def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction, change: bool = False) -> None:
+        """Store the payloads of contexts; without `change` a stored one must be the same, since items were compared under it."""
+        names = [checked_text("context", name) for name in payloads]
+        plain = json.loads(json.dumps(checked_payloads(list(payloads.values()), len(names))))
+        given = dict(zip(names, plain, strict=True))
+        stored = tx.contexts(names)
+        other = next((name for name, old in stored.items() if old is not None and old != given[name]), None)
+        if other is not None and not change:
+            raise InvalidInput(
+                f"The prompt of context {other!r} is {shorten(stored[other])}, and here it is {shorten(given[other])}.",
+                "Give the stored prompt, name another context, or change the stored prompt first.",
+            )
+        changed = {name: payload for name, payload in given.items() if name not in stored or stored[name] != payload}
+        if changed:
+            tx.counters.arms_revision += 1
+            tx.put_contexts([ContextRow(name, payload, tx.counters.arms_revision) for name, payload in changed.items()])

@@ -1,4 +1,4 @@
-"""A scorer of features that a study made from a file, for those who have such a file and not the study."""
+"""Express a scorer of a study's features in terms of the file that the items came from."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Final
 
 from duelist.model.scorer import Scorer
 
-_FROM_TEXTS: Final = {
-    "hashed": "pieces of words of the arm's text",
-    "tfidf": "words of the arm's text, weighted",
-    "embedded": "the embedding of the arm's text",
+_TEXT_FEATURES: Final = {
+    "hashed": "parts of words of the item's text",
+    "tfidf": "words of the item's text, weighted",
+    "embedded": "the embedding of the item's text",
 }
 
 
-def as_given(scorer: Scorer, recipe: Mapping[str, Any] | None) -> Scorer:
-    """The scorer for what a file has: columns in their own units; of features made from texts, the words that say what they are."""
+def scorer_for_file(scorer: Scorer, recipe: Mapping[str, Any] | None) -> Scorer:
+    """Return the scorer for the columns of the file in their own units, or with a description of features made from texts."""
     kind = (recipe or {}).get("kind")
-    if recipe is None or kind not in (*_FROM_TEXTS, "columns"):
+    if recipe is None or kind not in (*_TEXT_FEATURES, "columns"):
         return scorer
     if kind == "columns":
         return scorer.unstandardized(recipe["mean"], recipe["scale"], recipe["columns"])
     takes = (
-        f"{scorer.dim} features that the study made from texts (kind {kind!r}: {_FROM_TEXTS[kind]}); of new texts "
-        "`duelist.study.items.features.applied(study.settings.feature_recipe, texts, None)` makes them alike"
+        f"{scorer.dim} features that the study made from texts (kind {kind!r}: {_TEXT_FEATURES[kind]}); for new texts, "
+        "`duelist.study.items.features.apply_recipe(study.settings.feature_recipe, texts, None)` makes the same features"
     )
     return replace(scorer, feature_note=takes)

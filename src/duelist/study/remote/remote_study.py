@@ -25,8 +25,8 @@ from duelist.study.administration import Erasure
 from duelist.study.analysis.goal_stopping import CanStop
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.asking.explain import Explanation
-from duelist.study.formats import Written
-from duelist.study.imports.votes import Imported
+from duelist.study.formats import ExportReport, default_format
+from duelist.study.imports import VoteImportReport
 from duelist.study.log_queries import LogPage, Queue
 from duelist.study.records import (
     Arm,
@@ -398,18 +398,31 @@ class RemoteStudy:
 
     # -- files ---------------------------------------------------------------------------
 
-    def export(self, name: str, path: str | Path, **options: Any) -> Written:
-        """Write the votes in a format, as `Study.export`."""
+    def export(
+        self,
+        path: str | Path,
+        format: str | None = None,  # noqa: A002
+        **options: Any,
+    ) -> ExportReport:
+        """Write the votes into a file, as `Study.export`."""
+        name = default_format(path) if format is None else format
         given = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
         headers = self._wire.save(f"{self._root}/export/{name}", Path(path), params=given)
-        return from_plain(Written, json.loads(headers["x-duelist-written"]))
+        return from_plain(ExportReport, json.loads(headers["x-duelist-export-report"]))
 
-    def import_votes(self, name: str, path: str | Path, *, again: bool = False) -> Imported:
-        """Take the votes of a file into the log, as `Study.import_votes`."""
+    def import_votes(
+        self,
+        path: str | Path,
+        format: str | None = None,  # noqa: A002
+        *,
+        skip_duplicates: bool = True,
+    ) -> VoteImportReport:
+        """Import the votes of a file, as `Study.import_votes`."""
         source = Path(path)
-        params = {"format": name, "filename": source.name, "again": again}
-        found = self._wire.call("POST", f"{self._root}/import", params=params, content=source.read_bytes())
-        return from_plain(Imported, found)
+        params = {"format": format, "filename": source.name, "skip_duplicates": skip_duplicates}
+        content = source.read_bytes()
+        found = self._wire.call("POST", f"{self._root}/import", params=_said(params), content=content)
+        return from_plain(VoteImportReport, found)
 
     def save(self, path: str | Path) -> Path:
         """Write everything there is of this study into one file, as `Study.save`."""

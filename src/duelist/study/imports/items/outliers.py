@@ -1,4 +1,4 @@
-"""What is to be said of arms that stand so far from all others in a feature that these seem nearly equal in it."""
+"""Notes on outliers: items so far from all others in a feature that the others seem nearly equal in it."""
 
 from __future__ import annotations
 
@@ -9,35 +9,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from duelist.core.arrays import Floats
 from duelist.model.outliers import describe_outliers, find_outliers, inflates_variance
-from duelist.study.study import Study
+from duelist.study.imports.notes import Note
 
 
-def far_off_notes(
-    columns: Mapping[str, ArrayLike], ids: Sequence[str], but: AbstractSet[str] = frozenset()
-) -> list[str]:
-    """A note for each column that has such arms, other than those of `but`."""
-    others = np.array([name not in but for name in ids], np.bool_)
+def outlier_notes(
+    features: Mapping[str, ArrayLike], ids: Sequence[str], ignored: AbstractSet[str] = frozenset()
+) -> list[Note]:
+    """Return a note for each feature, by its label, with outliers other than those in `ignored`."""
+    reported = np.array([name not in ignored for name in ids], np.bool_)
     notes = []
-    for name, column in columns.items():
+    for label, column in features.items():
         values = np.asarray(column, np.float64)
-        far = find_outliers(values)
-        if (far & others).any() and inflates_variance(values, far):
-            notes.append(
-                f"{describe_outliers(name, values, far & others, ids)}. Beside it all other arms seem nearly equal. Correct "
-                "it if it is wrong; if it is right, leave the arm out or rescale the column, for example by its logarithm."
-            )
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # numbers that are too large are rejected when the plan is applied
+            far = find_outliers(values)
+            is_reported = (far & reported).any() and inflates_variance(values, far)
+        if is_reported:
+            notes.append(Note("outliers", {"description": describe_outliers(label, values, far & reported, ids)}))
     return notes
 
 
-def far_off_in(study: Study, but: AbstractSet[str]) -> list[str]:
-    """The same of a study whose features are numbers of a file, other than of those arms that it had before."""
-    recipe: dict[str, Any] = study.settings.feature_recipe or {"kind": "given"}
-    if recipe["kind"] not in ("columns", "given"):
-        return []
-    numbers = study.features()
-    names = [f"Feature {k}" for k in range(numbers.shape[1])]
-    if recipe["kind"] == "columns":
-        numbers = numbers * np.array(recipe["scale"]) + np.array(recipe["mean"])
-        names = [f"The column {name!r}" for name in recipe["columns"]]
-    return far_off_notes(dict(zip(names, numbers.T, strict=True)), [arm.id for arm in study.arms()], but)
+def labelled_features(recipe: Mapping[str, Any] | None, features: Floats) -> dict[str, Floats]:
+    """Return the features of a study by label, in the units of the file; none if they were made from texts."""
+    kind = "given" if recipe is None else recipe["kind"]
+    if recipe is not None and kind == "columns":
+        columns = features * np.array(recipe["scale"]) + np.array(recipe["mean"])
+        return {f"The column {name!r}": column for name, column in zip(recipe["columns"], columns.T, strict=True)}
+    return {f"Feature {k}": column for k, column in enumerate(features.T)} if kind == "given" else {}

@@ -16,7 +16,7 @@ const ROLES = [
 const SINGLE_ROLES = ["id", "payload", "context", "prompt"]; // at most one column each
 const FEATURES = {
   given: ["Features in the file", "The file has a list of numbers for each item."],
-  own: ["No features", "Each item is learned by itself. A good choice for up to 200 items or so."],
+  none: ["No features", "Each item is learned by itself. A good choice for up to 200 items or so."],
   columns: ["Numeric columns", "Numbers in the file describe the items, such as length, price or model size."],
   hashed: ["Text: hashed n-grams", "For many texts in any language: items with similar wording are similar."],
   tfidf: [
@@ -142,7 +142,7 @@ function showPreview(preview) {
   );
 }
 
-function previewCard({ rows, kind, encoding, notes, columns, arms: items }) {
+function previewCard({ rows, kind, encoding, notes, columns, items }) {
   const hasContexts = items.some((item) => item.context !== null);
   const row = (item) =>
     el(
@@ -158,7 +158,7 @@ function previewCard({ rows, kind, encoding, notes, columns, arms: items }) {
       ? "Each row of the file is an item."
       : "Each media file is an item. The files are stored on the server.",
     encoding && encodingField(encoding),
-    notes.map((text) => note("info", text)),
+    notes.map(({ message }) => note("info", message)),
     columns?.length > 0 && columnsField(columns),
     scrollable(
       "Preview",
@@ -247,7 +247,7 @@ function setRole(columns, name, role) {
   const features = columns.filter((each) => roles[each.name] === "feature").map((each) => each.name);
   const wasFeature = columns.some((each) => each.name === name && each.role === "feature");
   if (role === "feature" || wasFeature)
-    changes.features = features.length ? { kind: "columns", columns: features } : { kind: "own" };
+    changes.features = features.length ? { kind: "columns", columns: features } : { kind: "none" };
   changePlan(changes);
 }
 

@@ -234,13 +234,13 @@ function importCard(app) {
         filename: file.name,
         ...(format.value ? { format: format.value } : {}),
       });
-      const { added, known } = await call("POST", `${app.base}/import?${parameters}`, {
+      const { added, duplicates } = await call("POST", `${app.base}/import?${parameters}`, {
         raw: file,
         headers: { "Content-Type": "application/octet-stream" },
       });
       replace(
         status,
-        note("good", `${added} ${added === 1 ? "vote" : "votes"} imported, ${known} already in the study.`),
+        note("good", `${added} ${added === 1 ? "vote" : "votes"} imported, ${duplicates} already in the study.`),
       );
     } catch (error) {
       replace(status, note("bad", describe(error)));

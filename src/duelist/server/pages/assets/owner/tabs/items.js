@@ -94,11 +94,11 @@ export function itemsTab(app) {
     form.append("plan", "{}");
     replace(status, el("p", { class: "muted" }, "Reading the file…"));
     try {
-      const { added, there, notes } = await call("POST", `${app.base}/files`, { form });
+      const { added, existing, notes } = await call("POST", `${app.base}/files`, { form });
       replace(
         status,
-        note("good", `${added} added, ${there} existed already.`),
-        notes.map((text) => note("info", text)),
+        note("good", `${added} added, ${existing} already in the study.`),
+        notes.map(({ message }) => note("info", message)),
       );
       await load();
     } catch (error) {

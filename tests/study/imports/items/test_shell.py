@@ -1,4 +1,4 @@
-"""Files of arms as people have them: one reader for `study create NAME FILE`, `study add-arms` and the server."""
+"""Files of items in the shell: `study create NAME FILE` and `study add-arms` read them alike."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.core.errors import InvalidInput
 from duelist.study import create_study, load_study
-from duelist.study.imports.items import read_draft
+from duelist.study.imports import Note, plan_items
 
 HOLE = "id;text;price;length\na;one;1,5;3\nb;two;;4\nc;three;2,5;5\n"
 
@@ -30,7 +30,7 @@ def shell(tmp_path, monkeypatch):
 
 
 def both_ways(shell, tmp_path, text, *options):
-    """The study made from a file, and the one that was made first and given the file then."""
+    """Return the study created from a file, and one that was created first and then given the file."""
     Path("arms.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     shell("create", "made", "arms.csv", *options)
     shell("create", "given")
@@ -71,57 +71,56 @@ def test_a_table_means_the_same_to_create_and_to_add_arms(shell, tmp_path, text,
     assert made.features() == pytest.approx(standardised(features), abs=1e-6)
 
 
-@pytest.mark.parametrize("nothing", ["", "NA", "n/a", "-", " "])
-def test_a_number_that_is_missing_never_makes_a_column_the_payload(tmp_path, nothing):
-    (tmp_path / "arms.csv").write_text(f"id,x,y\na,1000000,1\nb,{nothing},2\nc,3000000,3\n")
-    draft = read_draft([tmp_path / "arms.csv"])
-    assert {column.name: column.role for column in draft.columns} == {"id": "id", "x": "other", "y": "feature"}
-    assert [arm.payload for arm in draft.arms] == [None, None, None]
-    (note,) = [note for note in draft.notes if "'x'" in note]
-    what = f"{nothing!r}, which is no number" if nothing.strip() else "empty"
-    assert note.startswith(f"arms.csv, line 3: 'x' is {what}. A feature needs a number for each arm")
-    assert note.endswith("left out; fill it in to have it.")
+@pytest.mark.parametrize("missing", ["", "NA", "n/a", "-", " "])
+def test_a_numeric_column_with_a_missing_value_is_not_the_payload(tmp_path, missing):
+    (tmp_path / "arms.csv").write_text(f"id,x,y\na,1000000,1\nb,{missing},2\nc,3000000,3\n")
+    plan = plan_items(tmp_path / "arms.csv")
+    assert {column.name: column.role for column in plan.columns} == {"id": "id", "x": "other", "y": "feature"}
+    assert [item.payload for item in plan.items] == [None, None, None]
+    (note,) = [str(note) for note in plan.notes if note.code == "unusable_column"]
+    what = f"{missing!r}, which is not a number" if missing.strip() else "empty"
+    assert note.startswith(f"arms.csv, line 3: 'x' is {what}. A feature needs a number for every item")
+    assert note.endswith("ignored; fill it in to use it.")
 
 
-def test_a_slip_in_a_column_of_numbers_is_named(tmp_path):
+def test_a_typo_in_a_numeric_column_is_named(tmp_path):
     (tmp_path / "arms.csv").write_text("id,x\na,1\nb,l2\nc,3\nd,\n")
-    (note,) = [note for note in read_draft([tmp_path / "arms.csv"]).notes if "'x'" in note]
-    assert note.startswith("arms.csv, line 3: 'x' is 'l2', which is no number, and 1 more of its cells has none")
-    assert note.endswith("left out; correct it to have it.")
+    (note,) = map(str, plan_items(tmp_path / "arms.csv").notes)
+    assert note.startswith("arms.csv, line 3: 'x' is 'l2', which is not a number, and 1 more cell has no number")
+    assert note.endswith("ignored; correct it to use it.")
 
 
-def test_both_say_what_the_columns_were_taken_as(shell):
+def test_both_commands_show_how_columns_are_used(shell):
     Path("arms.csv").write_text(HOLE)
     shell("create", "given")
     for said in (shell("create", "made", "arms.csv"), shell("add-arms", "given", "arms.csv")):
         for column, role in (("id", "id"), ("text", "payload"), ("price", "other"), ("length", "feature")):
             assert f"│ {column} │ {role} │" in said
         assert "line 3: 'price' is empty" in said
-    assert "3 arms with 1 features added" not in said
-    assert "3 arms with 1 feature added to 'given'" in said
+    assert "given, with 1 feature per item: 3 items added" in said
 
 
-def test_features_that_were_asked_for_need_a_number_for_every_arm(tmp_path):
+def test_chosen_feature_columns_need_a_number_for_every_item(tmp_path):
     (tmp_path / "arms.csv").write_text(HOLE)
-    wanted = {"features": {"kind": "columns", "columns": ["price", "length"]}}
+    features = {"kind": "columns", "columns": ["price", "length"]}
     with pytest.raises(
-        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty. A feature needs a number for each arm"
+        InvalidInput, match=r"^arms.csv, line 3: 'price' is empty\. A feature needs a number for every item"
     ):
-        read_draft([tmp_path / "arms.csv"], wanted).create("s", "memory")
+        create_study("s", "memory", items=plan_items(tmp_path / "arms.csv", features=features))
 
 
-def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
+def test_later_items_need_the_features_of_the_first(shell, tmp_path):
     made, given = both_ways(shell, tmp_path, "id,x,y\na,1,2\nb,3,5\n")
     Path("more.csv").write_text("id,y,x\nc,7,\nd,8,1\n")
-    assert "line 2: 'x' is empty. A feature needs a number for each arm" in shell(
+    assert "line 2: 'x' is empty. A feature needs a number for every item" in shell(
         "add-arms", "made", "more.csv", code=2
     )
     Path("narrow.csv").write_text("id,y\nc,7\n")
     said = shell("add-arms", "made", "narrow.csv", code=2)
     assert (
-        "features are made of the column 'x', and the file has no numbers there. Its columns of numbers are: y" in said
+        "Features are made of the column 'x', and the file has no numbers there. Its columns of numbers are: y" in said
     )
-    assert "line 2: 'x' is empty. A feature needs a number for each arm" in shell(
+    assert "line 2: 'x' is empty. A feature needs a number for every item" in shell(
         "add-arms", "given", "more.csv", code=2
     )
     assert len(made.arms()) == len(given.arms()) == 2
@@ -129,17 +128,17 @@ def test_later_arms_have_the_features_of_the_first(shell, tmp_path):
     shell("create", "bare")
     shell("add-arms", "bare", "none.csv")
     said = shell("add-arms", "bare", "arms.csv")
-    assert "2 arms with no features added to 'bare'" in said
-    assert "not among the features of this study, and left out: x, y" in said
+    assert "bare, with no features per item: 2 items added" in said
+    assert "Not among the features of this study, and ignored: x, y." in said
     Path("wide.csv").write_text("id,x,y,z\nc,7,1,2\n")
-    assert "1 arm with 2 features added to 'made'; not among the features of this study, and left out: z" in shell(
-        "add-arms", "made", "wide.csv"
-    )
+    said = shell("add-arms", "made", "wide.csv")
+    assert "made, with 2 features per item: 1 item added" in said
+    assert "Not among the features of this study, and ignored: z." in said
     shell("create", "empty")
-    assert "left out" not in shell("add-arms", "empty", "arms.csv")
+    assert "ignored" not in shell("add-arms", "empty", "arms.csv")
 
 
-def test_a_column_that_a_study_has_no_place_for_is_not_called_a_feature(shell, tmp_path):
+def test_a_column_that_is_not_among_the_features_is_not_called_one(shell, tmp_path):
     both_ways(shell, tmp_path, "id,x\na,1\nb,3\n")
     Path("wide.csv").write_text("id,x,wifi\nc,7,yes\nd,8,no\n")
     for name in ("made", "given"):
@@ -147,21 +146,21 @@ def test_a_column_that_a_study_has_no_place_for_is_not_called_a_feature(shell, t
         assert "│ x │ feature │" in said
         assert "│ wifi │ other │" in said
         assert "read as 1 and 0" not in said
-        assert "not among the features of this study, and left out: wifi" in said
+        assert "Not among the features of this study, and ignored: wifi." in said
     assert "│ wifi │ feature │" in shell("create", "wide", "wide.csv")
 
 
-def test_an_arm_with_other_features_is_refused_in_words_of_the_shell(shell):
+def test_an_item_with_other_features_is_rejected_in_words_of_the_shell(shell):
     Path("one.csv").write_text("id,x\nAstor,1\nRitz,3\n")
     shell("create", "hotels", "one.csv")
     Path("two.csv").write_text("id,x\nAstor,2\n")
     said = shell("add-arms", "hotels", "two.csv", code=2)
-    assert "Arm 'Astor' is in this study already, with other features. Give this one another id, or change" in said
-    assert "those there in Python: `study.update_features(...)`" in said
+    assert "'Astor' is in this study already, with other features. Give this one another id, or change" in said
+    assert "the stored features in Python: `study.update_features(...)`" in said
 
 
 def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
-    """As many columns are not the same columns."""
+    """The same number of columns does not make them the same columns."""
     Path("one.csv").write_text("id,price,stars\na,900,4.5\nb,120,3\n")
     Path("two.csv").write_text("id,stars,price\nc,4,450\nd,5,80\n")
     Path("three.csv").write_text("id,year,pages\ne,1999,300\nf,2001,200\n")
@@ -184,28 +183,27 @@ def test_columns_of_a_file_are_not_mixed_with_features_that_the_study_made(tmp_p
     dim = study.features().shape[1]
     header = ",".join(f"x{k}" for k in range(dim))
     (tmp_path / "more.csv").write_text(f"id,{header}\nd,{','.join(map(str, range(dim)))}\n")
-    assert read_draft([tmp_path / "more.csv"]).add_to(study) == 1
+    assert study.apply(plan_items(tmp_path / "more.csv")).added == 1
     assert np.array_equal(study.features()[:, :4], np.eye(4))
     mine = create_study("mine", "memory")
     mine.add_arms(["a", "b"], np.eye(2))
     (tmp_path / "more.csv").write_text("id,x,y\nd,2,3\n")
-    assert read_draft([tmp_path / "more.csv"]).add_to(mine) == 1
+    assert mine.apply(plan_items(tmp_path / "more.csv")).added == 1
     assert mine.features().tolist() == [[1, 0], [0, 1], [2, 3]]
 
 
-def test_what_columns_of_numbers_do_not_explain_is_left_to_terms_of_the_arms_own(tmp_path):
+def test_items_with_numeric_columns_have_arm_effects(tmp_path):
     (tmp_path / "arms.csv").write_text("id,year\na,1999\nb,1999\nc,2001\n")
-    draft = read_draft([tmp_path / "arms.csv"], {"goal": "best"})
-    study = draft.create("with terms", "memory")
+    items = plan_items(tmp_path / "arms.csv")
+    study = create_study("with effects", "memory", goal="best", items=items)
     assert study.settings.arm_effects
     for k in range(30):
         duel = study.ask(f"rater {k}")
         study.tell(duel, "first" if duel.first.id < duel.second.id else "second", rater=f"rater {k}")
     board = {each.arm: each.utility for each in study.leaderboard().standings}
     assert board["a"] > board["b"], "of one year, and yet told apart"
-    assert not read_draft([tmp_path / "arms.csv"], {"policy": "VACDB"}).create("layered", "memory").settings.arm_effects
-    plain = {"settings": {"arm_effects": False}}
-    assert not read_draft([tmp_path / "arms.csv"], plain).create("plain", "memory").settings.arm_effects
+    assert not create_study("layered", "memory", "VACDB", items=items).settings.arm_effects
+    assert not create_study("plain", "memory", items=items, arm_effects=False).settings.arm_effects
 
 
 def test_arm_effects_can_be_asked_for_with_a_file(shell, tmp_path):
@@ -214,53 +212,57 @@ def test_arm_effects_can_be_asked_for_with_a_file(shell, tmp_path):
     assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.arm_effects
 
 
-def test_numbers_elsewhere_in_json_are_no_features(tmp_path):
+def test_other_numbers_in_json_are_not_features(tmp_path):
     (tmp_path / "arms.jsonl").write_text('{"id": "a", "elo": 1000}\n{"id": "b", "elo": 1200}\n')
     study = create_study("s", "memory")
-    assert read_draft([tmp_path / "arms.jsonl"]).add_to(study) == 2
+    assert study.apply(plan_items(tmp_path / "arms.jsonl")).added == 2
     assert study.features().shape == (2, 0)
 
 
 def test_lists_of_features_in_a_cell_are_read(tmp_path):
     (tmp_path / "arms.csv").write_text('id,features\na,"[1, 2.5]"\nb,"[3, 4]"\n')
-    study = read_draft([tmp_path / "arms.csv"]).create("s", "memory")
+    study = create_study("s", "memory", items=plan_items(tmp_path / "arms.csv"))
     assert study.features().tolist() == [[1.0, 2.5], [3.0, 4.0]]
 
 
-def test_a_first_line_that_may_be_an_arm_is_mentioned(tmp_path):
+def test_a_first_line_that_may_be_an_item_is_mentioned(tmp_path):
     (tmp_path / "arms.csv").write_text("a,1,2\nb,3,4\n")
-    assert any("The first line (a, 1, 2) is taken as the names" in n for n in read_draft([tmp_path / "arms.csv"]).notes)
+    assert Note("uncertain_header", {"columns": ["a", "1", "2"]}) in plan_items(tmp_path / "arms.csv").notes
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", "", "has no arms"),
+        ("a.jsonl", "", "has no items"),
         ("a.jsonl", "{", "line 1 is not JSON"),
-        ("a.jsonl", '{"id": 1, "features": "x"}', "features that are no list, 'x'"),
+        ("a.jsonl", '{"id": 1, "features": "x"}', "features are 'x', which is not a list"),
         ("a.jsonl", '{"id": 1, "features": ["x"]}', "a feature is 'x'"),
-        ("a.jsonl", '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}', "1 and of 2 features"),
+        (
+            "a.jsonl",
+            '{"id": 1, "features": [1]}\n{"id": 2, "features": [1, 2]}',
+            "Some items have 1 features and others 2",
+        ),
         ("a.json", '["a", ' + "[" * 100_000, "a.json is not JSON"),
-        ("a.csv", ",,\n,,\n", "a.csv is empty. Give a header and a row for each arm"),
+        ("a.csv", ",,\n,,\n", r"a.csv is empty\. Give a header, and one row per item"),
         ("a.csv", 'id,features\na,"[1, 2"\n', "features are"),
         ("a.csv", "id,x\na,1,2\n", "line 2 has 3 cells"),
         ("a.csv", "id,x,x\na,1,2\n", "the column 'x' twice"),
     ],
 )
-def test_a_bad_file_of_arms_is_named(tmp_path, name, text, said):
+def test_a_bad_file_of_items_is_named(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=said):
-        read_draft([tmp_path / name])
+        plan_items(tmp_path / name)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
-    """Semicolons, decimal commas, a mark, a hole, two arms of one name: everything is said, and nothing is lost."""
+    """Semicolons, decimal commas, a byte-order mark, an empty cell, two items of one name: all is noted, and nothing is lost."""
     text = "Name;Überschrift;Preis;Länge\r\nä;Grüße;1,5;10\r\nb;Hallo;;20\r\nb;Servus;2;30\r\n;Moin;3;40\r\n"
     Path("arms.csv").write_bytes(text.encode(encoding))
     for goal in ("best", "rank", "learn", "serve"):
         said = shell("create", goal, "arms.csv", "--goal", goal)
-        assert "'b' is there 2 times" in said or "No column names the arms" in said
+        assert "The id 'b' occurs 2 times" in said or "No column names the items" in said
         study = load_study(goal, f"sqlite:///{tmp_path / 'studies.db'}")
         assert [arm.payload for arm in study.arms()] == ["Grüße", "Hallo", "Servus", "Moin"]
         assert len({arm.id for arm in study.arms()}) == 4
@@ -269,7 +271,7 @@ def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
         shell("status", goal)
 
 
-def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
+def test_top_is_an_option_of_the_shell(shell, tmp_path):
     Path("arms.csv").write_text("id,text\na,one\nb,two\nc,three\nd,four\n")
     shell("create", "with arms", "arms.csv", "--goal", "rank", "--top", "2")
     shell("create", "empty", "--goal", "rank", "--top", "2")
@@ -283,8 +285,8 @@ def test_places_that_matter_are_said_in_the_shell(shell, tmp_path):
     assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)
 
 
-def test_who_stands_far_off_is_named_as_in_the_study(shell, tmp_path):
-    """A file without ids: its third row is arm 6 of the study, and what it adds nothing of is not named again."""
+def test_outliers_are_named_by_their_ids_in_the_study(shell, tmp_path):
+    """The third row of a file without ids is arm 6 of the study, and a file that adds nothing is not mentioned again."""
     Path("one.csv").write_text("price,weight\n1.1,2\n3.3,4\n5.5,6\n7,7\n9,1\n")
     Path("two.csv").write_text("price,weight\n1.1,2\n3.3,4\n99999,6\n-1,7\n")
     shell("create", "s", "one.csv", "--goal", "best", "--features", "columns")

@@ -1,16 +1,17 @@
-"""The decimal sign of a column of numbers: decided once, and not guessed."""
+"""The decimal sign of a column of numbers is decided once, and never guessed."""
 
 import pytest
 
 from duelist.core.errors import InvalidInput
+from duelist.study import create_study
 from duelist.study.formats import read
-from duelist.study.imports.items import read_draft
+from duelist.study.imports import plan_items
 
 
-def column(tmp_path, cells, plan=None, delimiter="\t"):
+def column(tmp_path, cells, delimiter="\t", **options):
     lines = [delimiter.join(("id", "text", "x")), *(delimiter.join((f"a{k}", f"t{k}", c)) for k, c in enumerate(cells))]
     (tmp_path / "arms.tsv").write_text("\n".join(lines) + "\n")
-    return read_draft([tmp_path / "arms.tsv"], plan)
+    return plan_items(tmp_path / "arms.tsv", **options)
 
 
 @pytest.mark.parametrize(
@@ -29,73 +30,73 @@ def column(tmp_path, cells, plan=None, delimiter="\t"):
         (["1e3", ".5", "+2", " 7 "], [1000, 0.5, 2, 7]),
     ],
 )
-def test_what_one_cell_shows_holds_for_its_column(tmp_path, cells, numbers):
+def test_one_cell_decides_the_sign_of_its_column(tmp_path, cells, numbers):
     found = column(tmp_path, cells)
     assert found.numbers == {"x": numbers}
-    assert [arm.id for arm in found.arms] == [f"a{k}" for k in range(len(cells))]
+    assert [arm.id for arm in found.items] == [f"a{k}" for k in range(len(cells))]
 
 
 @pytest.mark.parametrize(
     "cells", [["1,234", "12,500"], ["1,5", "2.5"], ["1,234", "1.234"], ["1,234", ""], ["7", "1,234"]]
 )
-def test_a_column_that_does_not_say_is_left_out_and_named(tmp_path, cells):
+def test_a_column_with_an_unclear_sign_is_ignored_and_named(tmp_path, cells):
     found = column(tmp_path, cells)
     assert found.numbers == {}
     assert {each.name: each.role for each in found.columns} == {"id": "id", "text": "payload", "x": "other"}
     line, cell = next((k, cell) for k, cell in enumerate(cells, start=2) if "," in cell)
-    (note,) = [note for note in found.notes if "'x'" in note]
+    (note,) = [str(note) for note in found.notes if "'x'" in str(note)]
     assert note.startswith(
-        f"arms.tsv, line {line}: 'x' is {cell!r}, and nothing says whether comma or point is the decimal"
+        f"arms.tsv, line {line}: 'x' is {cell!r}, and no cell shows whether comma or point is the decimal"
     )
-    assert "left out; write its numbers with one decimal sign" in note
+    assert "so this column is ignored; write its numbers with one decimal sign" in note
     with pytest.raises(
-        InvalidInput, match=r"nothing says .*: write its numbers with one decimal sign .*, or choose other"
+        InvalidInput, match=r"no cell shows .*: write its numbers with one decimal sign .*, or choose other"
     ):
-        column(tmp_path, cells, {"features": {"kind": "columns", "columns": ["x"]}}).create("s", "memory")
+        create_study("s", "memory", items=column(tmp_path, cells, features={"kind": "columns", "columns": ["x"]}))
 
 
-def test_a_point_is_not_guessed_at_where_other_columns_have_commas(tmp_path):
+def test_a_point_is_unclear_where_other_columns_have_decimal_commas(tmp_path):
     (tmp_path / "arms.csv").write_text("id;length;price\na;1.234;12,5\nb;5.678;3,25\n")
-    found = read_draft([tmp_path / "arms.csv"])
+    found = plan_items(tmp_path / "arms.csv")
     assert found.numbers == {"price": [12.5, 3.25]}
-    assert any("line 2: 'length' is '1.234', and nothing says" in note for note in found.notes)
+    assert any("line 2: 'length' is '1.234', and no cell shows" in str(note) for note in found.notes)
 
 
-def test_between_commas_numbers_in_quotes_are_read_as_between_semicolons(tmp_path):
-    """1.200 sold was read as 1.2 beside ratings of 4,5, which were shown to raters."""
+def test_quoted_numbers_may_have_decimal_commas_in_comma_separated_files(tmp_path):
+    """1.200 may be over a thousand beside ratings of 4,5."""
     (tmp_path / "arms.csv").write_text('id,rating,sold\na,"4,5","1.200"\nb,"3,9","900"\nc,"4,8","80"\n')
-    found = read_draft([tmp_path / "arms.csv"])
+    found = plan_items(tmp_path / "arms.csv")
     assert found.numbers == {"rating": [4.5, 3.9, 4.8]}
     assert [each.role for each in found.columns] == ["id", "feature", "other"]
-    assert any("line 2: 'sold' is '1.200', and nothing says" in note for note in found.notes)
+    assert any("line 2: 'sold' is '1.200', and no cell shows" in str(note) for note in found.notes)
     (tmp_path / "arms.csv").write_text('id,sold,price\na,"1,024","1,299.50"\nb,512,899.00\n')
-    found = read_draft([tmp_path / "arms.csv"])
+    found = plan_items(tmp_path / "arms.csv")
     assert found.numbers == {"price": [1299.5, 899.0]}
-    assert any("line 2: 'sold' is '1,024', and nothing says" in note for note in found.notes)
+    assert any("line 2: 'sold' is '1,024', and no cell shows" in str(note) for note in found.notes)
 
 
-def test_a_first_line_of_numbers_in_quotes_is_an_arm(tmp_path):
+def test_a_first_line_of_quoted_numbers_is_an_item(tmp_path):
     (tmp_path / "arms.csv").write_text('"4,5","1,5"\n"3,9","2,25"\n')
-    assert read_draft([tmp_path / "arms.csv"]).numbers == {"column 1": [4.5, 3.9], "column 2": [1.5, 2.25]}
+    assert plan_items(tmp_path / "arms.csv").numbers == {"column 1": [4.5, 3.9], "column 2": [1.5, 2.25]}
 
 
-def test_texts_of_json_are_numbers_only_where_they_say_which(tmp_path):
+def test_texts_in_json_are_numbers_only_if_they_are_unambiguous(tmp_path):
     (tmp_path / "arms.json").write_text('[{"id": "a", "x": 1.5}, {"id": "b", "x": 2}, {"id": "c", "x": "1,234"}]')
-    found = read_draft([tmp_path / "arms.json"])
+    found = plan_items(tmp_path / "arms.json")
     assert found.numbers == {}
-    assert any("'x' is '1,234', and nothing says" in note for note in found.notes)
+    assert any("'x' is '1,234', and no cell shows" in str(note) for note in found.notes)
 
 
 @pytest.mark.parametrize("cells", [["1_2", "3_4"], ["12.05.2024", "13.05.2024"], ["1,2,3", "4,5"], ["1.2.3", "1.2.4"]])
-def test_what_is_no_number_stays_a_text(tmp_path, cells):
+def test_other_texts_stay_texts(tmp_path, cells):
     assert "x" not in column(tmp_path, cells).numbers
     assert column(tmp_path, cells, delimiter="|").preview()["columns"][2]["numeric"] is False
 
 
-def test_numbers_of_votes_have_no_underscores_and_may_have_thousands(tmp_path):
+def test_numbers_of_votes_may_have_thousands_separators_but_no_underscores(tmp_path):
     path = tmp_path / "v.csv"
     path.write_text("left;right;winner;response_seconds\na;b;left;1.234,5\n")
-    assert [vote.response_seconds for vote in read("csv", path)] == [1234.5]
+    assert [vote.response_seconds for vote in read(path, "csv")] == [1234.5]
     path.write_text("left;right;winner;response_seconds\na;b;left;1_2\n")
     with pytest.raises(InvalidInput, match=r"response_seconds is '1_2'\. Give a finite number"):
-        list(read("csv", path))
+        list(read(path, "csv"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import duelist as dl
-from duelist.study import Imported, Outcome, load_study
+from duelist.study import Outcome, VoteImportReport, load_study
 from duelist.study.formats import Comparison, write
 from tests.helpers.busy_study import rebuilt
 from tests.helpers.study_files import PROMPT, READABLE, START, calm, counts, empty, filled
@@ -21,16 +21,16 @@ from tests.helpers.study_files import PROMPT, READABLE, START, calm, counts, emp
 def test_a_file_that_is_imported_twice_counts_once(tmp_path, name, url):
     """Whether its votes have times or not; by another process too; and again only if that is asked for."""
     study, _ = filled(votes=30, context_payloads={"q17": PROMPT})
-    study.export(name, tmp_path / "votes")
+    study.export(tmp_path / "votes", name)
     again = empty(storage=url)
-    assert counts(again.import_votes(name, tmp_path / "votes")) == (30, 0)
+    assert counts(again.import_votes(tmp_path / "votes", name)) == (30, 0)
     before = again.policy().snapshot()
-    repeated = load_study("again", url).import_votes(name, tmp_path / "votes")
-    assert repeated == Imported(added=0, known=30)
-    assert str(repeated) == "0 votes added; 30 were in the log already, and are not counted again"
+    repeated = load_study("again", url).import_votes(tmp_path / "votes", name)
+    assert repeated == VoteImportReport(added=0, duplicates=30)
+    assert str(repeated) == "0 votes added; 30 duplicates skipped"
     assert again.policy().snapshot() == before
-    assert counts(again.import_votes(name, tmp_path / "votes", again=True)) == (30, 0)
-    assert counts(again.import_votes(name, tmp_path / "votes")) == (0, 30)
+    assert counts(again.import_votes(tmp_path / "votes", name, skip_duplicates=False)) == (30, 0)
+    assert counts(again.import_votes(tmp_path / "votes", name)) == (0, 30)
     assert len(again) == 60
 
 
@@ -43,10 +43,10 @@ def test_a_file_that_has_grown_brings_what_is_new(tmp_path, name):
         for k in range(votes):
             rater = f"new {len(study)} {k}"
             study.tell(study.ask(rater).id, "first", rater)
-        study.export(name, tmp_path / "votes")
-        imported = again.import_votes(name, tmp_path / "votes")
+        study.export(tmp_path / "votes", name)
+        imported = again.import_votes(tmp_path / "votes", name)
         assert counts(imported) == (votes or 20, len(study) - (votes or 20))
-    assert counts(study.import_votes(name, tmp_path / "votes")) == (0, 30)  # back where it came from
+    assert counts(study.import_votes(tmp_path / "votes", name)) == (0, 30)  # back where it came from
 
 
 def test_equal_votes_of_one_file_all_count(tmp_path):
@@ -56,13 +56,13 @@ def test_equal_votes_of_one_file_all_count(tmp_path):
     study = empty()
     for rows, added in ((2, 2), (3, 1), (1, 0)):
         path.write_text("left,right,winner,rater,voted_at\n" + timed * rows)
-        assert study.import_votes("csv", path).added == added
+        assert study.import_votes(path, "csv").added == added
     path.write_text("left,right,winner\na,b,left\na,b,left\n")
-    assert [study.import_votes("csv", path).added for _ in range(2)] == [2, 0]
+    assert [study.import_votes(path, "csv").added for _ in range(2)] == [2, 0]
     path.write_text("left,right,winner\na,b,left\na,b,left\nb,a,tie\n")
-    assert counts(study.import_votes("csv", path)) == (1, 2)  # it has grown by a row
+    assert counts(study.import_votes(path, "csv")) == (1, 2)  # it has grown by a row
     path.write_text("left,right,winner\nb,a,left\n")
-    assert study.import_votes("csv", path).added == 1  # without times, another file is another file
+    assert study.import_votes(path, "csv").added == 1  # without times, another file is another file
 
 
 said = st.builds(
@@ -87,9 +87,9 @@ def key(vote):
 
 
 def taken(study, votes, path):
-    write("jsonl", votes, path)
-    imported = study.import_votes("jsonl", path)
-    assert imported.added + imported.known == len(votes)
+    write(votes, path, "jsonl")
+    imported = study.import_votes(path, "jsonl")
+    assert imported.added + imported.duplicates == len(votes)
     return imported
 
 
@@ -142,13 +142,13 @@ def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
         votes = study.votes()
         study.tell(votes[2].duel_id, "tie", rater=votes[2].rater, revise=True)
         study.undo(votes[4].duel_id, rater=votes[4].rater)
-        study.export("jsonl", tmp_path / name)
+        study.export(tmp_path / name, "jsonl")
     lines = [(tmp_path / name).read_text().splitlines(keepends=True) for name in ("one", "other")]
     for joined in ([*lines[0], *lines[1]], [*lines[0], *lines[1][1:]]):
         (tmp_path / "joined").write_text("".join(joined))
         study = empty()
-        imported = study.import_votes("jsonl", tmp_path / "joined")
-        assert (counts(imported), imported.left_out) == ((18, 0), {"revised": 2, "undone": 2})
+        imported = study.import_votes(tmp_path / "joined", "jsonl")
+        assert (counts(imported), imported.skipped) == ((18, 0), {"revised": 2, "undone": 2})
         assert Counter(v.outcome for v in study.votes()) == Counter(
             v.outcome for each in (one, other) for v in dl.study.current_votes(each.votes())
         )
@@ -156,13 +156,13 @@ def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
 
 def test_the_same_export_twice_in_a_file_is_one(tmp_path):
     study, _ = filled(votes=4)
-    study.export("jsonl", tmp_path / "early")
+    study.export(tmp_path / "early", "jsonl")
     votes = study.votes()
     study.tell(votes[0].duel_id, "tie", rater=votes[0].rater, revise=True)
-    study.export("jsonl", tmp_path / "late")
+    study.export(tmp_path / "late", "jsonl")
     (tmp_path / "both").write_text((tmp_path / "early").read_text() + (tmp_path / "late").read_text())
     again = empty()
-    assert counts(again.import_votes("jsonl", tmp_path / "both")) == (4, 4)
+    assert counts(again.import_votes(tmp_path / "both", "jsonl")) == (4, 4)
     assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.current_votes(study.votes())]
 
 
@@ -170,17 +170,17 @@ def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
     study, _ = filled(votes=6)
     again = empty(storage=url)
     again.add_arms([arm.id for arm in study.arms()], study.features())
-    study.export("jsonl", tmp_path / "v.jsonl")
-    again.import_votes("jsonl", tmp_path / "v.jsonl")
+    study.export(tmp_path / "v.jsonl", "jsonl")
+    again.import_votes(tmp_path / "v.jsonl", "jsonl")
     votes = study.votes()
     study.tell(votes[1].duel_id, "tie", rater=votes[1].rater, revise=True)
     study.undo(votes[3].duel_id, rater=votes[3].rater)
-    study.export("jsonl", tmp_path / "later.jsonl")
-    imported = again.import_votes("jsonl", tmp_path / "later.jsonl")
-    assert imported == Imported(added=0, known=4, revised=2)
-    assert "2 of the log revised" in str(imported)
+    study.export(tmp_path / "later.jsonl", "jsonl")
+    imported = again.import_votes(tmp_path / "later.jsonl", "jsonl")
+    assert imported == VoteImportReport(added=0, duplicates=4, revised=2)
+    assert "2 votes of the log revised" in str(imported)
     for file in ("later.jsonl", "v.jsonl"):  # nothing of it is new, and what is older changes nothing
-        assert again.import_votes("jsonl", tmp_path / file).added == 0
+        assert again.import_votes(tmp_path / file, "jsonl").added == 0
     assert [key(v) for v in dl.study.current_votes(again.votes())] == [
         key(v) for v in dl.study.current_votes(study.votes())
     ]
@@ -188,20 +188,20 @@ def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
-    from duelist.study.imports import files as _filing
+    from duelist.study.imports import apply
 
     path = tmp_path / "v.csv"
     path.write_text("left,right,winner\na,b,left\n")
     study = empty()
-    real = _filing.unseen
+    real = apply.add_new
 
     def meanwhile(*given):
         path.write_text("left,right,winner\na,b,right\nb,c,left\n")
         return real(*given)
 
-    monkeypatch.setattr(_filing, "unseen", meanwhile)
-    with pytest.raises(dl.InvalidInput, match="was changed while it was read"):
-        study.import_votes("csv", path)
+    monkeypatch.setattr(apply, "add_new", meanwhile)
+    with pytest.raises(dl.InvalidInput, match="changed while it was read"):
+        study.import_votes(path, "csv")
     assert len(study) == 0
 
 
@@ -213,15 +213,15 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
             yield Comparison("a", "b", Outcome.FIRST, context=f"c{k % 7}", payload_first=f"{k} " + "x" * 8000)
 
     def peak(n):
-        write("jsonl", votes(n), tmp_path / f"{n}.jsonl")
+        write(votes(n), tmp_path / f"{n}.jsonl", "jsonl")
         study = empty(f"s{n}", f"sqlite:///{tmp_path / 'studies.db'}")
         study.add_arms(["a", "b"], np.eye(2), ["A", "B"])
         tracemalloc.start()
         try:
-            study.import_votes("jsonl", tmp_path / f"{n}.jsonl")
+            study.import_votes(tmp_path / f"{n}.jsonl", "jsonl")
             into = tracemalloc.get_traced_memory()[1]
             tracemalloc.reset_peak()
-            study.export("arena", tmp_path / "b.jsonl")
+            study.export(tmp_path / "b.jsonl", "arena")
             return max(into, tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -256,12 +256,12 @@ def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path
             vote = told[which % len(told)]
             study.undo(vote.duel_id, vote.rater)
         elif what == "export":
-            study.export("jsonl", tmp_path / "v.jsonl")
-            copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            study.export(tmp_path / "v.jsonl", "jsonl")
+            copy.import_votes(tmp_path / "v.jsonl", "jsonl")
             assert Counter(map(key, dl.study.current_votes(copy.votes()))) == Counter(
                 map(key, dl.study.current_votes(study.votes()))
             )
-            again = copy.import_votes("jsonl", tmp_path / "v.jsonl")
+            again = copy.import_votes(tmp_path / "v.jsonl", "jsonl")
             assert (again.added, again.revised) == (0, 0)
     if len(copy):
         assert copy.policy().snapshot() == rebuilt(copy).snapshot()

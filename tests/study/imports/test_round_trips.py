@@ -8,7 +8,7 @@ import pytest
 
 import duelist as dl
 from duelist.research.datasets import load_llmfao
-from duelist.study import Imported, Outcome, load_study
+from duelist.study import Outcome, VoteImportReport, load_study
 from duelist.study.formats import Comparison, context_id, read, write
 from tests.helpers.study_files import PROMPT, READABLE, START, counts, empty, exported, filled
 
@@ -18,7 +18,7 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 
 @pytest.mark.parametrize("payload", [PROMPT, MESSAGES, {"image": "q.png"}])
-def test_a_context_is_shown_and_exported_as_what_it_is(tmp_path, payload, url):
+def test_a_context_is_shown_and_exported_with_its_payload(tmp_path, payload, url):
     study = empty("s", url)
     study.add_arms(["a", "b"], np.eye(2), ["one", "two"], "q17", {"q17": payload})
     duel = study.ask("ana")
@@ -31,9 +31,9 @@ def test_a_context_is_shown_and_exported_as_what_it_is(tmp_path, payload, url):
 
 def test_a_prompt_is_the_context_s_text_and_not_its_id(tmp_path):
     study, _ = filled(votes=3, context_payloads={"q17": PROMPT})
-    study.export("trl", tmp_path / "p.jsonl")
+    study.export(tmp_path / "p.jsonl", "trl")
     assert {json.loads(line)["prompt"] for line in (tmp_path / "p.jsonl").read_text().splitlines()} == {PROMPT}
-    study.export("arena", tmp_path / "b.json")
+    study.export(tmp_path / "b.json", "arena")
     battles = json.loads((tmp_path / "b.json").read_text())
     assert {(b["question_id"], b["conversation_a"][0]["content"]) for b in battles} == {("q17", PROMPT)}
 
@@ -54,7 +54,7 @@ def test_a_context_can_be_changed_and_says_so_to_others(url):
 def test_a_context_without_a_text_has_no_prompt(tmp_path):
     study, _ = filled(votes=2)
     assert {row.prompt for row in exported(study, tmp_path / "v.jsonl")} == {None}
-    assert study.export("openai", tmp_path / "p.jsonl").left_out == {"without a prompt": 2}
+    assert study.export(tmp_path / "p.jsonl", "openai").skipped == {"without a prompt": 2}
 
 
 # -- what comes in is kept ---------------------------------------------------------------
@@ -79,14 +79,14 @@ def test_battles_keep_their_questions_and_answers(tmp_path, url):
     """Each model answers each question in its own way: arena to TRL, as it was in the file."""
     (tmp_path / "b.json").write_text(json.dumps([battle(k) for k in range(10)]))
     study = empty(storage=url)
-    assert study.import_votes("arena", tmp_path / "b.json") == Imported(added=10, known=0)
-    assert study.export("trl", tmp_path / "p.jsonl").rows == 10
+    assert study.import_votes(tmp_path / "b.json", "arena") == VoteImportReport(added=10, duplicates=0)
+    assert study.export(tmp_path / "p.jsonl", "trl").rows == 10
     won = [f"{'A' if k // 2 % 2 == 0 else 'B'}{k}" for k in range(10)]
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [(row["prompt"], row["chosen"]) for row in rows] == [(f"What is {k}?", won[k]) for k in range(10)]
     assert study.context_payload("id3") == "What is 3?"
-    study.export("arena", tmp_path / "again.json")
-    for before, after in zip(read("arena", tmp_path / "b.json"), read("arena", tmp_path / "again.json"), strict=True):
+    study.export(tmp_path / "again.json", "arena")
+    for before, after in zip(read(tmp_path / "b.json", "arena"), read(tmp_path / "again.json", "arena"), strict=True):
         assert after == before
 
 
@@ -96,10 +96,10 @@ def test_preferences_keep_their_prompts(tmp_path, name):
         Comparison("a", "b", Outcome.FIRST, prompt=f"prompt {k}", payload_first=f"good {k}", payload_second=f"bad {k}")
         for k in range(5)
     ]
-    write(name, votes, tmp_path / "p.jsonl")
+    write(votes, tmp_path / "p.jsonl", name)
     study = empty()
-    assert study.import_votes(name, tmp_path / "p.jsonl").added == 5
-    assert study.export(name, tmp_path / "again.jsonl").rows == 5
+    assert study.import_votes(tmp_path / "p.jsonl", name).added == 5
+    assert study.export(tmp_path / "again.jsonl", name).rows == 5
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "p.jsonl").read_bytes()
     assert {study.context_payload(context) for context in study.contexts()} == {f"prompt {k}" for k in range(5)}
     duel = study.ask("ana")  # two answers to one prompt, never to two
@@ -111,7 +111,7 @@ def test_a_time_that_nobody_knows_stays_unknown(tmp_path, url):
         "left,right,winner,voted_at\na,b,left,\na,b,right,2026-01-01T00:00:00+00:00\n", newline=""
     )
     study = empty(storage=url)
-    study.import_votes("csv", tmp_path / "v.csv")
+    study.import_votes(tmp_path / "v.csv", "csv")
     assert [vote.voted_at for vote in study.votes()] == [None, START]
     assert [row.voted_at for row in exported(study, tmp_path / "out.csv", "csv")] == [None, START]
     study.tell(study.ask("ana").id, "first", "ana")
@@ -128,9 +128,11 @@ def test_everything_a_file_says_comes_out_again(tmp_path):
                    reason="no\nidea 🙂", response_seconds=2.5, propensity=0.25),
         Comparison("a", "b", Outcome.BOTH_BAD, None, None, START, late=True, criterion="style"),
     ]  # fmt: skip
-    write("jsonl", votes, tmp_path / "v.jsonl")
+    write(votes, tmp_path / "v.jsonl", "jsonl")
     study = empty()
-    assert study.import_votes("jsonl", tmp_path / "v.jsonl") == Imported(4, 0, set_aside={"criterion 'style'": 1})
+    assert study.import_votes(tmp_path / "v.jsonl", "jsonl") == VoteImportReport(
+        4, 0, not_counted={"criterion 'style'": 1}
+    )
     back = exported(study, tmp_path / "out.jsonl")
     made = [replace(vote, sequence=k, duel_id=k) for k, vote in enumerate(votes, start=1)]
     made[2] = replace(made[2], context=context_id(MESSAGES))
@@ -142,9 +144,9 @@ def test_everything_a_file_says_comes_out_again(tmp_path):
 
 def test_what_a_log_has_no_place_for_is_counted(tmp_path):
     study, _ = filled(votes=5)
-    study.export("jsonl", tmp_path / "v.jsonl")
-    imported = empty().import_votes("jsonl", tmp_path / "v.jsonl")
-    assert imported == Imported(5, 0, dropped={"chosen_by": 5})
+    study.export(tmp_path / "v.jsonl", "jsonl")
+    imported = empty().import_votes(tmp_path / "v.jsonl", "jsonl")
+    assert imported == VoteImportReport(5, 0, lost={"chosen_by": 5})
     assert str(imported) == "5 votes added; without chosen_by (5)"
 
 
@@ -152,9 +154,9 @@ def test_what_a_log_has_no_place_for_is_counted(tmp_path):
 def test_what_is_exported_can_be_imported_into_an_empty_study(tmp_path, name):
     study, best = filled(context_payloads={"q17": PROMPT})
     path = tmp_path / "votes"
-    assert study.export(name, path).rows == 120
+    assert study.export(path, name).rows == 120
     again = empty()
-    assert counts(again.import_votes(name, path)) == (120, 0)
+    assert counts(again.import_votes(path, name)) == (120, 0)
     board = again.leaderboard()
     assert board.votes == 120
     leader = board.standings[0].arm
@@ -167,35 +169,35 @@ def test_the_whole_log_goes_through_our_own_format(tmp_path):
     votes = study.votes()
     study.tell(votes[0].duel_id, "tie", rater=votes[0].rater, revise=True)
     study.undo(votes[1].duel_id, rater=votes[1].rater)
-    assert study.export("jsonl", tmp_path / "log").rows == 7
+    assert study.export(tmp_path / "log", "jsonl").rows == 7
     again = empty()
-    imported = again.import_votes("jsonl", tmp_path / "log")
-    assert (counts(imported), imported.left_out) == ((4, 0), {"revised": 1, "undone": 1})
+    imported = again.import_votes(tmp_path / "log", "jsonl")
+    assert (counts(imported), imported.skipped) == ((4, 0), {"revised": 1, "undone": 1})
     assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.current_votes(study.votes())]
-    written = study.export("csv", tmp_path / "votes.csv")
-    assert (written.rows, written.left_out) == (4, {"revised": 2, "undone": 1})
+    written = study.export(tmp_path / "votes.csv", "csv")
+    assert (written.rows, written.skipped) == (4, {"revised": 2, "undone": 1})
 
 
 def test_history_warms_the_policy(tmp_path):
     """llmfao: models as arms, a feature each; the study's policy and its leaderboard agree on the best; texts are kept."""
     votes = list(load_llmfao())
-    write("arena", votes, tmp_path / "battles.json")
+    write(votes, tmp_path / "battles.json", "arena")
     study = empty()
-    assert study.import_votes("arena", tmp_path / "battles.json").added == len(votes) == 8931
+    assert study.import_votes(tmp_path / "battles.json", "arena").added == len(votes) == 8931
     assert len(study.arms()) == 59
     policy = study.policy()
     assert policy.rounds_ == 8931
     assert study.recommend().best in [s.arm for s in study.leaderboard().standings[:3]]
-    study.export("arena", tmp_path / "again.json")
-    assert list(read("arena", tmp_path / "again.json")) == votes
+    study.export(tmp_path / "again.json", "arena")
+    assert list(read(tmp_path / "again.json", "arena")) == votes
 
 
 def test_too_many_arms_for_a_feature_each(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("left,right,winner\n" + "".join(f"a{k},b{k},left\n" for k in range(1001)))
     study = dl.create_study("layered", "memory", policy="VACDB")
-    with pytest.raises(dl.InvalidInput, match="2002 arms"):
-        study.import_votes("csv", path)
+    with pytest.raises(dl.InvalidInput, match="2002 items"):
+        study.import_votes(path, "csv")
     assert study.arms() == []
 
 
@@ -205,14 +207,14 @@ def test_an_import_that_fails_leaves_nothing_behind(tmp_path, url):
         Comparison("a", "b", Outcome.FIRST, context="c", prompt="p", extra={"x": 1}),
         Comparison("a", "c", Outcome.FIRST, rater="\ud800"),
     ]
-    write("jsonl", votes, path)
+    write(votes, path, "jsonl")
     study = empty("s", url)
     with pytest.raises(dl.InvalidInput, match="rater is"):
-        study.import_votes("jsonl", path)
+        study.import_votes(path, "jsonl")
     assert study.arms() == load_study("s", url).arms() == []
     assert (len(study), study.context_payload("c")) == (0, None)
-    write("jsonl", votes[:1], path)
-    assert study.import_votes("jsonl", path).added == 1
+    write(votes[:1], path, "jsonl")
+    assert study.import_votes(path, "jsonl").added == 1
     assert [arm.id for arm in study.arms()] == ["a", "b"]
 
 
@@ -220,15 +222,15 @@ def test_votes_of_a_rater_who_is_left_out_are_not_learned_and_not_exported(tmp_p
     from duelist.study.storage import RaterRow
 
     votes = [Comparison("a", "b", Outcome.FIRST, rater=("ana", "ben")[k % 2]) for k in range(10)]
-    write("jsonl", votes, tmp_path / "v.jsonl")
+    write(votes, tmp_path / "v.jsonl", "jsonl")
     study = empty("s", url)
     study.add_arms(["a", "b"], np.eye(2))
     with study._writing() as tx:
         tx.put_rater(RaterRow("ben", {}, True, True, False, None, 0))
-    imported = study.import_votes("jsonl", tmp_path / "v.jsonl")
-    assert imported == Imported(10, 0, set_aside={"rater left out": 5})
-    assert str(imported) == "10 votes added; 5 set aside: rater left out"
+    imported = study.import_votes(tmp_path / "v.jsonl", "jsonl")
+    assert imported == VoteImportReport(10, 0, not_counted={"excluded rater": 5})
+    assert str(imported) == "10 votes added; 5 not counted (excluded rater)"
     assert study.policy().rounds_ == 5
     assert study.policy().snapshot() == load_study("s", url).policy().snapshot()  # as folded from the log
-    written = study.export("csv", tmp_path / "v.csv")
-    assert (written.rows, written.left_out) == (5, {"rater left out": 5})
+    written = study.export(tmp_path / "v.csv", "csv")
+    assert (written.rows, written.skipped) == (5, {"excluded rater": 5})

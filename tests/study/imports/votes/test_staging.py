@@ -10,7 +10,7 @@ import pytest
 from duelist.core.errors import InvalidInput, UnknownArm
 from duelist.study import Outcome, Source, Study, Vote, current_votes, load_study
 from duelist.study.archive import restore_archive
-from duelist.study.imports import staging as _staging
+from duelist.study.imports.votes import staging
 from duelist.study.storage import open_storage
 from tests.helpers.busy_study import rebuilt
 from tests.study.conftest import filled
@@ -40,7 +40,7 @@ def said(rows: list[Vote]) -> list[tuple]:
 def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.MonkeyPatch) -> None:
     """Import, and be killed when so many parts are in the log."""
     moved = []
-    original = _staging.move
+    original = staging.move_part
 
     def until(*arguments: object) -> None:
         if len(moved) == parts:
@@ -49,14 +49,14 @@ def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.
         original(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(_staging, "move", until)
+        patched.setattr(staging, "move_part", until)
         with pytest.raises(Stopped):
             study.add_votes(new)
 
 
 def test_an_import_of_many_parts_is_in_the_log_as_one(url: str) -> None:
     study = filled(storage=url, policy="VACDB")
-    new = votes(2 * _staging.PART + 100)
+    new = votes(2 * staging.PART + 100)
     assert study.add_votes(new) == len(new)
     assert said(study.votes()) == said(new)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
@@ -71,16 +71,16 @@ def test_half_of_an_import_is_shown_to_nobody_and_the_rest_comes(
     """The importer is killed; readers see nothing of it, raters go on, and what was accepted is in the log in the end."""
     study = filled(storage=url)
     study.tell(study.ask("ana").id, "first", "ana")
-    new = votes(2 * _staging.PART + 100)
+    new = votes(2 * staging.PART + 100)
     killed_after(parts, study, new, monkeypatch)
     for each in (study, load_study("study", url)):
         assert len(each.votes()) == len(each) == 1
         assert each.leaderboard().votes == 1
     told = study.tell(study.ask("ben").id, "second", "ben")
-    assert told.sequence == 2 + min(parts * _staging.PART, len(new))
+    assert told.sequence == 2 + min(parts * staging.PART, len(new))
     assert len(study.votes()) == 1
     other = load_study("study", url)
-    monkeypatch.setattr(_staging, "PATIENCE", 0.0)
+    monkeypatch.setattr(staging, "STALLED_SECONDS", 0.0)
     rounds = 0
     while len(other) == 1:  # everybody who writes moves a part
         rounds += 1
@@ -99,20 +99,20 @@ def live(log: list[Vote]) -> list[Vote]:
 
 def test_the_next_import_finishes_the_last(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     study = filled(storage=url)
-    new = votes(2 * _staging.PART)
+    new = votes(2 * staging.PART)
     source = filled("source", storage="memory")
     source.add_votes(new)
     file = tmp_path / "votes.jsonl"
-    source.export("jsonl", file)
+    source.export(file, "jsonl")
     killed_after(1, study, new, monkeypatch)
-    done = study.import_votes("jsonl", file)
-    assert (done.added, done.known) == (0, len(new))
+    done = study.import_votes(file, "jsonl")
+    assert (done.added, done.duplicates) == (0, len(new))
     assert len(study) == len(new)
 
 
 def test_what_is_wrong_with_one_of_many_is_said_before_anything_is_written(url: str) -> None:
     study = filled(storage=url)
-    new = votes(2 * _staging.PART)
+    new = votes(2 * staging.PART)
     alike = Vote(9999, 9999, Outcome.FIRST, None, WHEN, "a1", "a1")
     stray = Vote(9999, 9999, Outcome.FIRST, None, WHEN, "a1", "nobody")
     with pytest.raises(InvalidInput, match="compares 'a1' with itself"):
@@ -126,26 +126,26 @@ def test_what_is_wrong_with_one_of_many_is_said_before_anything_is_written(url: 
 
 def test_two_imports_of_one_file_at_once_count_once(url: str, tmp_path) -> None:
     source = filled("source", storage="memory")
-    source.add_votes(votes(3 * _staging.PART))
+    source.add_votes(votes(3 * staging.PART))
     file = tmp_path / "votes.jsonl"
-    source.export("jsonl", file)
+    source.export(file, "jsonl")
     filled(storage=url)
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(load_study("study", url).import_votes("jsonl", file)))
+        threading.Thread(target=lambda: results.append(load_study("study", url).import_votes(file, "jsonl")))
         for _ in range(3)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(done.added for done in results) == [0, 0, 3 * _staging.PART]
-    assert len(load_study("study", url)) == 3 * _staging.PART
+    assert sorted(done.added for done in results) == [0, 0, 3 * staging.PART]
+    assert len(load_study("study", url)) == 3 * staging.PART
 
 
 def test_an_archive_of_half_an_import_goes_on(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     study = filled(storage=sqlite_url)
-    new = votes(2 * _staging.PART)
+    new = votes(2 * staging.PART)
     killed_after(1, study, new, monkeypatch)
     path = study.save(tmp_path / "study.duelist")
     storage = open_storage("memory")
@@ -172,7 +172,7 @@ def test_raters_go_on_while_an_import_moves(url: str) -> None:
     for thread in threads:
         thread.start()
     seen = set()
-    importing = threading.Thread(target=study.add_votes, args=(votes(4 * _staging.PART, 30),))
+    importing = threading.Thread(target=study.add_votes, args=(votes(4 * staging.PART, 30),))
     importing.start()
     reader = load_study("study", url)
     while importing.is_alive():
@@ -181,9 +181,9 @@ def test_raters_go_on_while_an_import_moves(url: str) -> None:
     over.set()
     for thread in threads:
         thread.join()
-    assert seen <= {0, 4 * _staging.PART}
+    assert seen <= {0, 4 * staging.PART}
     assert len(waits) > 3
     log = study.votes()
     assert len(live(log)) == len(waits)
-    assert len(log) == len(waits) + 4 * _staging.PART
+    assert len(log) == len(waits) + 4 * staging.PART
     assert study.policy().snapshot() == rebuilt(study).snapshot()

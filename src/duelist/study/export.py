@@ -1,0 +1,124 @@
+"""Export the votes of a study in the formats of other tools."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from duelist.study.cache import Side
+from duelist.study.formats import Comparison, ExportReport, default_format, write
+from duelist.study.imports.votes.deduplication import ranges, read_log
+from duelist.study.records import DuelKind, Vote
+from duelist.study.storage import DuelRow, Transaction, VoteRow
+
+_CHUNK = 1024
+"""Votes whose texts are in memory at a time."""
+
+
+class Exporting(ABC):
+    """The part of `Study` that exports votes."""
+
+    _reader: Side
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that reads."""
+
+    @abstractmethod
+    def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
+        """Return a row of the log as a vote, within a transaction that reads."""
+
+    def export(
+        self,
+        path: str | Path,
+        format: str | None = None,  # noqa: A002
+        **options: Any,
+    ) -> ExportReport:
+        """Write the votes into a file, and report what its format could not hold.
+
+        The format `jsonl` gets the whole log. Others get the votes as they are after revisions, without those of excluded raters and
+        those on gold and repeated duels, which say nothing about items.
+
+        Parameters
+        ----------
+        path
+            The file.
+        format
+            One of `duelist.study.formats.FORMATS`; default: by the name of the file.
+        options
+            Options of the format, see docs/formats.md.
+        """
+        name = default_format(path) if format is None else format
+        with self._reading() as tx:
+            votes = _LogComparisons(self, tx, is_whole=name == "jsonl")
+            report = write(votes, path, name, **options)
+        return replace(report, skipped=dict(votes.skipped) | dict(report.skipped))
+
+
+class _LogComparisons(Iterable[Comparison]):
+    """The log with its texts, of which one chunk is in memory at a time; it can be iterated repeatedly."""
+
+    def __init__(self, study: Exporting, tx: Transaction, is_whole: bool) -> None:
+        self._study = study
+        self._tx = tx
+        self._is_whole = is_whole
+        self._arms = study._reader.known.arms
+        self._excluded = {rater.name for rater in tx.raters() if rater.excluded}
+        self._revisions: dict[int, VoteRow] | None = None
+        self.skipped: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[Comparison]:
+        self.skipped.clear()
+        chunk: list[tuple[VoteRow, DuelRow]] = []
+        for vote, duel in self._log() if self._is_whole else self._current_votes():
+            chunk.append((vote, duel))
+            if len(chunk) == _CHUNK:
+                yield from self._with_texts(chunk)
+                chunk = []
+        yield from self._with_texts(chunk)
+
+    def _log(self) -> Iterable[tuple[VoteRow, DuelRow]]:
+        return read_log(self._tx, 0, self._tx.counters.n_votes)
+
+    def _current_votes(self) -> Iterator[tuple[VoteRow, DuelRow]]:
+        """Yield each vote as last revised, in the order of the first votes, and count the rows that are skipped."""
+        if self._revisions is None:
+            self._revisions = {vote.root: vote for vote, _ in self._log() if vote.revises is not None}
+        for vote, duel in self._log():
+            if vote.revises is not None:
+                self.skipped["revised"] += 1
+                continue
+            current = self._revisions.get(vote.sequence, vote)
+            reason = self._reason_to_skip(current, duel)
+            if reason is None:
+                yield current, duel
+            else:
+                self.skipped[reason] += 1
+
+    def _reason_to_skip(self, vote: VoteRow, duel: DuelRow) -> str | None:
+        if vote.outcome is None:
+            return "undone"
+        if vote.rater in self._excluded:
+            return "excluded rater"
+        return None if duel.kind is DuelKind.NORMAL else f"{duel.kind} duel"
+
+    def _with_texts(self, chunk: list[tuple[VoteRow, DuelRow]]) -> Iterator[Comparison]:
+        details: dict[int, dict[str, Any]] = {}
+        for low, high in ranges(duel.number for _, duel in chunk):
+            details.update((row.duel, row.body) for row in self._tx.details(low, high))
+        prompts = self._tx.contexts(list({duel.context for _, duel in chunk if duel.context is not None}))
+        for row, duel in chunk:
+            own = details.get(duel.number, {})
+            vote = self._study._vote_from(row, duel)
+            yield Comparison.from_vote(
+                vote,
+                prompt=own.get("prompt", None if vote.context is None else prompts.get(vote.context)),
+                payload_first=own.get("first", self._arms.payload(self._arms.owner(duel.first_row))),
+                payload_second=own.get("second", self._arms.payload(self._arms.owner(duel.second_row))),
+                extra=own.get("extra", {}),
+            )

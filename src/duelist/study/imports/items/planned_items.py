@@ -1,0 +1,133 @@
+"""Turn the rows of a file into planned items: their ids, contexts and payloads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from duelist.core.errors import InvalidInput
+from duelist.study.formats import context_id
+from duelist.study.formats.files import Row
+from duelist.study.formats.files.row import shorten
+from duelist.study.imports.items.media import MediaFiles, media_kind
+from duelist.study.imports.notes import Note
+
+_MARKDOWN: Final = re.compile(
+    r"^(```|~~~|#{1,6} \S|\|?[ \t]*:?-{3,}:?[ \t]*\|)|\*\*\S[^*\n]*\*\*"
+    r"|^[ \t]*[-*] \S.*\n(?:[ \t]*\n)?[ \t]*[-*] \S",
+    re.MULTILINE,
+)
+"""Fences, headings, tables, bold words and lists: what people hardly write except in Markdown."""
+_MARKDOWN_ONE_IN: Final = 5
+"""Texts are Markdown if at least one in so many has some."""
+_SAMPLE: Final = 4096
+"""Characters of a text that are searched for Markdown."""
+_LONGEST_PATH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """An item of a plan. `text` is what features are made from, `media` the path of a file to store with the study."""
+
+    id: str
+    payload: Any
+    context: str | None = None
+    text: str = ""
+    media: str | None = None
+
+
+def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, str], media: MediaFiles) -> PlannedItem:
+    """Return the item of a row; its payload is a media file if it names one of those that came with the table."""
+    payload = row.fields.get(mapping["payload"]) if "payload" in mapping else None
+    file = media.find(row, payload) if isinstance(payload, str) and len(payload) < _LONGEST_PATH else None
+    if file is not None:
+        return PlannedItem(name, {media_kind(file.name) or "image": file.name}, context, media=str(file))
+    text = "" if payload is None else _to_text(row, mapping["payload"], payload)
+    return PlannedItem(name, payload, context, text or name)
+
+
+def find_contexts(rows: Sequence[Row], mapping: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
+    """Return the context of each item, and the prompt of each context.
+
+    Without a context column, prompts that several items share are their contexts.
+    """
+    prompts = [row.fields.get(mapping["prompt"]) if "prompt" in mapping else None for row in rows]
+    if "context" in mapping:
+        contexts = [_to_id(row.fields.get(mapping["context"])) for row in rows]
+    else:
+        uses = Counter(str(prompt) for prompt in prompts if prompt not in (None, ""))
+        if not any(times > 1 for times in uses.values()):
+            return [None] * len(rows), {}
+        contexts = [None if prompt in (None, "") else context_id(prompt) for prompt in prompts]
+    prompt_of: dict[str, Any] = {}
+    for row, context, prompt in zip(rows, contexts, prompts, strict=True):
+        if context is None or prompt in (None, ""):
+            continue
+        _to_text(row, mapping["prompt"], prompt)
+        if prompt_of.setdefault(context, prompt) != prompt:
+            raise InvalidInput(
+                f"{row.where}: context {context!r} has another prompt in an earlier row.",
+                "Give each context one prompt.",
+            )
+    return contexts, prompt_of
+
+
+def looks_like_markdown(items: Sequence[PlannedItem]) -> bool:
+    """Return whether at least a fifth of the texts has Markdown in it."""
+    texts = [item.payload[:_SAMPLE] for item in items if isinstance(item.payload, str)]
+    count = sum(_MARKDOWN.search(text) is not None for text in texts)
+    return bool(texts) and count * _MARKDOWN_ONE_IN >= len(texts)
+
+
+def find_ids(
+    rows: Sequence[Row], mapping: Mapping[str, str], contexts: Sequence[str | None]
+) -> tuple[list[str], list[Note]]:
+    """Return the id of each item: that of the file, made unique by its context or its line."""
+    if "id" not in mapping:
+        return [str(k) for k in range(1, len(rows) + 1)], [Note("generated_ids")]
+    notes = []
+    ids = [_to_id(row.fields.get(mapping["id"])) or str(k) for k, row in enumerate(rows, start=1)]
+    if len(set(ids)) < len(ids) and any(contexts):
+        notes.append(Note("ids_with_context", {"column": mapping["id"]}))
+        ids = [
+            f"{name} / {context}" if context is not None else name for name, context in zip(ids, contexts, strict=True)
+        ]
+    counts = Counter(ids)
+    if len(counts) < len(ids):
+        repeated = next(name for name, times in counts.items() if times > 1)
+        notes.append(Note("duplicate_ids", {"id": repeated, "count": counts[repeated]}))
+        ids = _make_unique(ids, counts)
+    return ids, notes
+
+
+def _make_unique(ids: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    """Add the number of the row to ids that occur more than once, or a later number if the result is taken."""
+    taken = set(ids)
+    unique = []
+    for k, name in enumerate(ids, start=1):
+        if counts[name] > 1:
+            unique.append(next(free for n in count(k) if (free := f"{name} ({n})") not in taken))
+            taken.add(unique[-1])
+        else:
+            unique.append(name)
+    return unique
+
+
+def _to_id(value: Any) -> str | None:
+    return None if value in (None, "") else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _to_text(row: Row, name: str, value: Any) -> str:
+    """Return a text as it is, and anything else as JSON."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{row.where}: {name!r} is {shorten(value)}, which JSON cannot hold ({error}).",
+            "Give a finite number, or null.",
+        ) from error

@@ -1,0 +1,154 @@
+"""Append imported votes to the log: each with a duel of its own, and with contexts that the study does not have yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from duelist.core.errors import InvalidInput, UnknownArm
+from duelist.policies import Policy
+from duelist.study.asking.ask import Known
+from duelist.study.formats import Comparison
+from duelist.study.records import ChosenBy
+from duelist.study.replay import learn
+from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
+from duelist.study.times import microseconds
+from duelist.study.validation import checked_text
+
+
+def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
+    """Reject a vote that a log cannot hold; `arms` are the ids of the study, or None if it adopts those of the file."""
+    for name in ("rater", "context", "reason", "criterion"):
+        text = getattr(vote, name)
+        if text is not None:
+            checked_text(name, text)
+    if vote.first == vote.second:
+        raise InvalidInput(f"A vote compares {vote.first!r} with itself.", "Leave it out.")
+    for arm in (vote.first, vote.second):
+        if arms is not None and arm not in arms:
+            raise UnknownArm(f"Arm {arm!r} is not in this study.", "Add it with `add_arms`.")
+
+
+def append_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:
+    """Append votes that were checked, each with a duel of its own.
+
+    `now` is the time of asking where it is unknown, and `batch` the number of the import. The policy places each vote after those
+    before it, so that imported votes teach as if they had been asked for.
+    """
+    policy = known.fold.follow(tx, known.arms)
+    before = tx.counters.n_votes
+    duels: list[DuelRow] = []
+    rows: list[VoteRow] = []
+    for vote in votes:
+        duel, row = _rows(tx, known, policy, vote, now, batch)
+        if known.fold.counts(row.rater, row.criterion):
+            learn(policy, _lesson(duel, row), known.arms)
+        duels.append(duel)
+        rows.append(row)
+        tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
+    tx.add_duels(duels)
+    tx.add_votes(rows)
+    tx.add_details(_details(tx, known, votes, duels))
+    known.fold.learned_until(tx.counters.n_votes)
+    known.fold.keep(tx, known.arms, before)
+
+
+def _rows(
+    tx: Transaction, known: Known, policy: Policy, vote: Comparison, now: int, batch: int
+) -> tuple[DuelRow, VoteRow]:
+    """Return the duel and the row of the log of one vote."""
+    arms = known.arms
+    first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
+    layer, share = policy.assign_layer(arms.compared(first, second))
+    time = None if vote.voted_at is None else microseconds(vote.voted_at)
+    duel = DuelRow(
+        number=tx.counters.n_duels + 1,
+        first_row=first,
+        second_row=second,
+        context=vote.context,
+        chosen_by=ChosenBy.IMPORT,
+        propensity=vote.propensity,
+        swapped=False,
+        layer=int(layer),
+        share=float(share),
+        asked_at=now if time is None else time,
+        free=0,
+    )
+    sequence = tx.counters.n_votes + 1
+    row = VoteRow(
+        sequence=sequence,
+        duel=duel.number,
+        rater=vote.rater,
+        outcome=vote.outcome,
+        voted_at=time,
+        source=vote.source,
+        response_seconds=vote.response_seconds,
+        late=vote.late,
+        revises=None,
+        root=sequence,
+        reason=vote.reason,
+        criterion=vote.criterion,
+        batch=batch,
+    )
+    return duel, row
+
+
+def _lesson(duel: DuelRow, row: VoteRow) -> Lesson:
+    return Lesson(
+        row.sequence, row.root, row.outcome, duel.first_row, duel.second_row, duel.layer, duel.share, row.criterion
+    )
+
+
+def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
+    """Return what votes say besides the payloads of their arms and contexts; new contexts get their prompts."""
+    prompts: dict[str, Any] = {}
+    for vote in votes:
+        if vote.context is not None and vote.prompt is not None:
+            prompts.setdefault(vote.context, vote.prompt)
+    stored = tx.contexts(list(prompts))
+    fresh = {name: prompt for name, prompt in prompts.items() if name not in stored}
+    if fresh:
+        tx.counters.arms_revision += 1
+        tx.put_contexts([ContextRow(name, prompt, tx.counters.arms_revision) for name, prompt in fresh.items()])
+        known.arms.follow(tx)
+    known_prompts = fresh | stored
+    rows = []
+    for vote, duel in zip(votes, duels, strict=True):
+        given = {
+            "prompt": (vote.prompt, None if vote.context is None else known_prompts.get(vote.context)),
+            "first": (vote.payload_first, known.arms.payload(known.arms.owner(duel.first_row))),
+            "second": (vote.payload_second, known.arms.payload(known.arms.owner(duel.second_row))),
+            "extra": (dict(vote.extra) or None, None),
+        }
+        body = {
+            name: value for name, (value, stored_value) in given.items() if value is not None and value != stored_value
+        }
+        if body:
+            rows.append(DetailRow(duel.number, body))
+    return rows
+
+
+def append_revisions(tx: Transaction, known: Known, revisions: Mapping[int, Comparison]) -> None:
+    """Append rows that revise or undo rows of the log, by their numbers."""
+    before = tx.counters.n_votes
+    rows: list[VoteRow] = []
+    for number, vote in revisions.items():
+        (old,) = tx.votes_between(number - 1, number)
+        rows.append(
+            old._replace(
+                sequence=before + len(rows) + 1,
+                outcome=vote.outcome,
+                voted_at=None if vote.voted_at is None else microseconds(vote.voted_at),
+                source=vote.source,
+                response_seconds=vote.response_seconds,
+                late=vote.late,
+                revises=number,
+                reason=vote.reason,
+            )
+        )
+    tx.add_votes(rows)
+    tx.counters.n_votes += len(rows)
+    oldest = min(row.root for row in rows)
+    outdated = [sequence for sequence in tx.snapshot_sequences() if sequence >= oldest]
+    tx.drop_snapshots(outdated)
+    known.fold.keep(tx, known.arms, before, anyway=bool(outdated))

@@ -1,0 +1,199 @@
+"""`plan_votes`: name a file of votes and its format in a `VotePlan`, which can be previewed and applied to a study.
+
+    plan = plan_votes("battles.json")
+    print(plan.preview())                                    # nothing is written
+    print(study.apply(plan))
+
+The plan does not hold the votes. Applying it reads the file twice, once for the identities of its votes and once for those that are new,
+so that memory does not grow with its texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from duelist.core.errors import InvalidInput
+from duelist.study.formats import Comparison, context_id, detect_format, get_format, read
+from duelist.study.imports.votes.deduplication import FileScan, LogUpdate, row_fingerprint
+from duelist.study.items.catalog import MOST_OWN
+from duelist.study.items.editing import Described
+from duelist.study.serialization import from_plain, plain
+from duelist.study.storage.vectors import Vectors
+from duelist.study.validation import checked_text
+
+PREVIEWED: Final = 20
+
+
+@dataclass(frozen=True)
+class VotePlan:
+    """A file of votes to be appended to the log of a study."""
+
+    path: str
+    format: str
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of the format, such as `columns`."""
+    skip_duplicates: bool = True
+    """Whether votes that the log has already are skipped."""
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Read the votes of the file, naming contexts that are known only by their prompts."""
+        for one in read(self.path, self.format, **self.options):
+            is_unnamed = one.context is None and one.prompt is not None
+            yield replace(one, context=context_id(one.prompt)) if is_unnamed else one
+
+    def preview(self) -> dict[str, Any]:
+        """Return what the file holds, as plain data."""
+        scan, items = FileScan(), set[str]()
+        for row in self.comparisons():
+            scan.add(row)
+            items.update((row.first, row.second))
+        return {
+            "format": self.format,
+            "rows": len(scan.rows),
+            "votes": len(scan.votes),
+            "items": len(items),
+            "examples": plain(list(islice(self.comparisons(), PREVIEWED))),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan for JSON; `from_dict` returns the same plan."""
+        described: dict[str, Any] = plain(self)
+        return described
+
+    @staticmethod
+    def from_dict(described: Mapping[str, Any]) -> VotePlan:
+        """Return the plan that `to_dict` described."""
+        return from_plain(VotePlan, described)
+
+
+def plan_votes(
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    *,
+    skip_duplicates: bool = True,
+    **options: Any,
+) -> VotePlan:
+    """Plan the import of a file of votes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        One of `duelist.study.formats.FORMATS`; default: detected from the file.
+    skip_duplicates
+        Whether to skip votes that the log has already.
+    options
+        Options of the format, see docs/formats.md.
+    """
+    name = detect_format(path) if format is None else get_format(format).name
+    return VotePlan(str(path), name, options, skip_duplicates)
+
+
+@dataclass(frozen=True, slots=True)
+class VoteImportReport:
+    """What an import of votes did."""
+
+    added: int
+    """Votes that are new in the log."""
+    duplicates: int
+    """Votes that the log has already."""
+    revised: int = 0
+    """Votes of the log that the file revises or undoes."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that are not votes of their own: `revised` by a later row, or `undone`."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Fields that a log cannot hold, and how many of the votes had a value there."""
+    not_counted: Mapping[str, int] = field(default_factory=dict)
+    """Votes that the study keeps but does not learn from: of an `excluded rater`, or on another criterion."""
+
+    def __str__(self) -> str:
+        parts = [f"{self.added} {'vote' if self.added == 1 else 'votes'} added"]
+        if self.duplicates:
+            parts.append(f"{self.duplicates} {'duplicate' if self.duplicates == 1 else 'duplicates'} skipped")
+        if self.revised:
+            parts.append(f"{self.revised} {'vote' if self.revised == 1 else 'votes'} of the log revised")
+        parts += [f"{count} skipped ({reason})" for reason, count in self.skipped.items()]
+        if self.lost:
+            parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.lost.items()))
+        parts += [f"{count} not counted ({reason})" for reason, count in self.not_counted.items()]
+        return "; ".join(parts)
+
+
+@dataclass
+class FileItems:
+    """The items that a file compares, for a study that has none."""
+
+    payloads: dict[str, Any] = field(default_factory=dict)
+    varied: set[str] = field(default_factory=set)
+    """Items with different payloads, such as a model with its answers."""
+    contexts: dict[str, str | None] = field(default_factory=dict)
+    have_one_context: bool = True
+    """Whether each item occurs in one context only."""
+
+    def add(self, row: Comparison) -> None:
+        """Add the items of the next row."""
+        for item, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
+            if self.contexts.setdefault(checked_text("item", item), row.context) != row.context:
+                self.have_one_context = False
+            if payload is None or item in self.varied:
+                continue
+            if self.payloads.setdefault(item, payload) != payload:
+                self.varied.add(item)
+                del self.payloads[item]
+
+    def describe(self) -> list[Described]:
+        """Return id, payload and context of each item.
+
+        An item that occurs in one context (an answer to a prompt) belongs to it; one that occurs in several (a model) to none.
+        """
+        return [
+            (item, self.payloads.get(item), context if self.have_one_context else None)
+            for item, context in self.contexts.items()
+        ]
+
+    def indicator_features(self) -> Vectors:
+        """Return one feature per item, for a policy that needs features."""
+        count = len(self.contexts)
+        if count > MOST_OWN:
+            raise InvalidInput(
+                f"The file compares {count} items, too many for the policy of this study, which needs one feature per item.",
+                "Add the items with features first, or choose a policy that does not need features.",
+            )
+        return np.eye(count, dtype=np.float32)
+
+
+def select_new(plan: VotePlan, scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
+    """Read the file again and yield its new votes, with their last outcome, in the order in which they were first given."""
+    fingerprints = [row.fingerprint for row in scan.rows]
+    count = 0
+    for place, row in enumerate(plan.comparisons()):
+        count += 1
+        if fingerprints[place : place + 1] != [row_fingerprint(row)]:
+            raise _file_changed()
+        if place in update.new:
+            last = scan.revisions.get(place)
+            texts = {name: getattr(row, name) for name in ("prompt", "payload_first", "payload_second", "extra")}
+            yield row if last is None else replace(last, **texts)
+    if count != len(fingerprints):
+        raise _file_changed()
+
+
+def _file_changed() -> InvalidInput:
+    return InvalidInput("The file changed while it was read.", "Import it again when it is complete.")
+
+
+def scan_file(rows: Iterable[Comparison], items: FileItems | None) -> FileScan:
+    """Return the identities of the votes of a file, and add its items to `items`."""
+    scan = FileScan()
+    for row in rows:
+        scan.add(row)
+        if items is not None:
+            items.add(row)
+    return scan

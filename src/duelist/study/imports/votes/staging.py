@@ -1,0 +1,152 @@
+"""Staging: imports that do not block raters, accepted at once and then moved into the log part by part.
+
+Learning from a vote takes longer than writing it, and depends on every vote before: for a hundred thousand votes it takes many seconds,
+in which nobody else could write. So an import is packed first and stored as a whole beside the log, in one short transaction. With that
+it is accepted, and all of it will be in the log even if the process is killed. It then moves into the log in parts, one short
+transaction each, between which raters ask and vote. Until the last part has moved, readers see the log as it was when the import was
+accepted: all of an import, or nothing. The policy learns from each part as it moves.
+
+The importing process moves the parts. If none moves for a while, because that process was killed, every other writer moves one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import MISSING, fields
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from duelist.core.errors import DuelistError
+from duelist.study.asking.ask import Known
+from duelist.study.cache import Side
+from duelist.study.formats import Comparison
+from duelist.study.imports.votes.append import append_revisions, append_votes, check_vote
+from duelist.study.records import ChosenBy, Outcome, Source
+from duelist.study.storage import Staged, StagedRow, Transaction
+from duelist.study.times import microseconds, moment
+from duelist.study.validation import checked_seconds
+
+PART: Final = 256
+"""Votes that move at a time, which takes about 30 ms."""
+STALLED_SECONDS: Final = 5.0
+"""Seconds without movement after which an import is considered abandoned."""
+_DEFAULTS: Final = {each.name: each.default for each in fields(Comparison) if each.default is not MISSING}
+_CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "outcome": Outcome,
+    "source": Source,
+    "chosen_by": ChosenBy,
+    "voted_at": moment,
+}
+
+
+class PackedVotes(NamedTuple):
+    """Votes to import, encoded in parts."""
+
+    votes: int
+    parts: list[bytes]
+
+
+def pack_votes(votes: Iterable[Comparison], arms: frozenset[str] | None) -> PackedVotes:
+    """Check votes and encode them in parts, so that nothing can fail later.
+
+    `arms` are the ids of the study, or None if it adopts those of the file.
+    """
+    stream, count, parts = iter(votes), 0, []
+    while part := list(islice(stream, PART)):
+        for vote in part:
+            check_vote(vote, arms)
+        count += len(part)
+        parts.append(_encode(votes=[_to_plain(vote) for vote in part]))
+    return PackedVotes(count, parts)
+
+
+def _encode(**content: Any) -> bytes:
+    return zlib.compress(json.dumps(content).encode(), level=1)
+
+
+def _to_plain(vote: Comparison) -> dict[str, Any]:
+    """Return a vote for JSON, without default values."""
+    plain = {each.name: getattr(vote, each.name) for each in fields(vote)}
+    plain = {name: value for name, value in plain.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    plain["extra"] = dict(vote.extra)
+    plain["response_seconds"] = checked_seconds(vote.response_seconds)
+    if vote.voted_at is not None:
+        plain["voted_at"] = microseconds(vote.voted_at)
+    return plain
+
+
+def _from_plain(plain: dict[str, Any]) -> Comparison:
+    return Comparison(
+        **{
+            name: _CONVERTERS[name](value) if name in _CONVERTERS and value is not None else value
+            for name, value in plain.items()
+        }
+    )
+
+
+def move_part(tx: Transaction, known: Known, staged: StagedRow) -> None:
+    """Move one part of an import into the log."""
+    content = json.loads(zlib.decompress(staged.body))
+    if "votes" in content:
+        append_votes(tx, known, [_from_plain(plain) for plain in content["votes"]], tx.now, staged.since + 1)
+    if "revisions" in content:
+        append_revisions(tx, known, {number: _from_plain(plain) for number, plain in content["revisions"]})
+    tx.drop_staged([staged.number])
+
+
+class Staging(ABC):
+    """The part of `Study` that stages imports and moves them into the log."""
+
+    _writer: Side
+    _next_part: tuple[int, float] | None = None
+    """The part that is to move next, and since when."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes."""
+
+    def _stage(self, tx: Transaction, new: PackedVotes, revisions: Mapping[int, Comparison]) -> None:
+        """Accept an import, while no other is staged: small ones move into the log at once."""
+        known = self._writer.known
+        bodies = list(new.parts)
+        if revisions:
+            bodies.append(_encode(revisions=[(number, _to_plain(vote)) for number, vote in revisions.items()]))
+        if bodies:
+            known.fold.begin(tx, known.arms)
+        rows = [StagedRow(number, tx.counters.n_votes, body) for number, body in enumerate(bodies, start=1)]
+        if new.votes <= PART:
+            for row in rows:
+                move_part(tx, known, row)
+        else:
+            tx.add_staged(rows)
+
+    def _finish_imports(self) -> None:
+        """Move all staged parts, whichever process staged them."""
+        while self._move_next_part():
+            pass
+
+    def _move_next_part(self) -> bool:
+        """Move the next part in a transaction of its own, and return whether there was one."""
+        with self._writing() as tx:
+            staged = tx.next_staged()
+            if staged is not None:
+                move_part(tx, self._writer.known, staged)
+            return staged is not None
+
+    def _resume_stalled_import(self, waiting: Staged | None) -> None:
+        """Move one part if an import has stalled."""
+        now = time.monotonic()
+        if waiting is None:
+            self._next_part = None
+        elif self._next_part is None or self._next_part[0] != waiting.part:
+            self._next_part = waiting.part, now
+        elif now - self._next_part[1] > STALLED_SECONDS:
+            self._next_part = None
+            with contextlib.suppress(DuelistError):  # whoever wrote has been served, and the next writer tries again
+                self._move_next_part()
