@@ -16,10 +16,9 @@ from benchmarks.jobs.problems import World
 from duelist.core.arrays import Floats
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
-from duelist.model.misfit import PairVotes, fit_arm_effects, misfit_p_value
+from duelist.model.misfit import MISFIT_LEVEL, PairVotes, fit_arm_effects, misfit_p_value
 from duelist.model.stopping import LinearPosterior, not_ruled_out
 from duelist.policies.base import Policy
-from duelist.policies.engine.recommend import MISFIT_LEVEL
 from duelist.simulation.simulate import policy_seed
 
 CHECKPOINTS: Final = (100, 300, 1000, 3000)

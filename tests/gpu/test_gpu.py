@@ -216,7 +216,7 @@ def noisy(size):
 @pytest.mark.parametrize("mode", MODES.values(), ids=lambda mode: mode.name)
 def test_sums_as_wrong_as_the_mode_allows_change_no_answer(mode, monkeypatch):
     monkeypatch.setattr(sweep, "_multiply", noisy(20 * mode.unit))
-    monkeypatch.setattr(search.fused, "available", lambda device, mode: False)
+    monkeypatch.setattr("duelist.gpu.device.fused.available", lambda device, mode: False)
     rng = np.random.default_rng(7)
     for kind in ("gaussian", "sphere", "clusters"):
         arms, theta, precision = ARMS[kind](rng, 260, 20), rng.normal(size=20), precision_of(rng, 20)

@@ -82,7 +82,7 @@ class Raters:
                     vote = told["votes"][0]
                     self.acknowledged.append((vote["sequence"], vote["duel_id"], vote["outcome"], name))
 
-    def _send(self, client: httpx.Client, luck: random.Random, verb: str, body: dict[str, object]) -> dict | None:  # type: ignore[type-arg]
+    def _send(self, client: httpx.Client, luck: random.Random, verb: str, body: dict[str, object]) -> dict | None:
         try:
             answer = client.post(f"{luck.choice(self.addresses)}/api/v1/studies/{self.study}/{verb}", json=body)
         except httpx.TransportError:

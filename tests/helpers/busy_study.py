@@ -141,7 +141,7 @@ def start(*arguments: object) -> int:
     child = os.fork()
     if child == 0:
         try:
-            play(*arguments)  # type: ignore[arg-type]
+            play(*arguments)
         except BaseException:  # noqa: BLE001  (shown, and the exit status tells)
             traceback.print_exc()
             os._exit(1)

@@ -22,10 +22,10 @@ def max_min(table: Table) -> list[tuple[int, int]]:
 
     plausible = [i for i in everyone if all(chance(i, j) + reach * table.width(i, j) >= 0.5 for j in everyone)]
     for leaders, followers in ((plausible, plausible), (plausible, everyone), (everyone, everyone)):
-        partners = {i: [j for j in followers if table.legal(i, j)] for i in leaders}
+        partners: dict[int, list[int]] = {i: [j for j in followers if table.legal(i, j)] for i in leaders}
         found = champions(
             table,
-            lambda i, met=partners: min(lower(i, j) for j in met[i]),
+            lambda i, met=partners: min(lower(i, j) for j in met[i]),  # type: ignore[misc]
             lambda i, j: -lower(i, j),
             leaders,
             followers,

@@ -28,7 +28,7 @@ from duelist.study import (
     load_study,
     restore_study,
 )
-from duelist.testing.storages import read_everything
+from duelist.testing.storage_rows import read_everything
 from tests.helpers import busy_study as busy
 from tests.helpers.owners import refolded
 
@@ -69,7 +69,7 @@ def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
         "copy": lambda: copy_study("owned", url, to_name=f"copy {luck.random()}"),
         "backup": lambda: backup_storage(url, folder / f"backup {luck.random()}.db"),
         "limit": lambda: study.limit(per_pair=luck.choice([None, 500])),
-        "pause": lambda: (study.pause(), study.open()),
+        "pause": lambda: [do() for do in (study.pause, study.open)],
         "describe": lambda: study.describe_rater(luck.choice(RATERS), age=luck.randrange(99)),
     }
     while True:
@@ -135,7 +135,7 @@ def start(*arguments: object) -> int:
     child = os.fork()
     if child == 0:
         try:
-            own(*arguments)  # type: ignore[arg-type]
+            own(*arguments)
         except BaseException:  # noqa: BLE001  (shown, and the exit status tells)
             traceback.print_exc()
         os._exit(1)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from duelist import native
 from duelist.core.arrays import Floats, Words
 from duelist.policies.engine import NativePolicy
+from duelist.study import Study
 
 SCALARS = ("kappa", "units", "bound", "base_ridge", "base_prior")
 
@@ -18,6 +19,11 @@ class Pending(NamedTuple):
     layer: int
     share: float
     difference: Floats
+
+
+def policy_of(study: Study) -> Any:
+    """Return the policy of a study. Its fitted attributes depend on its class."""
+    return study.policy()
 
 
 def known(policy: NativePolicy) -> SimpleNamespace:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_votes_are_found_whoever_was_named_first():
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((4, 2))
     given = tally(arms, [(0, 1), (1, 0), (3, 2)], [3.0, 2.0, 1.0], [1.0, 2.0, 0.0])
-    votes = match_votes(arms, given)
+    votes: Any = match_votes(arms, given)
     wins = [
         {pair: won, pair[::-1]: mass - won}
         for pair, mass, won in zip(
@@ -81,7 +82,7 @@ def test_votes_are_found_whoever_was_named_first():
 
 def test_terms_of_their_own_are_the_penalised_estimate():
     arms, given, known, utilities = tallied(np.random.default_rng(3), 0.7)
-    votes = match_votes(arms, given)
+    votes: Any = match_votes(arms, given)
     own, found = fit_arm_effects(arms, votes, known, "logistic")
     assert own.shape == (N_ARMS, DIM + N_ARMS)
     rows = own[votes.first] - own[votes.second]
@@ -195,7 +196,7 @@ def test_one_pass_notices_that_features_do_not_explain_the_votes():
 def test_what_one_pass_counts_comes_back_with_a_snapshot():
     arms = np.random.default_rng(0).standard_normal((10, 2))
     policy = told(online("BestArmPair"), arms, arms @ [2.0, 1.0], 200)
-    copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+    copy: Any = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
     assert copy.recommend(arms) == policy.recommend(arms)
     assert copy.snapshot() == policy.snapshot()
 
@@ -319,7 +320,7 @@ def test_any_weight_comes_back_with_a_snapshot():
     policy.initialize(arms)
     for weight, share in ((5e-324, 1.0), (1e-200, 1e-200), (1e15, 1.0), (1.0, 40.0)):
         policy.learn(arms[:2], 1.0, weight, layer=0, share=share)
-        copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
+        copy: Any = dl.restore_policy(json.loads(json.dumps(policy.snapshot())))
         assert copy.snapshot() == policy.snapshot()
 
 
@@ -348,7 +349,7 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
     again, table = policy.with_arm_effects(arms), dl.ArmTable(4, arms)
     directly = dl.LocalPairUCB(random_state=0, estimator="online")
     directly.initialize(table)
-    votes = match_votes(arms, PairCounts(**tally_of(policy._player)))
+    votes: Any = match_votes(arms, PairCounts(**tally_of(policy._player)))
     for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
         directly.learn(table[[first, second]], wins / mass, mass)
     np.testing.assert_array_equal(again.posterior(table).utilities, directly.posterior(table).utilities)

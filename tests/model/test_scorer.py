@@ -222,8 +222,7 @@ def played(policy, rounds=150):
         won = float(rng.random() < 1 / (1 + np.exp(-(arms[duel.first] - arms[duel.second]) @ [1.0, -1.0, 0.5])))
         policy.tell(duel, won)
         rows.append((arms[duel.first] - arms[duel.second], won, share))
-    z, won, share = map(np.array, zip(*rows, strict=True))
-    return z, won, share
+    return tuple(map(np.array, zip(*rows, strict=True)))
 
 
 def test_a_scorer_of_a_layered_policy_counts_votes_as_the_policy_does():

@@ -1,5 +1,7 @@
 """Which arm is best: against the formula in plain NumPy, against exact posteriors, and in runs that stop."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -90,7 +92,7 @@ def test_the_arm_that_always_wins_is_recommended_or_at_least_not_ruled_out(name,
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((5, 3))
     utilities = arms @ np.array([3.0, -2.0, 1.0])
-    policy = dl.make_policy(name, horizon=400, estimator=estimator, random_state=0)
+    policy: Any = dl.make_policy(name, horizon=400, estimator=estimator, random_state=0)
     for _ in range(400):
         duel = policy.ask(arms)
         policy.tell(duel, float(utilities[duel.first] > utilities[duel.second]))

@@ -1,6 +1,7 @@
 """What no policy could make sense of: the right error, the value and the way out in it, nothing changed."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest

@@ -5,6 +5,8 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from duelist.testing.policies import draw_arms, draw_outcome, play
 from tests.helpers.policy_state import known, pending, throw_dice
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
-EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]
+example: Any = SimpleNamespace(**runpy.run_path(str(EXAMPLE)))
 
 HORIZON = 200
 NO_EXPERIMENT = {"VACDB", "StaD", "SupCoLSTIM", "LocalPairUCB"}  # the experiments' radius is not defined for them
@@ -29,7 +31,7 @@ LOOKS_AT_NORMS = {
     "SupCoLSTIM",
 }  # the first only as published: with a ridge that is given, or the published radius
 NARROW = {"horizon": HORIZON, "radius": 0.02}  # soon done with exploring
-EXTRA = {
+EXTRA: dict[str, list[dict[str, Any]]] = {
     "VACDB": [
         {"horizon": HORIZON, "explore": "widest"},
         {"horizon": HORIZON, "explore": "random"},
@@ -57,7 +59,7 @@ EXTRA = {
 
 def settings_of(name):
     """The settings to try a policy with: the default (horizon None), a ridge, every radius."""
-    tried = [{}, {"ridge": 0.5}]
+    tried: list[dict[str, Any]] = [{}, {"ridge": 0.5}]
     if "radius" in POLICIES[name]().params:
         radii = [r for r in RADIUS_NAMES if not (r == "experiment" and name in NO_EXPERIMENT)]
         tried += [{"horizon": HORIZON, "radius": r} for r in [*radii, 0.3]]
@@ -124,7 +126,7 @@ class TestPlain(PolicyContract):
         self.epsilon = request.param
 
     def make(self, random_state):
-        return EpsilonGreedy(epsilon=self.epsilon, random_state=random_state)
+        return example.EpsilonGreedy(epsilon=self.epsilon, random_state=random_state)
 
 
 def test_no_policy_escapes():
@@ -171,12 +173,13 @@ def test_without_dice_the_random_state_does_not_matter(name, settings):
 THEIR_TESTS = """
 from plain_policy import EpsilonGreedy
 from duelist.testing import PolicyContract
+from typing import Any
 
 class TestTheirs(PolicyContract):
     def make(self, random_state):
         return EpsilonGreedy(random_state=random_state)
 
-class OutOfRange(EpsilonGreedy):
+class OutOfRange(example.EpsilonGreedy):
     def ask(self, arms):
         super().ask(arms)
         return 0, len(arms)
@@ -207,42 +210,42 @@ def test_importing_duelist_does_not_need_pytest():
 # -- the contract catches what it should: one broken policy a rule -------------------------------
 
 
-class OutOfRange(EpsilonGreedy):
+class OutOfRange(example.EpsilonGreedy):
     def ask(self, arms):
         duel = super().ask(arms)
         return dl.Duel(duel.first, len(arms), duel.id)
 
 
-class FloatPositions(EpsilonGreedy):
+class FloatPositions(example.EpsilonGreedy):
     def ask(self, arms):
         duel = super().ask(arms)
         return dl.Duel(float(duel.first), duel.second, duel.id)
 
 
-class OwnDice(EpsilonGreedy):
+class OwnDice(example.EpsilonGreedy):
     def __init__(self, random_state=None):
         super().__init__(1.0, random_state=np.random.SeedSequence())
         self.random_state = random_state
 
 
-class StaleCopy(EpsilonGreedy):
+class StaleCopy(example.EpsilonGreedy):
     def clone(self, random_state):
         return self
 
 
-class Scribbler(EpsilonGreedy):
+class Scribbler(example.EpsilonGreedy):
     def ask(self, arms):
         arms -= arms.mean(axis=0)
         return super().ask(arms)
 
 
-class TwoArmsOnly(EpsilonGreedy):
+class TwoArmsOnly(example.EpsilonGreedy):
     def ask(self, arms):
         duel = super().ask(arms)
         return dl.Duel(duel.first, 1 - duel.first, duel.id)
 
 
-class SharedMemory(EpsilonGreedy):
+class SharedMemory(example.EpsilonGreedy):
     told = 0
 
     def tell(self, duel, outcome, weight=1.0):

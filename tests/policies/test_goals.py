@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,7 @@ def test_one_feature_is_not_mistaken_for_yes(arms: object) -> None:
 def test_to_look_before_the_first_duel_changes_nothing() -> None:
     """What the policy is asked with first, and not what somebody has looked at, are its arms."""
     table = np.random.default_rng(0).normal(size=(5, 3))
+    looked: Any
     looked, other = (dl.policy_for("best", features=False, random_state=0) for _ in range(2))
     before = looked.snapshot()
     assert not looked.recommend(dl.ArmTable(5, 1000 * table)).decided
@@ -145,7 +147,8 @@ def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch)
     for table in (jobs.POLICIES, BUILTIN_POLICIES):
         monkeypatch.setitem(table, "UniformPair", ForPlaces)
     monkeypatch.setitem(GOALS, "rank", Goal("rank", "When.", "UniformPair"))
-    assert dl.policy_for("rank", top=3, arms=4).top == 3
+    policy: Any = dl.policy_for("rank", top=3, arms=4)
+    assert policy.top == 3
     with pytest.raises(dl.InvalidInput, match="there are 4 arms"):
         dl.policy_for("rank", top=5, arms=4)
     with pytest.raises(dl.InvalidInput, match="top is 0"):

@@ -1,6 +1,7 @@
 """Policies told from a log: what `suggest` leaves alone, and what `learn` makes of a log, to the bit."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ DIM = 3
 THETA = np.array([1.5, -1.0, 0.5])
 LAYERED = {"VACDB", "StaD", "SupCoLSTIM"}
 WITH_HORIZON = [name for name, cls in POLICIES.items() if "radius" in cls.setting_names()]
-CASES = [(name, {"estimator": e}) for name in POLICIES for e in ("exact", "online")]
+CASES: list[tuple[str, dict[str, Any]]] = [(name, {"estimator": e}) for name in POLICIES for e in ("exact", "online")]
 CASES += [(name, {"horizon": 64, "estimator": e}) for name in WITH_HORIZON for e in ("exact", "online")]
 every_case = pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 
@@ -195,8 +196,13 @@ def test_reading_the_curvature_leaves_no_trace(name, settings):
 def test_restored_in_the_middle_it_ends_in_the_same_state(name, settings):
     shown = draw_rounds(40)
     _, log = kept_log(name, settings, shown)
-    states = []
-    replay(begun(name, settings, shown), log, lambda p, t: states.append(p.snapshot()) or p)
+    states: list[Any] = []
+
+    def note(policy, t):
+        states.append(policy.snapshot())
+        return policy
+
+    replay(begun(name, settings, shown), log, note)
     different = []
     for stop in range(len(log)):
         policy = begun(name, settings, shown)

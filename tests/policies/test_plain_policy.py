@@ -4,6 +4,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from duelist.testing.policies import THETA, draw_arms
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plain_policy.py"
 EpsilonGreedy = runpy.run_path(str(EXAMPLE))["EpsilonGreedy"]
 RUNS, HORIZON, SEED = 3, 20, 5
-WORLDS = {
+WORLDS: dict[str, Any] = {
     "fixed": FixedArms(draw_arms(1, least=6)[0], theta=THETA),
     "a theta a run": Hypercube(dim=3),
     "new arms every round": RandomArms(dim=3, n_arms=(1, 6)),

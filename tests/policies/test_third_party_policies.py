@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def brought(path, tmp_path):
 
 def test_the_example_is_played_live(in_examples):
     run("list")  # the shell makes the current folder importable
-    policy = dl.make_policy("plain_policy:EpsilonGreedy:epsilon=0.2", random_state=0)
+    policy: Any = dl.make_policy("plain_policy:EpsilonGreedy:epsilon=0.2", random_state=0)
     assert policy.epsilon == 0.2
     assert policy_name(type(policy)) == "plain_policy:EpsilonGreedy"
     rng, theta = np.random.default_rng(0), np.array([3.0, -3.0])
@@ -129,7 +130,7 @@ def test_what_cannot_be_had_is_named(in_examples, spec, message):
 
 def test_an_entry_point_makes_a_policy_known_by_name(brought):
     assert set(plugin_policies()) == {"Bold", "Gone", "Number"}
-    policy = dl.make_policy("bold:epsilon=0.5", random_state=1)
+    policy: Any = dl.make_policy("bold:epsilon=0.5", random_state=1)
     assert (type(policy).__module__, policy.epsilon) == ("brought", 0.5)
     assert policy_name(type(policy)) == "Bold"
     assert type(dl.restore_policy({"policy": "Bold", "params": {"epsilon": 0.5}})) is type(policy)

@@ -200,7 +200,7 @@ def vacdb(table: Table) -> list[tuple[int, int]]:
                 if pairs:
                     return best(
                         pairs,
-                        lambda i, j, ell=ell, b=beta, m=layer.precision: (
+                        lambda i, j, ell=ell, b=beta, m=layer.precision: (  # type: ignore[misc]
                             table.u(i, ell) + table.u(j, ell) + b * table.width(i, j, m)
                         ),
                     )
@@ -213,8 +213,8 @@ def vacdb(table: Table) -> list[tuple[int, int]]:
         if policy.explore == "random":
             return [list(wide)[int(table.draws.uniform() * len(wide))]]
         if policy.explore == "widest":
-            return best(list(wide), lambda i, j, wide=wide: wide[i, j])
-        return best(list(wide), lambda i, j, ell=ell: table.u(i, ell) + table.u(j, ell))
+            return best(list(wide), lambda i, j, wide=wide: wide[i, j])  # type: ignore[misc]
+        return best(list(wide), lambda i, j, ell=ell: table.u(i, ell) + table.u(j, ell))  # type: ignore[misc]
 
 
 def stagewise(table: Table) -> list[tuple[int, int]]:
@@ -230,7 +230,7 @@ def stagewise(table: Table) -> list[tuple[int, int]]:
         if all(value <= 1.0 / math.sqrt(policy.horizon) for value in p.values()):
             break
         if any(value > 2.0**-s for value in p.values()):
-            return best(list(p), lambda i, j, p=p: p[i, j])
+            return best(list(p), lambda i, j, p=p: p[i, j])  # type: ignore[misc]
         top = max(table.u(i, s) for i in remaining)
         remaining = [i for i in remaining if table.u(i, s) + 2.0**-s >= top]
         s += 1

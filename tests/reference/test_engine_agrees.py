@@ -84,7 +84,7 @@ def test_the_one_pass_estimator_within_its_bound(name: str, link: str) -> None:
         outcome = world.outcome(arms, game.duels[-1])
         policy.tell(duel, outcome)
         reference.tell(same, outcome)
-        reached += np.linalg.norm(reference.theta_) > 0.4 * (1.0 - 1e-9)
+        reached += int(np.linalg.norm(reference.theta_) > 0.4 * (1.0 - 1e-9))
         assert np.linalg.norm(reference.theta_) <= 0.4 * (1.0 + 1e-12)
         np.testing.assert_allclose(policy.theta_, reference.theta_, rtol=1e-7, atol=1e-9)
     assert reached > 3

@@ -42,7 +42,7 @@ def some_pairs(rng: Any, n: int, keep_one: bool) -> list[tuple[int, int]]:
     """Pairs to exclude: none, some, nearly all, or all."""
     chance = rng.choice([0.0, 0.3, 0.6, 0.9, 1.0])
     pairs = [(i, j) for i in range(n) for j in range(n) if i < j]
-    excluded = [pair[:: int(rng.choice([-1, 1]))] for pair in pairs if rng.random() < chance]
+    excluded = [(i, j) if rng.choice([-1, 1]) == 1 else (j, i) for i, j in pairs if rng.random() < chance]
     return excluded[1:] if keep_one and len(excluded) == len(pairs) else excluded
 
 

@@ -40,7 +40,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of studies as they are opened."""
     found: list[int] = []
-    load = context_module.load_study_by_id
+    load = vars(context_module)["load_study_by_id"]
 
     def noted(study_id: int, storage: Any) -> Study:
         found.append(study_id)

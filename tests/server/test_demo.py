@@ -49,7 +49,7 @@ def test_new_raters_replace_those_who_have_finished(monkeypatch: pytest.MonkeyPa
     study, demo = demo_server.make_demo("memory")
     before = len(study.votes())
     monkeypatch.setattr(demo_server, "load_study", lambda *_, **__: Stopping(study, 4 * PAIRS))
-    monkeypatch.setattr(demo_server.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     demo_server._rate("http://127.0.0.1", "", demo_server.SLOPPY, demo)
     votes = study.votes()[before:]
     assert len(votes) == 4 * PAIRS

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from duelist.study import create_study, load_study
 from duelist.study.imports import Note, plan_items
 from duelist.study.items.features import FEATURE_KINDS
 from tests.helpers.busy_study import rebuilt
+from tests.helpers.policy_state import policy_of
 from tests.server.conftest import checked, opened, refused
 
 ROWS = [
@@ -30,7 +31,7 @@ ROWS = [
 ]
 
 
-def table(delimiter: str, rows: list[tuple[str, ...]] = ROWS) -> str:
+def table(delimiter: str, rows: Sequence[tuple[str, ...]] = ROWS) -> str:
     quoted = [delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
     return "\r\n".join([delimiter.join(("name", "text", "length")), *quoted]) + "\r\n"
 
@@ -200,17 +201,17 @@ def test_own_features_grow_and_what_was_learned_stays(tmp_path: Path) -> None:
         duel = study.ask("ana")
         study.tell(duel, "first" if duel.first.id < duel.second.id else "second", "ana")
         other.ask("ben")
-    before = study.policy().theta_
+    before = policy_of(study).theta_
     assert study.add_arms([f"b{k}" for k in range(20)]) == 20
     assert study.add_arms([f"b{k}" for k in range(20)]) == 0
     assert study.features().shape[0] == 25
     assert np.array_equal(study.features()[:, :25], np.eye(25))
-    after = study.policy().theta_
+    after = policy_of(study).theta_
     assert len(after) > len(before)
     assert study.policy().snapshot() == rebuilt(study).snapshot(), "the policy is what the log says"
     assert np.array_equal(np.argsort(after[:5]), np.argsort(before[:5]))
     assert not after[len(before) :].any()
-    assert other.policy().theta_ == pytest.approx(after, abs=0), "whoever had the narrow policy has the wide one"
+    assert policy_of(other).theta_ == pytest.approx(after, abs=0), "whoever had the narrow policy has the wide one"
     seen = {arm for _ in range(60) for duel in [study.ask(f"r{_}")] for arm in (duel.first.id, duel.second.id)}
     assert any(arm.startswith("b") for arm in seen)
     with pytest.raises(InvalidInput, match="at most"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,7 @@ from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused, token_of
 
 
-def ask(client: httpx.Client, study: str, **given: object) -> dict[str, object]:
+def ask(client: httpx.Client, study: str, **given: object) -> dict[str, Any]:
     return checked(client.post(f"{study}/ask", json=given))
 
 

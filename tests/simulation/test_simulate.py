@@ -1,5 +1,7 @@
 """The loop: same worlds and luck for every policy, whatever else is simulated, and an honest log."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import special
@@ -11,7 +13,7 @@ from duelist.simulation.environments import FixedArms, Hypercube, Noiseless, Pre
 from duelist.simulation.run_log import DuelLog
 from tests.helpers.policy_state import pending
 
-WORLDS = {
+WORLDS: dict[str, Any] = {
     "fixed": Hypercube(3),
     "changing": RandomArms(3, n_arms=(1, 9)),
     "clustered": Noiseless(RandomArms(2, n_arms=6, kind="clustered")),
@@ -339,7 +341,7 @@ def test_a_plain_template_is_not_told_anything():
 class Scribbler(dl.Policy):
     """Works on the arms in place, as careless code does, and remembers what it was shown."""
 
-    shown = ()
+    shown: Any = ()
 
     def ask(self, arms):
         self.shown.append(arms.copy())

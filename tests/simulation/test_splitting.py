@@ -1,6 +1,7 @@
 """A simulation cut by policies and by runs, and joined again, is the simulation, to the bit; curves are the sums of its duels."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def policies():
 def assert_same(a: Runs, b: Runs) -> None:
     assert (a.labels, a.settings, a.first_run, a.keeps) == (b.labels, b.settings, b.first_run, b.keeps)
     for label in a.labels:
-        for mine, theirs in zip(a.kept(label), b.kept(label), strict=True):
+        for mine, theirs in zip(map(np.asarray, a.kept(label)), map(np.asarray, b.kept(label)), strict=True):
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
 
@@ -89,14 +90,14 @@ def test_curves_are_the_running_sums_of_the_duels(world):
             at = curves.rounds - 1
             np.testing.assert_array_equal(curves.regret(label, kind), duels.regret(label, kind)[:, at])
             np.testing.assert_array_equal(curves.final(label, kind), duels.final(label, kind))
-        kept = curves.kept(label)
+        kept: Any = curves.kept(label)
         counts = np.stack([np.bincount(run, minlength=32) for run in log.layer])
         np.testing.assert_array_equal(kept.layers, counts)
 
 
 def test_variances_are_those_of_the_outcomes():
     runs = dl.simulate(dl.VACDB(horizon=300, scale=0.01), WORLDS["fixed"], 300, 4, keep="duels").log("VACDB")
-    kept = dl.simulate(dl.VACDB(horizon=300, scale=0.01), WORLDS["fixed"], 300, 4, keep="curves").kept("VACDB")
+    kept: Any = dl.simulate(dl.VACDB(horizon=300, scale=0.01), WORLDS["fixed"], 300, 4, keep="curves").kept("VACDB")
     chance = 1.0 / (1.0 + np.exp(runs.first_gap - runs.second_gap))
     each = chance * (1.0 - chance)
     np.testing.assert_allclose(kept.variance[:, -1], each.sum(axis=1), rtol=1e-12)

@@ -10,6 +10,7 @@ from duelist.core.errors import InvalidInput, UnknownArm, UnknownDuel
 from duelist.study import create_study, current_votes, load_study
 from duelist.study.records import DuelKind
 from tests.helpers.owners import OUTCOMES, play, refolded
+from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
 # -- criteria ----------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def test_why_this_pair() -> None:
     play(study, 40)
     duel = study.ask("dora")
     said = study.explain(duel)
-    x, policy = features(6).astype(np.float64), study.policy()
+    x, policy = features(6).astype(np.float64), policy_of(study)
     first, second = (x[arm.number] for arm in (duel.first, duel.second))
     width = np.sqrt((first - second) @ np.linalg.inv(policy.precision_) @ (first - second))
     utilities = x @ policy.theta_ - (x @ policy.theta_).mean()

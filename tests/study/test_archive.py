@@ -28,7 +28,7 @@ from duelist.study import (
     restore_study,
 )
 from duelist.study.storage import ContextRow, DetailRow, StagedRow, VoteRow
-from duelist.testing.storages import read_everything
+from duelist.testing.storage_rows import read_everything
 from tests.helpers.owners import play
 from tests.study.conftest import Clock, filled
 

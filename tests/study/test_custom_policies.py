@@ -1,7 +1,6 @@
 """Policies of somebody else's in studies: two plain verbs are enough."""
 
 import runpy
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import duelist as dl
 from duelist.core.errors import InvalidInput
 from duelist.study import create_study, load_study
+from tests.helpers.policy_state import policy_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ARMS = np.random.default_rng(0).normal(size=(6, 3))
@@ -41,7 +41,7 @@ def test_a_class_by_its_name(spelled, tmp_path):
     asked = rate(study, 30)
     assert all(first != second for first, second in asked)
     again = load_study("own", url)  # learns the log again
-    np.testing.assert_allclose(again.policy()._theta, study.policy()._theta)
+    np.testing.assert_allclose(policy_of(again)._theta, policy_of(study)._theta)
     assert again.settings.policy == "plain_policy:EpsilonGreedy"
     assert again.settings.policy_settings == ({"epsilon": 0.5} if "=" in spelled else {})
     rate(again, 5)
@@ -74,7 +74,7 @@ def test_duels_that_are_out_are_not_asked_again():
 
 
 def test_a_class_that_nobody_could_find_again_is_refused():
-    class Hidden(sys.modules["duelist"].Policy):
+    class Hidden(dl.Policy):
         def ask(self, arms):
             return dl.Duel(0, 1)
 

@@ -11,6 +11,7 @@ import duelist as dl
 from duelist.core.errors import InvalidInput, StudyExists
 from duelist.policies import POLICIES
 from duelist.study import GOALS, Outcome, Study, Vote, create_study, load_study
+from tests.helpers.policy_state import policy_of
 from tests.study.conftest import filled
 
 
@@ -39,7 +40,7 @@ def test_a_policy_is_given_as_itself(url: str) -> None:
         each.add_arms(["a", "b", "c"], np.eye(3))
     asked = [[duel.first.id for duel in map(each.ask, ("x", "y", "z"))] for each in (load_study("one", url), twin)]
     assert asked[0] == asked[1]
-    assert study.policy().scale == 0.7
+    assert policy_of(study).scale == 0.7
     with pytest.raises(StudyExists, match="has policy_settings="):
         create_study("one", url, policy=dl.LocalPairUCB(scale=0.8), seed=9, load_if_exists=True)
     with pytest.raises(InvalidInput, match="Give only one of the two"):
@@ -161,7 +162,7 @@ def test_places_are_said_once(url: str) -> None:
         create_study("places", url, goal="rank", top=3, load_if_exists=True)
     study.add_arms([f"a{k}" for k in range(6)])
     study.tell(study.ask("ana"), "first", rater="ana")
-    assert load_study("places", url).policy().top == 2
+    assert policy_of(load_study("places", url)).top == 2
     assert "the order of the top 2 may still change" in study.can_stop().statement
     assert "the order of the top 4 may still change" in study.can_stop(top=4).statement
     with pytest.raises(InvalidInput, match="top is fixed when a study is created"):
@@ -176,7 +177,7 @@ def test_a_policy_s_own_places_are_the_study_s() -> None:
     whole = create_study("whole", "memory", goal="rank")
     whole.add_arms([f"a{k}" for k in range(9)])
     whole.tell(whole.ask("ana"), "first", rater="ana")
-    assert whole.policy().top is None
+    assert policy_of(whole).top is None
     assert "the order of all arms may still change" in whole.can_stop().statement
 
 

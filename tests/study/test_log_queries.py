@@ -106,7 +106,7 @@ def test_tokens_open_what_they_say(url: str) -> None:
         {"scope": "admin", "rater": "ana"},
     ):
         with pytest.raises(InvalidInput):
-            create_token(storage, **given)  # type: ignore[arg-type]
+            create_token(storage, **given)
     storage.delete_study(study.id)
     assert [token.id for token in list_tokens(storage)] == [admin.token.id]
 

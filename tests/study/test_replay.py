@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from duelist.study.replay import SNAPSHOTS_KEPT, standing_lessons
 from duelist.study.replay import learn as _learn
 from duelist.study.storage import FeatureChunk, Lesson
 from tests.helpers.busy_study import rebuilt
+from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
@@ -50,7 +52,7 @@ def test_the_policy_is_the_fold_of_the_log(policy: str, estimator: str) -> None:
     for _ in range(7):
         play(study, 10)
         assert study.policy().snapshot() == rebuilt(study).snapshot()
-    assert np.any(study.policy().theta_)
+    assert np.any(policy_of(study).theta_)
 
 
 def test_asking_leaves_no_trace() -> None:
@@ -89,9 +91,12 @@ def test_a_revision_does_not_read_the_log_from_its_beginning(monkeypatch: pytest
     study = filled(policy="VACDB", n_arms=9)
     play(study, 400)
     learned: list[int] = []
-    monkeypatch.setattr(
-        _fold, "learn", lambda policy, lesson, arms: (learned.append(lesson.root), _learn(policy, lesson, arms))
-    )
+
+    def noted(policy: Any, lesson: Any, arms: Any) -> None:
+        learned.append(lesson.root)
+        _learn(policy, lesson, arms)
+
+    monkeypatch.setattr(_fold, "learn", noted)
     study.tell(study.votes()[300].duel_id, "both_bad", "ana", revise=True)
     assert 99 <= len(learned) <= 2 * 100 + 8
     monkeypatch.undo()
@@ -239,7 +244,7 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
     ]
     assert {vote.chosen_by for vote in votes} == {ChosenBy.IMPORT}
     assert snapshots(study) == [0, 256]
-    assert np.any(study.policy().theta_)
+    assert np.any(policy_of(study).theta_)
     play(study, 10)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
     assert study.votes()[300].voted_at > votes[-1].voted_at

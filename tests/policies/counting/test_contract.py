@@ -1,6 +1,7 @@
 """What every policy that counts wins promises: the contract of policies, a log, snapshots to the bit, errors that leave it as it was."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,7 +240,7 @@ def test_rules_that_need_a_horizon_say_so(name):
 
 def test_settings_are_honoured():
     """Every setting changes what is played."""
-    changed = {
+    changed: dict[str, dict[str, Any]] = {
         "RUCB": {"alpha": 2.0}, "DTS": {"alpha": 0.1}, "DTSPlus": {"alpha": 0.1}, "CCB": {"alpha": 2.0}, "RMED1": {"weight": 0.01},
         "RMED2": {"alpha": 0.5}, "RMED2FH": {"alpha": 6.0}, "WSS": {"beta": 3.0}, "BeatTheMean": {"scale": 0.3},
         "InterleavedFilter": {"horizon": 2}, "MergeRUCB": {"batch_size": 2}, "MergeDTS": {"alpha": 3.0},

@@ -1,6 +1,7 @@
 """Policies that count wins, where policies are named: simulations, the shell, experiments, studies."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def test_distinct_simulations_have_no_self_duels(name):
 
 def test_they_are_found_by_name():
     assert dl.make_policy("d-ts", horizon=50).__class__ is dl.DTS
-    assert dl.make_policy("rucb:alpha=0.7").alpha == 0.7
+    rucb: Any = dl.make_policy("rucb:alpha=0.7")
+    assert rucb.alpha == 0.7
     for name, cls in COUNTING_POLICIES.items():
         assert dl.policies.policy_class(name.lower()) is cls
         assert dl.policies.policy_name(cls) == name

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def last_duels(name, table, horizon, runs, winner="condorcet", **settings):
 @pytest.mark.parametrize("name", NAMES)
 def test_without_noise_the_best_arm_is_found_and_kept(name):
     """With sure outcomes every rule ends up showing the best arm nearly always."""
-    policy = dl.make_policy(name, horizon=30_000)
+    policy: Any = dl.make_policy(name, horizon=30_000)
     runs = dl.simulate(policy, PreferenceMatrix(SURE), 30_000, runs=2, seed=0)
     weak = runs.regret(name, "weak", cumulative=False)[:, -5000:]
     assert weak.mean() < 0.05 * 0.5

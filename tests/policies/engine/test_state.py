@@ -180,7 +180,7 @@ def test_every_row_is_found_again_among_thousands(kind):
         dim = 40
         z = np.eye(dim)[rng.integers(dim, size=n)] - np.eye(dim)[rng.integers(dim, size=n)]
     else:
-        z = rng.integers(1, 400, size=(n, dim)) * 5e-324  # neighbours among the smallest floats
+        z = rng.integers(1, 400, size=(n, dim)).astype(float) * 5e-324  # neighbours among the smallest floats
     z = z[(z != 0).any(axis=1)]
     policy = make(dim)
     for row in z:  # asked and told: the estimate is not solved in between

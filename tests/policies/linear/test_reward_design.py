@@ -1,6 +1,7 @@
 """RewardDesign: contexts and pairs of a batch chosen together, against a greedy design by determinants; coverage; and that it pays."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,7 +210,8 @@ def test_a_share_is_a_share(coverage):
 
 
 def test_the_reference_has_the_same_settings():
-    assert REFERENCES["RewardDesign"]().coverage == dl.RewardDesign().coverage
+    reference: Any = REFERENCES["RewardDesign"]()
+    assert reference.coverage == dl.RewardDesign().coverage
 
 
 # -- does it pay -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,7 +121,7 @@ def test_a_snapshot_remembers_where_counting_starts(first_layer):
         duel = policy.ask(arms, distinct=False)
         if t % 4:
             policy.tell(duel, float(t % 3 > 0))
-    copy = dl.restore_policy(json.loads(json.dumps(policy.snapshot(), allow_nan=False)))
+    copy: Any = dl.restore_policy(json.loads(json.dumps(policy.snapshot(), allow_nan=False)))
     assert copy.first_layer == first_layer
     for t, arms in enumerate(shown):
         duel, other = policy.ask(arms, distinct=False), copy.ask(arms, distinct=False)

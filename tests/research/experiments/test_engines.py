@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_a_cell_that_kills_its_process_is_found_out(truth, tmp_path):
     one = Experiment([own_parts.Deadly()], [Hypercube(dim=2)], 60, runs=3, points=7)
     (deadly,) = (cell for _, _, cell in one.cells())
     others = [cell for _, _, cell in experiment().cells()][:5]
-    found = dict(LocalProcesses(2).play([*others[:2], deadly, *others[2:]]))
+    found: dict[Any, Any] = dict(LocalProcesses(2).play([*others[:2], deadly, *others[2:]]))
     assert isinstance(found[deadly], Failure)
     assert "the process that played it died" in found[deadly].error
     assert sum(isinstance(played, Played) for played in found.values()) == 5
@@ -100,6 +101,7 @@ PARENT = """
 import sys
 from duelist.experiments import Experiment, LocalProcesses, run_experiment
 from tests.helpers import custom_parts as own_parts
+from typing import Any
 if __name__ == "__main__":
     slow = Experiment([own_parts.Coin(seconds=0.01)], ["Hypercube:dim=2"], 10_000, runs=4, runs_per_cell=1)
     run_experiment(slow, sys.argv[1], LocalProcesses(2))

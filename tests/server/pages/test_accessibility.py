@@ -116,9 +116,9 @@ def test_no_page_is_wider_than_a_phone(tabs: Tabs, full_study: int, address: str
 
 def test_all_tabs_are_visible_on_a_phone(tabs: Tabs, full_study: int) -> None:
     page = tabs.open_as_owner(f"/study/{full_study}#settings", viewport=PHONE, has_touch=True, is_mobile=True)
-    tabs = page.get_by_role("navigation").get_by_role("link")
-    expect(tabs).to_have_count(len(TABS))
-    for tab in tabs.all():
+    links = page.get_by_role("navigation").get_by_role("link")
+    expect(links).to_have_count(len(TABS))
+    for tab in links.all():
         box = tab.bounding_box()
         assert box is not None
         assert box["x"] >= 0

@@ -355,7 +355,7 @@ def test_eight_hundred_items(server: Server, tabs: Tabs, large_study: tuple[str,
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#pair-readout")).to_contain_text("2. ")
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]  # type: ignore[index]
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 @pytest.mark.parametrize("tab", TABS)

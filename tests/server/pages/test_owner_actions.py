@@ -240,7 +240,7 @@ def test_import_votes_and_copy_the_study(server: Server, tabs: Tabs, eight_texts
         "mimeType": "text/csv",
         "buffer": b"left,right,winner\ntext 1,text 2,left\ntext 3,text 4,tie\n",
     }
-    page.get_by_label("File with votes").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_label("File with votes").set_input_files(file)
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_text("2 votes imported, 0 already in the study.")).to_be_visible()
     page.get_by_role("button", name="Import").click()

@@ -253,7 +253,7 @@ def test_on_a_phone_the_sides_are_stacked_and_the_vote_bar_is_visible(server: Se
     assert right["y"] >= left["y"] + left["height"]
     for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
-    widths = [page.get_by_role("button", name=name).bounding_box()["width"] for name in ("Tie", "Both bad", "Skip")]  # type: ignore[index]
+    widths = [page.get_by_role("button", name=name).bounding_box()["width"] for name in ("Tie", "Both bad", "Skip")]
     assert min(widths) > 100
     button = page.get_by_role("button", name="Left is better")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

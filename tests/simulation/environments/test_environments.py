@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ def test_clustered_arms_sit_around_four_centres_of_the_run():
 
 
 def test_cluster_centres_differ_between_runs():
-    environment = RandomArms(3, kind="clustered")
+    environment: Any = RandomArms(3, kind="clustered")
     assert not np.array_equal(environment.draw_world(rng(0)).centres, environment.draw_world(rng(1)).centres)
 
 

@@ -1,6 +1,6 @@
 """Votes that come late, and arms that do: simulated as they are lived."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -149,11 +149,12 @@ def test_half_of_the_arms_then_one_more_at_a_time(n_arms, every, start, rounds, 
 
 
 def test_specs():
-    found = parse_environment("LateArms:every=5:DelayedVotes:delay=3:FlippedVotes:first=2:Hypercube:dim=2")
+    found: Any = parse_environment("LateArms:every=5:DelayedVotes:delay=3:FlippedVotes:first=2:Hypercube:dim=2")
     assert found.every == 5
     assert found.truth().delay == 3
     assert found.truth().flipped_first == 2
-    assert parse_environment("DelayedVotes").delay == 50
+    delayed: Any = parse_environment("DelayedVotes")
+    assert delayed.delay == 50
     assert parse_environment("delayed-votes:Noiseless:Hypercube:dim=4").dim == 4
 
 

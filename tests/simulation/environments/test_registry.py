@@ -1,5 +1,7 @@
 """Policies and environments written in one word."""
 
+from typing import Any
+
 import pytest
 
 import duelist as dl
@@ -20,20 +22,21 @@ def test_settings_keep_their_types():
 
 
 def test_brackets_hold_commas():
-    environment = parse_environment("random-arms:n_arms=(3,8),theta=[1,0,0],dim=3,kind=clustered")
+    environment: Any = parse_environment("random-arms:n_arms=(3,8),theta=[1,0,0],dim=3,kind=clustered")
     assert environment.n_arms == (3, 8)
     assert environment.theta.tolist() == [1, 0, 0]
 
 
 def test_noiseless_holds_another_environment():
-    environment = parse_environment("noiseless:hypercube:dim=3,scale=4")
+    environment: Any = parse_environment("noiseless:hypercube:dim=3,scale=4")
     assert environment.truth().noiseless
     assert environment.inside.scale == 4.0
 
 
 def test_preference_matrix_from_a_file(tmp_path):
     (tmp_path / "m.csv").write_text("a,b\n0.5,0.7\n0.3,0.5\n")
-    assert parse_environment(f"preference-matrix:path={tmp_path}/m.csv,winner=borda").matrix[0, 1] == 0.7
+    environment: Any = parse_environment(f"preference-matrix:path={tmp_path}/m.csv,winner=borda")
+    assert environment.matrix[0, 1] == 0.7
 
 
 @pytest.mark.parametrize("spec", ["VACDB:scale", "VACDB:scale=", "VACDB:=3", "VACDB:scale=2,,", "VACDB:**{}"])

@@ -174,8 +174,8 @@ def test_a_history_names_the_arms_that_end_highest():
 def test_raters_are_drawn_with_their_numbers():
     found = rater_statistics(some_votes(), names(6))
     agree, side, _ = draw_raters(found).axes
-    assert agree.collections[0].get_offsets()[:, 0].tolist() == [row.agreement_model for row in found.rows]
-    assert side.collections[0].get_offsets()[:, 0].tolist() == [row.first_share for row in found.rows]
+    assert np.asarray(agree.collections[0].get_offsets())[:, 0].tolist() == [row.agreement_model for row in found.rows]
+    assert np.asarray(side.collections[0].get_offsets())[:, 0].tolist() == [row.first_share for row in found.rows]
     assert [label.get_text() for label in agree.get_yticklabels()] == [row.rater for row in found.rows]
 
 

@@ -115,8 +115,8 @@ def assert_same(one, other):
     for name in ("arm", "best_rank", "worst_rank", "votes", "wins", "ties", "both_bad", "group"):
         assert [getattr(s, name) for s in one.standings] == [getattr(s, name) for s in other.standings]
     for name in ("utility", "low", "high", "chance_best"):
-        values = [[getattr(s, name) for s in board.standings] for board in (one, other)]
-        assert np.allclose(*values, rtol=0, atol=1e-11)
+        mine, theirs = ([getattr(s, name) for s in board.standings] for board in (one, other))
+        assert np.allclose(mine, theirs, rtol=0, atol=1e-11)
 
 
 def test_a_warm_reading_says_what_a_cold_one_says():

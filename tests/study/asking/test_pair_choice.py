@@ -11,6 +11,7 @@ from duelist.study import ChosenBy, Study, create_study, load_study
 from duelist.study.asking.pairs import among, code, codes, count_free, random_free, split
 from duelist.study.records import DuelKind
 from duelist.study.storage import Transaction
+from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
 
@@ -173,7 +174,7 @@ def test_a_share_of_repeats_as_a_check() -> None:
         else:
             assert pair(duel) not in seen
         seen[pair(duel)] = k
-    policy = study.policy()
+    policy = policy_of(study)
     assert policy.rounds_ == 400 - repeats  # what is asked to learn about a rater teaches nothing about arms
 
 

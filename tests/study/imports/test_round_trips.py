@@ -10,6 +10,7 @@ import duelist as dl
 from duelist.research.datasets import load_llmfao
 from duelist.study import Outcome, VoteImportReport, load_study
 from duelist.study.formats import Comparison, context_id, read, write
+from tests.helpers.policy_state import policy_of
 from tests.helpers.study_files import PROMPT, READABLE, START, counts, empty, exported, filled
 
 # -- contexts have a text of their own ---------------------------------------------------
@@ -161,7 +162,7 @@ def test_what_is_exported_can_be_imported_into_an_empty_study(tmp_path, name):
     assert board.votes == 120
     leader = board.standings[0].arm
     assert leader == best or name in ("trl", "openai")  # those know arms by their text only
-    assert again.policy().rounds_ == 120
+    assert policy_of(again).rounds_ == 120
 
 
 def test_the_whole_log_goes_through_our_own_format(tmp_path):

@@ -9,6 +9,7 @@ from duelist.core.errors import InvalidInput, NothingToAsk, UnknownArm, UnknownS
 from duelist.study import Arm, create_study, delete_study, load_study
 from duelist.study.asking import pair_choice as _choosing
 from duelist.study.asking.pair_choice import Chooser
+from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
 
@@ -81,8 +82,8 @@ def test_a_duel_keeps_the_features_it_was_asked_with() -> None:
             study.update_features([duel.first.id, duel.second.id], [[5, 5, 5], [6, 6, 6]])
         study.tell(duel.id, "first", "ana")
     assert told[0].first.id == told[1].first.id
-    assert one.policy().theta_.tolist() == other.policy().theta_.tolist()
-    assert np.any(one.policy().theta_)
+    assert policy_of(one).theta_.tolist() == policy_of(other).theta_.tolist()
+    assert np.any(policy_of(one).theta_)
 
 
 def test_retired_arms_are_not_asked_but_votes_count() -> None:
@@ -233,7 +234,7 @@ def test_of_very_many_arms_a_policy_sees_the_best_and_others_by_chance(monkeypat
     assert np.abs(np.bincount(np.concatenate(drawn), minlength=1000) - 20).max() <= 6 * np.sqrt(500 * 0.04 * 0.96)
     study.tell(duel.id, "first", "ana")
     taught = untaught._replace(policy=study.policy())
-    best = set(np.argsort(-(values @ study.policy().theta_))[:20].tolist())
+    best = set(np.argsort(-(values @ policy_of(study).theta_))[:20].tolist())
     shortlists = [set(taught._shortlist().tolist()) for _ in range(50)]
     assert all(best < kept and len(kept) == 40 for kept in shortlists)
     assert len(set.union(*shortlists)) > 500

@@ -66,7 +66,7 @@ def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(
     def write_and_end(tx: SqlTransaction, rows: Sequence[VoteRow]) -> None:
         write(tx, rows)
         with admin.connect() as other:
-            pid = tx._line.connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
+            pid = tx._line.connection.connection.driver_connection.info.backend_pid
             assert other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
 
     with monkeypatch.context() as patched:

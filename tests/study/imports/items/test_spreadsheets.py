@@ -3,6 +3,7 @@
 import gzip
 import re
 import zipfile
+from typing import Any
 
 import pytest
 from openpyxl import Workbook
