@@ -189,12 +189,12 @@ def test_estimate_before_the_first_arms(name, attribute):
 
 # -- settings ------------------------------------------------------------------------------------
 
-ANY_POLICY = {
+ANY_POLICY: dict[str, tuple[list[Any], str]] = {
     "link": (["cauchit", None, 3, "", ["logistic"]], "Choose one of logistic, probit, exponential"),
     "ridge": ([0, 0.0, -1, NAN, INF, "big"], "Give a positive finite number"),
     "random_state": ([-1, 2.5, "lucky"], "Give"),
 }
-ANY_RADIUS = {
+ANY_RADIUS: dict[str, tuple[list[Any], str]] = {
     "horizon": ([0, -5, 2.5, True, "10", NAN, INF], "at least 1), or leave it out"),
     "kappa": ([0, -0.25, NAN, INF, "flat"], "leave it out to derive it"),
     "delta": ([0, 1, -0.1, 1.5, NAN, "small", None], "between 0 and 1"),

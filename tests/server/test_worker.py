@@ -21,7 +21,7 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = 0
         self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
-        self._make = worker_process.run_query
+        self._make = vars(worker_process)["run_query"]
         monkeypatch.setattr(worker_process, "run_query", self)
 
     def __call__(self, study: Study, name: str, arguments: dict[str, Any]) -> Any:
@@ -94,7 +94,7 @@ def test_a_failed_query_fails_all_waiting_clients_and_is_retried(
     study: Study, answers: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, begun, go_on = [True], threading.Event(), threading.Event()
-    run_query = worker_process.run_query
+    run_query = vars(worker_process)["run_query"]
 
     def fail(*arguments: Any) -> Any:
         begun.set()

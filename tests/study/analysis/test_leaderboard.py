@@ -21,7 +21,7 @@ from tests.helpers.model_votes import NOW, made_votes, names, vote
 
 @pytest.fixture(scope="module")
 def llmfao(data_folder):
-    votes = [c.vote(k + 1, k + 1, NOW) for k, c in enumerate(load_llmfao(data_folder))]
+    votes = [c.to_vote(k + 1, k + 1, NOW) for k, c in enumerate(load_llmfao(data_folder))]
     return votes, list(dict.fromkeys(arm for v in votes for arm in (v.first, v.second)))
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -164,7 +165,7 @@ def test_outliers_among_all_items_of_a_study_are_named_once(plan):
 
 @pytest.mark.parametrize("from_file", [True, False])
 def test_outliers_among_feature_lists_are_named_when_they_are_added(plan, from_file):
-    rows = [{"id": str(k), "features": [k, k % 3]} for k in range(8)]
+    rows: list[dict[str, Any]] = [{"id": str(k), "features": [k, k % 3]} for k in range(8)]
     if from_file:
         study = create_study("s", "memory", items=plan("a.json", json.dumps(rows)))
     else:

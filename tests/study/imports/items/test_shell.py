@@ -11,6 +11,7 @@ from duelist.cli import app
 from duelist.core.errors import InvalidInput
 from duelist.study import create_study, load_study
 from duelist.study.imports import Note, plan_items
+from tests.helpers.policy_state import policy_of
 
 HOLE = "id;text;price;length\na;one;1,5;3\nb;two;;4\nc;three;2,5;5\n"
 

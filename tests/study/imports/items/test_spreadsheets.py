@@ -166,7 +166,16 @@ def test_arms_with_prompts_that_contradict_each_other(tmp_path):
 
 @pytest.mark.parametrize("name", ["v.csv", "v.xlsx"])
 def test_blank_lines_are_skipped_anywhere(tmp_path, name):
-    rows = [["", "", ""], [], ["id", "x", "y"], ["a", 1, 2], ["", "", ""], ["b", 3, 4], [], ["", "", ""]]
+    rows: list[list[Any]] = [
+        ["", "", ""],
+        [],
+        ["id", "x", "y"],
+        ["a", 1, 2],
+        ["", "", ""],
+        ["b", 3, 4],
+        [],
+        ["", "", ""],
+    ]
     if name == "v.csv":
         (tmp_path / name).write_text("".join(";".join(map(str, row)) + "\n" for row in rows))
     else:
