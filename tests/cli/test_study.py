@@ -82,7 +82,7 @@ def test_votes_are_repeated_revised_and_undone(study):
         (("study", "tell", "captions", "99", "first", "-r", "ana"), "99"),
         (("study", "add-arms", "captions", "missing.jsonl"), "missing.jsonl is not a file"),
         (("study", "export", "captions", "x", "-f", "nope"), "format is 'nope'"),
-        (("study", "status", "captions", "-s", "ftp://x"), "storage is 'ftp://x'"),
+        (("study", "status", "captions", "-s", "ftp://x"), "The storage 'ftp://x' is of an unknown kind."),
         (("study", "status", "[/x]"), "no study '[/x]'"),
         (("study", "tell", "captions", "1", "[red]", "-r", "ana"), "outcome is '[red]'"),
         (

@@ -48,8 +48,9 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         assert ahead.id != duel.id
         study.release(ahead, rater)
         study.tell(duel, ("first", "second", "tie")[k % 3], rater=rater, response_seconds=2.0, reason="so")
-    with pytest.raises(VoteConflict):
+    with pytest.raises(VoteConflict) as caught:
         study.tell(1, "both_bad", rater="ana")
+    assert caught.value.code == "vote_conflict.contradiction"
     study.tell(1, "both_bad", rater="ana", revise=True)
     study.undo(1, rater="ana")
     with pytest.raises(UnknownArm):

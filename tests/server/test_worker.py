@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from duelist.core.errors import DuelistError
 from duelist.server.worker import process as worker_process
 from duelist.server.worker.process import RequestHandler
 from duelist.study import Study, open_storage
@@ -113,3 +114,12 @@ def test_a_failed_query_fails_all_waiting_clients_and_is_retried(
         assert each.head == {"unexpected_error": "RuntimeError: no luck"}
     failing.clear()
     assert votes(Asking(answers, study)) == 0
+
+
+def test_an_error_is_returned_with_its_parts(answers: RequestHandler, study: Study) -> None:
+    arguments = {"context": "None; True"}
+    head, body = answers({"study": study.id, "task": "leaderboard", "arguments": arguments, "known_revision": None})
+    assert body == b""
+    assert DuelistError.from_dict(json.loads(json.dumps(head["error"]))).to_dict() == head["error"]
+    assert (head["error"]["code"], head["error"]["field"]) == ("invalid_input", "context")
+    assert "'None; True'" in head["error"]["message"]

@@ -210,7 +210,7 @@ def test_the_shell_refuses_before_it_plays():
     said = shell("--goal", "best", "-t", "21000", "-r", "2000", "-e", "Hypercube:dim=1", code=2)
     assert "2000 runs of 21000 rounds are more duels than are kept" in " ".join(said.split())
     assert "Give at most 1966 runs" in " ".join(said.split())
-    assert "Only the goal 'rank' has places" in shell("--goal", "best", "--top", "2", code=2)
+    assert "only the goal 'rank' has places" in shell("--goal", "best", "--top", "2", code=2)
     assert "there is no best arm" in shell("--goal", "best", "-e", "RandomArms:dim=2,n_arms=3", code=2)
 
 

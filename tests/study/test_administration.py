@@ -53,7 +53,7 @@ def test_an_ended_study_takes_no_votes_but_knows_those_it_has(url: str) -> None:
         lambda: elsewhere.tell(told, "second", "ana", revise=True),
         lambda: elsewhere.undo(told, "ana"),
     ):
-        with pytest.raises(VoteConflict, match="closed and takes no votes"):
+        with pytest.raises(VoteConflict, match="ended and takes no votes"):
             refused()
     assert len(study) == 1
     study.add_arms(["new"], [[1.0, 1.0, 1.0]])

@@ -267,7 +267,7 @@ def test_damaged_answers_are_refused_by_value(tmp_path, changed, named):
 
 @pytest.mark.parametrize("load", [load_eventtime, load_photos, load_llmfao])
 def test_a_file_that_is_not_there_is_named(tmp_path, load):
-    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there. Docs/data\.md"):
+    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there\. docs/data\.md"):
         list(load(tmp_path))
 
 

@@ -272,7 +272,7 @@ def test_a_network_file_system_that_is_mounted_when_needed_is_seen() -> None:
 
 @pytest.mark.parametrize("storage", ["captions.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", ""])
 def test_storages_that_are_none(storage: str) -> None:
-    with pytest.raises(InvalidInput, match=r"Give \"sqlite:///file.db\""):
+    with pytest.raises(InvalidInput, match=r"Use \"sqlite:///file.db\""):
         create_study("s", storage)
 
 
@@ -295,7 +295,8 @@ def test_every_known_code_has_its_error() -> None:
         error = _explain.explained(sa.exc.InternalError("SELECT 1", {}, Refusal(**codes)), "here")
         assert type(error) is kind
         assert str(error).startswith("Storage here ")
-        assert str(error).endswith("(as the database says it)")
+        assert error.message.endswith("(as the database says it).")
+        assert error.hint
 
 
 def interrupted(view: AbstractContextManager[Any]) -> None:
