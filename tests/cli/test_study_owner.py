@@ -39,7 +39,7 @@ def test_limits(study):  # noqa: F811
     assert "`duelist study limit captions --per-rater N`; --per-rater none removes it." in said
     study("study", "limit", "captions", "--per-rater", "none")
     vote(study)
-    assert "`duelist study limit NAME --total ...`" in study("study", "ask", "captions", "-r", "ana", code=2)
+    assert "`duelist study limit captions --total N`" in study("study", "ask", "captions", "-r", "ana", code=2)
     assert "--per-pair is 'few'. Give a number of votes, or none" in study(
         "study", "limit", "captions", "--per-pair", "few", code=2
     )
@@ -61,7 +61,7 @@ def test_raters(study):  # noqa: F811
         == 'ben: {"age": 31, "from": "Köln"} blocked\n'
     )
     assert '{"age": 31}' in study("study", "describe", "captions", "ben", "from=null")
-    assert "repeat with --yes" in study("study", "erase", "captions", "ben", code=2)
+    assert "Repeat with --yes" in study("study", "erase", "captions", "ben", code=2)
     assert "'ben' is 'erased 1' now, with 1 votes" in study("study", "erase", "captions", "ben", "--yes")
     assert "nobody of the name 'ben'" in study("study", "erase", "captions", "ben", "--yes")
 

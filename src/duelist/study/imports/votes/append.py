@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from duelist.core.errors import InvalidInput, UnknownArm
+from duelist.core.errors import InvalidInput
 from duelist.policies import Policy
 from duelist.study.asking.ask import Known
+from duelist.study.errors import unknown_arm
 from duelist.study.formats import Comparison
 from duelist.study.records import ChosenBy
 from duelist.study.replay import learn
@@ -26,7 +27,7 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
         raise InvalidInput(f"A vote compares {vote.first!r} with itself.", "Leave it out.")
     for arm in (vote.first, vote.second):
         if arms is not None and arm not in arms:
-            raise UnknownArm(f"Arm {arm!r} is not in this study.", "Add it with `add_arms`.")
+            raise unknown_arm(arm)
 
 
 def append_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:
