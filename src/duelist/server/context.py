@@ -110,7 +110,7 @@ class ServerContext:
             self._close(self._open_studies.pop(study_id))
 
     def _close(self, handle: _StudyHandle) -> None:
-        """Close a study in a task of its own: no request waits for it or can cancel it."""
+        """Close a study in a background task: no request waits for it or can cancel it."""
         study, handle.study = handle.study, None
         if study is not None:
             closing = asyncio.create_task(study.close())

@@ -59,7 +59,7 @@ HINTS: Final = {
     "vote_conflict.rater_blocked": "An owner of the study can reinstate them.",
     "vote_conflict.study_not_open": "An owner can open it again.",
 }
-"""Hints in the words of HTTP, for errors whose own hint names functions and arguments of Python."""
+"""Hints for HTTP, by code, for errors whose own hint is about Python."""
 
 
 class RequestError(HTTPException):

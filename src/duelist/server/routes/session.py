@@ -57,7 +57,7 @@ async def get_session(
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     study: RaterStudy = None,
 ) -> schemas.SessionResponse:
-    """Return who is signed in, and the CSRF token for changes."""
+    """Return the signed-in user and the CSRF token for changes."""
     return await _session(server, await authenticate(request, server, bearer, study))
 
 

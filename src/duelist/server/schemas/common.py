@@ -40,7 +40,7 @@ class ErrorSchema(ResponseBody):
     """An error."""
 
     code: str = Field(description="The code, for programs.", examples=["study_not_open"])
-    message: str = Field(description="What is wrong, for people.")
+    message: str = Field(description="The problem, for people.")
     hint: str = Field(description="How to fix it.")
     field: str | None = Field(description="The part of the request that is wrong, if it is one.")
 
@@ -412,7 +412,7 @@ class CreateLinksRequest(RequestBody):
 
 
 class LinkSchema(ResponseBody):
-    """A personal link; anyone who has it votes as that rater."""
+    """A personal link: it signs in as that rater."""
 
     rater: str
     url: str

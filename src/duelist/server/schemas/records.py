@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, get_type_hints
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 
 def schema_of(record: type, name: str, only: tuple[str, ...] = (), **more: Any) -> type[BaseModel]:
@@ -30,5 +33,12 @@ def schema_of(record: type, name: str, only: tuple[str, ...] = (), **more: Any) 
 
 
 def _json_type(kind: Any) -> Any:
-    """Return the type of a field in JSON, where numbers that are not finite are null."""
-    return float | None if kind is float else kind
+    """Return the type of a field in JSON: numbers that are not finite are null, tuples of fixed length are lists."""
+    if kind is float:
+        return float | None
+    parts = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return reduce(or_, (part if part is float else _json_type(part) for part in parts))
+    if get_origin(kind) is tuple and Ellipsis not in parts:
+        return Annotated[list[reduce(or_, parts)], Field(min_length=len(parts), max_length=len(parts))]  # type: ignore[misc]
+    return kind
