@@ -95,8 +95,8 @@ def search(
     """A whole search, from arms on the device and the factor on the host to a pair on the host."""
     device = given.arms.device
     theta, lower = (torch.from_numpy(array).to(device) for array in (given.theta, given.factor))
-    problem = part.prepared(given.arms, theta, lower, given.radius)
-    chosen, effort = part.candidates(problem, part.mode_for(mode), pruned=pruned, kernel=kernel)
+    problem = part.whiten_arms(given.arms, theta, lower, given.radius)
+    chosen, effort = part.candidates(problem, part.MODES[mode], pruned=pruned, kernel=kernel)
     scores = values(given.arms[chosen].double().cpu().numpy(), given.theta, given.factor, given.radius)
     i, j = np.unravel_index(np.argmax(scores), scores.shape)
     return (int(chosen[i]), int(chosen[j]), float(scores[i, j])), effort
@@ -107,7 +107,7 @@ def blocks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def product_alone(points: torch.Tensor, mode: str, buffer: torch.Tensor) -> None:
-    with arithmetic.products_in(part.mode_for(mode)):
+    with arithmetic.matmul_precision(part.MODES[mode]):
         for i, j in blocks(len(points)):
             a, b = points[i : i + BLOCK], points[j : j + BLOCK]
             torch.mm(a, b.T, out=buffer[: len(a) * len(b)].view(len(a), len(b)))
@@ -117,7 +117,7 @@ def plain_search(points: torch.Tensor, utilities: torch.Tensor, mode: str, buffe
     """The search as one writes it first: all values of a block, their maximum."""
     squares = points.square().sum(1)
     best = torch.full((), -torch.inf, device=points.device, dtype=points.dtype)
-    with arithmetic.products_in(part.mode_for(mode)):
+    with arithmetic.matmul_precision(part.MODES[mode]):
         for i, j in blocks(len(points)):
             a, b = slice(i, i + BLOCK), slice(j, j + BLOCK)
             shape = len(points[a]), len(points[b])
@@ -172,7 +172,7 @@ def checked(device: str) -> dict[str, Any]:
         expected = truth(given)
         for mode in part.MODES:
             for pruned in (False, True):
-                for kernel in (False, True) if mode in fused.SHAPES and device == "cuda" else (False,):
+                for kernel in (False, True) if mode in fused.KERNEL_CONFIGS and device == "cuda" else (False,):
                     (i, j, value), effort = search(given, mode, pruned=pruned, kernel=kernel)
                     cases += 1
                     if abs(value - expected) > 1e-10 * abs(expected) + 1e-12:
@@ -187,16 +187,16 @@ def tiles_checked(n: int, dim: int, mode: str, device: str = "cuda", runs: int =
     """
     given = setting("gaussian", n, dim, device, seed=dim)
     theta, lower = (torch.from_numpy(a).to(device) for a in (given.theta, given.factor))
-    problem = part.prepared(given.arms, theta, lower, given.radius)
-    shape, exact = fused.SHAPES[mode], part.mode_for(mode)
-    threshold = search_part.good_value(problem) - 2.0 * problem.noise
-    tiles = sweep.wanted_tiles(None, n, threshold, shape.tiling, 16)
-    sides = sweep.operands(problem, torch.arange(n, device=device), threshold, exact, max(shape.tiling), shape.depth)
-    found = [fused.most_in_tiles(sides, tiles, shape, exact) for _ in range(runs)]
+    problem = part.whiten_arms(given.arms, theta, lower, given.radius)
+    config, exact = fused.KERNEL_CONFIGS[mode], part.MODES[mode]
+    threshold = search_part.initial_value(problem) - 2.0 * problem.noise
+    tiles = sweep.candidate_tiles(None, n, threshold, config.tiling, 16)
+    sides = sweep.operands(problem, torch.arange(n, device=device), threshold, exact, max(config.tiling), config.depth)
+    found = [fused.max_per_tile(sides, tiles, config, exact) for _ in range(runs)]
     x, y, a = sides.points.double(), sides.offsets.double(), sides.lifts.double()
     worst = 0.0
-    for place, (row, column) in enumerate((tiles * torch.tensor(shape.tiling, device=device)).tolist()):
-        i, j = slice(row, row + shape.tiling.rows), slice(column, column + shape.tiling.columns)
+    for place, (row, column) in enumerate((tiles * torch.tensor(config.tiling, device=device)).tolist()):
+        i, j = slice(row, row + config.tiling.rows), slice(column, column + config.tiling.columns)
         true = (a[i, None] + a[j] - 2.0 * (x[i] @ x[j].T + y[i, None] * y[j])).max()
         worst = max(worst, float((found[0][place] - true).abs()))
     unlike = sum(int((other != found[0]).sum()) for other in found[1:])
@@ -210,7 +210,7 @@ def timed(kind: str, n: int, dim: int) -> Iterator[dict[str, Any]]:
     given = setting(kind, n, dim, "cuda")
     x = given.arms
     lower = torch.from_numpy(given.factor).to("cuda")
-    points = part.prepared(x, torch.from_numpy(given.theta).to("cuda"), lower, given.radius).points.float()
+    points = part.whiten_arms(x, torch.from_numpy(given.theta).to("cuda"), lower, given.radius).points.float()
     utilities = x @ torch.from_numpy(given.theta).float().to("cuda")
     buffer = torch.empty(BLOCK * BLOCK, device="cuda")
     products = {mode: median_ms(lambda mode=mode: product_alone(points, mode, buffer)) for mode in ("float32", "tf32")}
@@ -237,8 +237,8 @@ def contexts_timed(contexts: int, n_arms: int, dim: int, runs: int = 1) -> dict[
     lower = torch.from_numpy(given.factor).to("cuda")
 
     def choose() -> Any:
-        chosen = part.choose_in_contexts(arms, theta, lower, given.radius)
-        return chosen, chosen.width.sort(descending=True, stable=True).indices[:100], bool(chosen.unsure.any())
+        chosen = part.best_pairs_in_contexts(arms, theta, lower, given.radius)
+        return chosen, chosen.width.sort(descending=True, stable=True).indices[:100], bool(chosen.tied.any())
 
     v = torch.linalg.solve_triangular(lower, given.arms.double().T, upper=False).T.reshape(contexts, n_arms, dim)
     u = (given.arms.double() @ theta).view(contexts, n_arms)
@@ -255,8 +255,8 @@ def contexts_timed(contexts: int, n_arms: int, dim: int, runs: int = 1) -> dict[
         "contexts": contexts,
         "n_arms": n_arms,
         "dim": dim,
-        "wrong": sum(int(((c.first * n_arms + c.second != best) & ~c.unsure).sum()) for c in chosen),
-        "unsure": int(chosen[0].unsure.sum()),
+        "wrong": sum(int(((c.first * n_arms + c.second != best) & ~c.tied).sum()) for c in chosen),
+        "tied": int(chosen[0].tied.sum()),
         "largest_error": max(float((c.value / values.amax(1) - 1.0).abs().max()) for c in chosen),
         "ms": median_ms(choose, 21),
     }
@@ -283,21 +283,21 @@ def shapes_timed(n: int, dim: int) -> Iterator[dict[str, Any]]:
     """The fused kernel alone over all pairs, for every way to cut the work."""
     given = setting("gaussian", n, dim, "cuda")
     theta, lower = (torch.from_numpy(a).to("cuda") for a in (given.theta, given.factor))
-    problem = part.prepared(given.arms, theta, lower, given.radius)
-    threshold = search_part.good_value(problem) - 2.0 * problem.noise
+    problem = part.whiten_arms(given.arms, theta, lower, given.radius)
+    threshold = search_part.initial_value(problem) - 2.0 * problem.noise
     order = torch.arange(n, device="cuda")
     cuts = [(128, 128, 4), (128, 128, 8), (128, 256, 8), (64, 256, 4), (64, 128, 4)]
     kinds = [("float32", "tf32x3", (16, 32)), ("tf32", "tf32", (32,)), ("bfloat16", "tf32", (64,))]
     for (mode, precision, depths), (rows, columns, warps) in product(kinds, cuts):
         for depth in depths:
-            shape = fused.Shape(sweep.Tiling(rows, columns), depth, warps, precision)
-            row = {"dim": dim, "mode": mode, "shape": [rows, columns, depth, warps]}
+            config = fused.KernelConfig(sweep.Tiling(rows, columns), depth, warps, precision)
+            row = {"dim": dim, "mode": mode, "config": [rows, columns, depth, warps]}
             try:
-                tiles = sweep.wanted_tiles(None, n, threshold, shape.tiling, 16)
-                sides = sweep.operands(problem, order, threshold, part.mode_for(mode), max(shape.tiling), depth)
-                action = partial(fused.most_in_tiles, sides, tiles, shape, part.mode_for(mode))
+                tiles = sweep.candidate_tiles(None, n, threshold, config.tiling, 16)
+                sides = sweep.operands(problem, order, threshold, part.MODES[mode], max(config.tiling), depth)
+                action = partial(fused.max_per_tile, sides, tiles, config, part.MODES[mode])
                 yield row | {"ms": median_ms(action, 2)}
-            except Exception as error:  # noqa: BLE001  a shape that does not fit is a result
+            except Exception as error:  # noqa: BLE001  a config that does not fit is a result
                 yield row | {"error": f"{type(error).__name__}: {str(error)[:100]}"}
 
 
@@ -305,23 +305,23 @@ def steps_timed(n: int, dim: int) -> dict[str, Any]:
     """Where a search spends its time: each step on its own, bfloat16, gaussian."""
     given = setting("gaussian", n, dim, "cuda")
     theta, lower = (torch.from_numpy(a).to("cuda") for a in (given.theta, given.factor))
-    problem = part.prepared(given.arms, theta, lower, given.radius)
-    mode, shape = part.mode_for("bfloat16"), fused.SHAPES["bfloat16"]
-    threshold = search_part.good_value(problem) - 2.0 * problem.noise
+    problem = part.whiten_arms(given.arms, theta, lower, given.radius)
+    mode, config = part.MODES["bfloat16"], fused.KERNEL_CONFIGS["bfloat16"]
+    threshold = search_part.initial_value(problem) - 2.0 * problem.noise
     order, tops = search_part._order(problem, threshold, True)
-    tiles = sweep.wanted_tiles(tops, len(order), threshold, shape.tiling, 16)
-    sides = sweep.operands(problem, order, threshold, mode, max(shape.tiling), shape.depth)
-    passed = tiles[fused.most_in_tiles(sides, tiles, shape, mode) >= 0.0]
+    tiles = sweep.candidate_tiles(tops, len(order), threshold, config.tiling, 16)
+    sides = sweep.operands(problem, order, threshold, mode, max(config.tiling), config.depth)
+    passed = tiles[fused.max_per_tile(sides, tiles, config, mode) >= 0.0]
     return {
         "dim": dim,
         "moving": median_ms(lambda: torch.from_numpy(given.factor).to("cuda")),
-        "prepared": median_ms(lambda: part.prepared(given.arms, theta, lower, given.radius)),
-        "good_value": median_ms(lambda: search_part.good_value(problem)),
+        "prepared": median_ms(lambda: part.whiten_arms(given.arms, theta, lower, given.radius)),
+        "good_value": median_ms(lambda: search_part.initial_value(problem)),
         "order": median_ms(lambda: search_part._order(problem, threshold, True)),
-        "tiles": median_ms(lambda: sweep.wanted_tiles(tops, len(order), threshold, shape.tiling, 16)),
-        "operands": median_ms(lambda: sweep.operands(problem, order, threshold, mode, max(shape.tiling), shape.depth)),
-        "filter": median_ms(lambda: fused.most_in_tiles(sides, tiles, shape, mode)),
-        "second_look": median_ms(lambda: search_part._second_look(problem, order, passed, shape.tiling, threshold)),
+        "tiles": median_ms(lambda: sweep.candidate_tiles(tops, len(order), threshold, config.tiling, 16)),
+        "operands": median_ms(lambda: sweep.operands(problem, order, threshold, mode, max(config.tiling), config.depth)),
+        "filter": median_ms(lambda: fused.max_per_tile(sides, tiles, config, mode)),
+        "second_look": median_ms(lambda: search_part._refine(problem, order, passed, config.tiling, threshold)),
     }
 
 
@@ -358,7 +358,7 @@ def main() -> None:
         for dim in (64, 768):
             keep("steps", steps_timed(options.arms, dim))
     else:
-        for mode, dim in product(fused.SHAPES, (3, 64, 100, 256, 768)):
+        for mode, dim in product(fused.KERNEL_CONFIGS, (3, 64, 100, 256, 768)):
             keep("tiles", tiles_checked(10_000, dim, mode))
         keep("checks", checked("cuda"))
         for n_arms, dim in CONTEXT_SHAPES:

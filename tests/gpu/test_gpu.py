@@ -14,7 +14,7 @@ import torch
 
 import duelist as dl
 from duelist import gpu
-from duelist.gpu.device import contexts, problem, search, sweep
+from duelist.gpu.device import contexts, search, sweep, whitening
 from duelist.gpu.device.arithmetic import MODES
 
 DEVICE = os.environ.get("DUELIST_TEST_DEVICE", "cpu")
@@ -171,7 +171,7 @@ def test_arms_may_be_tensors_of_either_precision():
 def test_pruning_leaves_out_most_pairs():
     rng = np.random.default_rng(5)
     arms = torch.from_numpy(rng.normal(size=(3000, 4))).to(DEVICE)
-    given = problem.prepared(arms, torch.ones_like(arms[0]), torch.eye(4).to(arms), 1.0)
+    given = whitening.whiten_arms(arms, torch.ones_like(arms[0]), torch.eye(4).to(arms), 1.0)
     few, all_pairs = (search.candidates(given, MODES["tf32"], pruned=pruned, kernel=False) for pruned in (True, False))
     assert torch.equal(few[0], all_pairs[0])
     assert few[1].pairs < 0.05 * all_pairs[1].pairs
@@ -186,7 +186,7 @@ def test_the_filter_misses_no_pair(mode, kind, part):
     rng = np.random.default_rng(6)
     arms = torch.from_numpy(ARMS[kind](rng, 256, 9)).to(DEVICE)
     theta = torch.from_numpy(rng.normal(size=9)).to(DEVICE)
-    given = problem.prepared(arms, theta, torch.eye(9).to(arms), 1.0)
+    given = whitening.whiten_arms(arms, theta, torch.eye(9).to(arms), 1.0)
     u, p = given.utilities, given.points
     values = u[:, None] + u + torch.linalg.vector_norm(p[:, None] - p, dim=2)
     floor = 2.0 * u.max()
@@ -234,7 +234,7 @@ def test_without_the_slack_the_filter_does_miss_pairs(monkeypatch):
         arms = sphere(rng, 100, 20)
         first, second, _ = dl.widest_pair(arms, np.eye(20))
         x, identity = torch.from_numpy(arms).to(DEVICE), torch.eye(20, dtype=torch.float64, device=DEVICE)
-        given = problem.prepared(x, torch.zeros_like(x[0]), identity, 1.0)
+        given = whitening.whiten_arms(x, torch.zeros_like(x[0]), identity, 1.0)
         found = search.candidates(given, MODES["bfloat16"], pruned=False, kernel=False)[0].tolist()
         missed += not {first, second} <= set(found)
     assert missed
@@ -297,7 +297,7 @@ def test_many_contexts_are_taken_in_parts(monkeypatch):
     rng = np.random.default_rng(11)
     arms = torch.from_numpy(rng.normal(size=(50, 4, 3)).astype(np.float32)).to(DEVICE)
     whole = gpu.best_pairs_in_contexts(arms, np.ones(3), np.eye(3), 1.0, device=DEVICE)
-    monkeypatch.setattr(contexts, "_HELD", 200)
+    monkeypatch.setattr(contexts, "_CHUNK", 200)
     parts = gpu.best_pairs_in_contexts(arms, np.ones(3), np.eye(3), 1.0, device=DEVICE)
     assert all(torch.equal(a, b) for a, b in zip(whole[:2], parts[:2], strict=True))
     torch.testing.assert_close(whole.width, parts.width, rtol=1e-13, atol=0.0)
@@ -308,8 +308,8 @@ def test_the_bounds_of_norms_hold(seed):
     rng = np.random.default_rng(seed)
     matrix = torch.from_numpy(rng.normal(size=(30, 30)) * np.geomspace(1e-3, 1e3, 30)).to(DEVICE)
     true = float(np.linalg.norm(matrix.cpu().numpy(), 2))
-    assert true <= float(problem.spectral_norm(matrix)) <= 1.2 * true
-    assert float(np.linalg.norm(np.abs(matrix.cpu().numpy()), 2)) <= float(problem.sums_norm(matrix))
+    assert true <= float(whitening.spectral_norm_bound(matrix)) <= 1.2 * true
+    assert float(np.linalg.norm(np.abs(matrix.cpu().numpy()), 2)) <= float(whitening.absolute_norm_bound(matrix))
 
 
 GOOD = {"arms": [[0.0, 1.0], [1.0, 0.0]], "theta": [1.0, 0.0], "precision": [[2.0, 0.0], [0.0, 1.0]], "radius": 1.0}

@@ -1,9 +1,9 @@
-"""Pair searches on a GPU with PyTorch: the `gpu` extra. Same pairs, same values, same errors as on the processor.
+"""Pair searches on a GPU with PyTorch: the `gpu` extra.
 
-The device searches in low precision and hands over the few arms that can be in the best pair, with
-a bound on its error that leaves none out; these are scored by the same compiled float64 functions as
-always. `device` is "cuda", "cpu", or a torch.device; arms may be arrays, or tensors that are on the
-device already and stay there.
+Pairs, values and errors are those of the CPU functions. The device searches in low precision and returns the few arms
+that can be in the best pair, with an error bound that excludes no candidate. The compiled float64 functions then
+score
+these. `device` is "cuda", "cpu" or a torch.device; arms may be arrays, or tensors that are already on the device.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["ContextPairs", "best_pair", "best_pairs_in_contexts", "widest_pair"]
 
 
 class ContextPairs(NamedTuple):
-    """The best pair of every context: tensors on the device, one entry a context."""
+    """The best pair of each context, as tensors on the device with one entry per context."""
 
     first: torch.Tensor
     second: torch.Tensor
@@ -47,7 +47,7 @@ class ContextPairs(NamedTuple):
     width: torch.Tensor
     """|x - y|_{precision^-1} of the pair, float64."""
     informative: torch.Tensor
-    """The k contexts whose pair is widest, widest first; equal widths: the first context."""
+    """The k contexts with the widest pairs, widest first; of equal widths the first context."""
 
 
 def best_pair(
@@ -60,11 +60,11 @@ def best_pair(
     pruned: bool = True,
     matmul: MatrixProduct = "bfloat16",
 ) -> Pair:
-    """argmax over pairs of (x + y) . theta + radius |x - y|_{precision^-1}, and the maximum: `duelist.best_pair`.
+    """Return argmax and maximum over pairs of (x + y) . theta + radius |x - y|_{precision^-1}: `duelist.best_pair`.
 
-    An arm may meet itself; among equal values the first pair in row order. `pruned` leaves out arms
-    that cannot be in the best pair before any are multiplied, `matmul` is the arithmetic of the filter;
-    both change the time, never the answer.
+    An arm may be paired with itself; of equal values, the first pair in row order wins. `pruned` drops arms that
+    cannot be
+    in the best pair before the products; `matmul` is the arithmetic of the filter. Both affect time, not the result.
 
     >>> best_pair([[0.0], [1.0], [3.0]], theta=[0.0], precision=[[4.0]], radius=1.0, device="cpu")
     Pair(first=0, second=2, value=1.5)
@@ -87,7 +87,7 @@ def widest_pair(
     pruned: bool = True,
     matmul: MatrixProduct = "bfloat16",
 ) -> Pair:
-    """The pair with the largest width |x - y|_{precision^-1}, and the width: `duelist.widest_pair`.
+    """Return the pair with the largest width |x - y|_{precision^-1}, and the width: `duelist.widest_pair`.
 
     >>> widest_pair([[0.0], [1.0], [3.0]], precision=[[4.0]], device="cpu")
     Pair(first=0, second=2, value=1.5)
@@ -96,7 +96,7 @@ def widest_pair(
     x = _arms(arms, place, "finite features (n_arms, dim)", 2)
     factor = factor_precision(_host(precision), x.shape[1])
     chosen = _candidates(x, np.zeros(x.shape[1]), factor, 1.0, pruned, mode)
-    chosen = torch.unique(torch.cat((chosen.new_zeros(1), chosen)))  # arm 0 is the answer if all are equal
+    chosen = torch.unique(torch.cat((chosen.new_zeros(1), chosen)))  # arm 0 is the result if all arms are equal
     kept, rows = _distinct(x, chosen)
     return _placed(search_widest_pair(rows, factor), kept)
 
@@ -110,11 +110,12 @@ def best_pairs_in_contexts(
     device: Device,
     k: int | None = None,
 ) -> ContextPairs:
-    """`duelist.best_pair` of every context of arms (contexts, n_arms, dim), and the k most informative contexts.
+    """Return `duelist.best_pair` of each context in arms (contexts, n_arms, dim), and the k most informative
+    contexts.
 
-    Of all contexts the most informative are those whose chosen pair is widest: its outcome is the one
-    the estimate says least about. Without k all contexts are listed. The pairs are those of
-    `duelist.best_pair`, ties included; values and widths agree with its to about 1e-12.
+    The most informative contexts are those whose pair is widest: its outcome is the most uncertain. Without k all
+    contexts
+    are listed. Pairs are those of `duelist.best_pair`, ties included; values and widths agree to about 1e-12.
 
     >>> arms = [[[0.0], [1.0]], [[0.0], [3.0]]]
     >>> chosen = best_pairs_in_contexts(arms, [0.0], [[4.0]], 1.0, device="cpu", k=1)
@@ -127,9 +128,9 @@ def best_pairs_in_contexts(
     factor = factor_precision(_host(precision), dim)
     t, size = check_theta(_host(theta), dim), check_radius(radius)
     count = _count(k, len(x))
-    chosen = on_device.choose_in_contexts(x, _moved(t, place), _moved(lower_factor(factor), place), size)
+    chosen = on_device.best_pairs_in_contexts(x, _moved(t, place), _moved(lower_factor(factor), place), size)
     _require_finite(x, chosen.value, "finite features (contexts, n_arms, dim)")
-    _decide_unsure(x, chosen, t, factor, size)
+    _resolve_ties(x, chosen, t, factor, size)
     informative = chosen.width.sort(descending=True, stable=True).indices[:count]
     return ContextPairs(chosen.first, chosen.second, chosen.value, chosen.width, informative)
 
@@ -137,16 +138,13 @@ def best_pairs_in_contexts(
 def _candidates(
     x: torch.Tensor, theta: Floats, factor: Floats, radius: float, pruned: bool, mode: on_device.Mode
 ) -> torch.Tensor:
-    problem = on_device.prepared(x, _moved(theta, x.device), _moved(lower_factor(factor), x.device), radius)
-    _require_finite(x, problem.noise, "finite features (n_arms, dim)")
-    return on_device.candidates(problem, mode, pruned=pruned)[0]
+    whitened = on_device.whiten_arms(x, _moved(theta, x.device), _moved(lower_factor(factor), x.device), radius)
+    _require_finite(x, whitened.noise, "finite features (n_arms, dim)")
+    return on_device.candidates(whitened, mode, pruned=pruned)[0]
 
 
 def _distinct(x: torch.Tensor, chosen: torch.Tensor) -> tuple[NDArray[np.int64], Floats]:
-    """Positions and features of the chosen arms, of equal ones the first.
-
-    The first best pair never holds a later copy: with the earlier one it would come first.
-    """
+    """Positions and features of the chosen arms, without later duplicates, which are never in the first best pair."""
     rows = x[chosen].double().cpu().numpy()
     places = chosen.cpu().numpy()
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
@@ -157,9 +155,9 @@ def _placed(pair: Pair, places: NDArray[np.int64]) -> Pair:
     return Pair(int(places[pair.first]), int(places[pair.second]), pair.value)
 
 
-def _decide_unsure(x: torch.Tensor, chosen: on_device.Chosen, theta: Floats, factor: Floats, radius: float) -> None:
-    """Contexts with ties up to rounding are decided here, by the functions that decide everywhere else."""
-    contexts = chosen.unsure.nonzero()[:, 0]
+def _resolve_ties(x: torch.Tensor, chosen: on_device.BestPairs, theta: Floats, factor: Floats, radius: float) -> None:
+    """Decide contexts with ties up to rounding by the compiled functions."""
+    contexts = chosen.tied.nonzero()[:, 0]
     if not len(contexts):
         return
     found = []
@@ -171,7 +169,7 @@ def _decide_unsure(x: torch.Tensor, chosen: on_device.Chosen, theta: Floats, fac
 
 
 def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axes: int) -> torch.Tensor:
-    """Arms on the device, float32 or float64; whether they are finite is seen later, from what is computed of them."""
+    """Arms on the device in float32 or float64; `_require_finite` checks them later, by what is computed from them."""
     x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(check_finite("arms", arms, wanted))
     if x.ndim != axes or 0 in x.shape:
         raise InvalidInput(f"arms have shape {tuple(x.shape)}.", f"Give {wanted}.")
@@ -182,7 +180,7 @@ def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axe
 
 
 def _require_finite(x: torch.Tensor, computed: torch.Tensor, wanted: str) -> None:
-    """Arms that are not finite leave nothing finite behind; only then are they searched for the culprit."""
+    """Raise an error if the result is not finite because the arms are not."""
     if bool(torch.isfinite(computed).all()) or bool(torch.isfinite(x).all()):
         return
     at = [int(k) for k in (~torch.isfinite(x)).nonzero()[0]]
@@ -214,7 +212,7 @@ def _device(device: Any) -> torch.device:
 
 def _mode(matmul: Any) -> on_device.Mode:
     try:
-        return on_device.mode_for(matmul)
+        return on_device.MODES[matmul]
     except (KeyError, TypeError):
         names = ", ".join(f'"{name}"' for name in on_device.MODES)
         raise InvalidInput(f"matmul is {matmul!r}.", f"Give one of {names}.", field="matmul") from None

@@ -1,22 +1,20 @@
-"""What runs on the device: PyTorch only, so that it can be loaded where the rest of the package cannot.
+"""The computations on the device, in PyTorch alone, so that they load without the rest of the package.
 
-Nothing here decides. The device names the few arms that can be in the answer, with a proof that
-no other can; the caller scores those few in float64 as it always does.
+The device only narrows the search to the few arms that can be in the result; the caller scores these in float64.
 """
 
-from .arithmetic import MODES, Mode, mode_for
-from .contexts import Chosen, choose_in_contexts
-from .problem import Problem, prepared
-from .search import Effort, candidates
+from .arithmetic import MODES, Mode
+from .contexts import BestPairs, best_pairs_in_contexts
+from .search import SearchStatistics, candidates
+from .whitening import WhitenedArms, whiten_arms
 
 __all__ = [
     "MODES",
-    "Chosen",
-    "Effort",
+    "BestPairs",
     "Mode",
-    "Problem",
+    "SearchStatistics",
+    "WhitenedArms",
+    "best_pairs_in_contexts",
     "candidates",
-    "choose_in_contexts",
-    "mode_for",
-    "prepared",
+    "whiten_arms",
 ]

@@ -1,7 +1,7 @@
-"""The arithmetic of the filter: how operands are rounded, and how far a product can be off.
+"""The arithmetic of the filter: how operands are rounded, and bounds on the error of a product.
 
-Operands are rounded here, by us, to numbers the matrix units take as they are. How a device
-rounds its operands then does not matter, and a processor without such units computes with the same ones.
+Operands are rounded here to numbers that matrix units represent exactly. The result then does not depend on how a
+device rounds its operands, and a CPU computes with the same ones.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from torch import Tensor
 
 
 class Mode(NamedTuple):
-    """One way to multiply matrices on the device."""
+    """A precision of matrix products on the device."""
 
     name: str
     rounding: float
-    """A product of two operands is off by at most 2 rounding of its size: |rounded - x| <= rounding |x|."""
+    """Relative error of rounding an operand, |rounded - x| <= rounding |x|; twice that for a product."""
     unit: float
-    """A sum of K products is off by at most K unit times the sum of their sizes.
+    """A sum of K products has an error of at most K unit times the sum of their magnitudes.
 
-    Sums in float32 keep 2^-24 a step. Matrix units add several products at once and cut off bits where they
-    should round, at most 2^-23 of the largest for each and for the sum; twice that is allowed for.
+    Sums in float32 have 2^-24 per step. Matrix units add several products at once and may truncate instead of
+    rounding, by
+    at most 2^-23 of the largest for each product and for the sum; this allows for twice that.
     """
 
 
-# Float32 too may be put together from three products on matrix units, each operand in two parts of 11 bits.
+# Matrix units may compute float32 from three products, with each operand in two parts of 11 bits.
 MODES = {
     "float32": Mode("float32", 2.0**-19, 2.0**-22),
     "tf32": Mode("tf32", 2.0**-11 + 2.0**-23, 2.0**-22),
@@ -36,26 +37,21 @@ MODES = {
 }
 
 
-def mode_for(name: str) -> Mode:
-    """The mode of that name; KeyError if there is none."""
-    return MODES[name]
-
-
 def rounded(x: Tensor, mode: Mode) -> Tensor:
-    """`x` in float32 with no more bits than the mode's products keep; rounds to nearest."""
+    """Round `x` to nearest, to a float32 with the precision of the mode."""
     if mode.name == "bfloat16":
         return x.float().bfloat16().float()
     single = x.to(torch.float32, copy=True)
     if mode.name == "tf32":
-        # The 13 lowest of the 23 stored bits go; adding half of their range first rounds to nearest.
+        # Clear the 13 lowest of the 23 stored bits; adding half of their range first rounds to nearest.
         bits = single.view(torch.int32)
         bits.add_(0x1000).bitwise_and_(~0x1FFF)
     return single
 
 
 @contextmanager
-def products_in(mode: Mode) -> Iterator[None]:
-    """Float32 matrix products in this mode, whatever the caller's process has set; restored afterwards."""
+def matmul_precision(mode: Mode) -> Iterator[None]:
+    """Set the precision of float32 matrix products, and restore it afterwards."""
     settings = torch.backends.cuda.matmul
     name, value = ("fp32_precision", "ieee" if mode.name == "float32" else "tf32")
     if not hasattr(settings, name):  # before PyTorch 2.9

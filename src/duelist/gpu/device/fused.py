@@ -1,6 +1,6 @@
-"""The filter in one kernel: the product of a tile stays in registers, one number of it is written.
+"""The filter as one kernel, which keeps the product of a tile in registers and writes one number.
 
-Needs Triton, which comes with PyTorch for CUDA. Without it `sweep.most_in_tiles` does the same.
+Needs Triton, which PyTorch for CUDA includes. Without it, `sweep.max_per_tile` computes the same.
 """
 
 from __future__ import annotations
@@ -16,66 +16,66 @@ from .sweep import Operands, Tiling
 try:
     import triton
     import triton.language as tl
-except ImportError:  # PyTorch for processors comes without
+except ImportError:  # PyTorch for CPUs does not include it
     triton = tl = None
 
 
-class Shape(NamedTuple):
-    """How a kernel cuts its work."""
+class KernelConfig(NamedTuple):
+    """The tile sizes and warps of a kernel."""
 
     tiling: Tiling
     depth: int
     warps: int
     precision: str = "tf32"
-    """Triton's name for how float32 operands are multiplied."""
+    """Triton's name for the precision of float32 products."""
 
 
-SHAPES = {
-    "tf32": Shape(Tiling(128, 256), 32, 8),
-    "bfloat16": Shape(Tiling(128, 256), 64, 8),
-    "float32": Shape(Tiling(128, 128), 32, 8, "tf32x3"),
+KERNEL_CONFIGS = {
+    "tf32": KernelConfig(Tiling(128, 256), 32, 8),
+    "bfloat16": KernelConfig(Tiling(128, 256), 64, 8),
+    "float32": KernelConfig(Tiling(128, 128), 32, 8, "tf32x3"),
 }
-"""Chosen by `benchmarks/gpu.py --shapes`."""
+"""The fastest in `benchmarks/gpu.py --shapes`."""
 
 
 def available(device: torch.device, mode: Mode) -> bool:
-    """Whether there is Triton, and a GPU with matrix units for TF32 and bfloat16."""
-    if triton is None or device.type != "cuda" or mode.name not in SHAPES:
+    """Return whether Triton and a GPU with TF32 and bfloat16 matrix units are available."""
+    if triton is None or device.type != "cuda" or mode.name not in KERNEL_CONFIGS:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
-def most_in_tiles(sides: Operands, tiles: Tensor, shape: Shape, mode: Mode) -> Tensor:
-    """For every tile the largest left-hand side of the test of `sweep`."""
+def max_per_tile(sides: Operands, tiles: Tensor, config: KernelConfig, mode: Mode) -> Tensor:
+    """Compute the largest left-hand side of the test of `sweep` in each tile."""
     points = sides.points.bfloat16() if mode.name == "bfloat16" else sides.points
     most = torch.empty(len(tiles), dtype=torch.float32, device=points.device)
     if not len(tiles):
         return most
-    _most_in_tile[(len(tiles),)](
+    _max_per_tile[(len(tiles),)](
         points,
         sides.offsets,
         sides.lifts,
         tiles.to(torch.int32).contiguous(),
         most,
         points.shape[1],
-        ROWS=shape.tiling.rows,
-        COLUMNS=shape.tiling.columns,
-        DEPTH=shape.depth,
-        num_warps=shape.warps,
-        PRECISION=shape.precision,
-        num_stages=min(4, max(2, points.shape[1] // shape.depth)),
+        ROWS=config.tiling.rows,
+        COLUMNS=config.tiling.columns,
+        DEPTH=config.depth,
+        num_warps=config.warps,
+        PRECISION=config.precision,
+        num_stages=min(4, max(2, points.shape[1] // config.depth)),
     )
     return most
 
 
-if triton is not None:  # Triton compiles the text of these functions and knows no annotations but its own
+if triton is not None:  # Triton compiles the source of these functions and accepts only its own annotations
 
     @triton.jit
-    def _most_in_tile(
+    def _max_per_tile(
         points, offsets, lifts, tiles, most, dim,
         ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
     ):  # fmt: skip
-        """most = max over the tile of a_i + a_j - 2 (<p_i, p_j> + y_i y_j)."""
+        """most = max over the tile of a_i + a_j - 2 (<p_i, p_j> + y_i y_j)"""
         tile = tl.program_id(0)
         row = tl.load(tiles + 2 * tile) * ROWS + tl.arange(0, ROWS)
         column = tl.load(tiles + 2 * tile + 1) * COLUMNS + tl.arange(0, COLUMNS)

@@ -1,14 +1,17 @@
-"""The filter over all pairs: one matrix product, and one number kept of every tile of it.
+"""The filter over all pairs: one matrix product, reduced to one number per tile.
 
-Let T be a value that some pair reaches and y = u - T / 2. A pair reaches T exactly if
-|p_i - p_j| >= -(y_i + y_j), and because an arm may meet itself, T >= 2 max u: the right-hand side is
-never negative, both sides can be squared, and with w = (p, y) and a = |p|^2 - y^2 the test is
+Let T be the value of some pair and y = u - T / 2. A pair reaches T exactly if |p_i - p_j| >= -(y_i + y_j). An arm may
+be
+paired with itself, so T >= 2 max u and the right-hand side is never negative. Squaring both sides gives, with w = (p,
+y)
+and a = |p|^2 - y^2, the test
 
     a_i + a_j - 2 <w_i, w_j> >= 0.
 
-No root, and the only thing that depends on both arms is a product. Its error is at most
-c |w_i||w_j| <= c (|w_i|^2 + |w_j|^2) / 2, which again splits over the two arms, so a is raised by
-(c / 2) |w|^2 and the test misses no pair. Everything is divided by the longest w first.
+It needs no root, and only the product depends on both arms. The error of the product is at most
+c |w_i||w_j| <= c (|w_i|^2 + |w_j|^2) / 2, which splits over the two arms: adding (c / 2) |w|^2 to a makes sure that
+the
+test misses no pair. All vectors are first divided by the length of the longest w.
 """
 
 from __future__ import annotations
@@ -18,47 +21,47 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .arithmetic import MODES, Mode, products_in, rounded
-from .problem import TINY, Problem
+from .arithmetic import MODES, Mode, matmul_precision, rounded
+from .whitening import TINY, WhitenedArms
 
 _NEVER = -1e30
-"""Stands in for an arm that fills up the last tile: no pair with it passes."""
+"""Value of a for arms that pad the last tile, so that no pair with them passes."""
 
 
 class Tiling(NamedTuple):
-    """Pairs are reported by tiles of so many rows and columns."""
+    """The numbers of rows and columns per tile of pairs."""
 
     rows: int
     columns: int
 
 
 class Operands(NamedTuple):
-    """The two sides of the test, arms in the order of the search, filled up to whole tiles."""
+    """The inputs of the test, in search order and padded to whole tiles."""
 
     points: Tensor
-    """(n, dim filled up to `depth`): rounded p."""
+    """(n, dim padded to `depth`): rounded p."""
     offsets: Tensor
     """(n,): y, float32."""
     lifts: Tensor
-    """(n,): a, raised by the largest possible error, float32."""
+    """(n,): a plus its error bound, float32."""
 
 
-def operands(problem: Problem, order: Tensor, threshold: Tensor, mode: Mode, whole: int, depth: int) -> Operands:
-    """Rounded and raised operands of the arms in `order`: rows filled up to `whole`, columns to `depth`."""
-    n, dim = len(order), problem.points.shape[1]
-    device = problem.points.device
-    squares = problem.squares[order]
-    offset = problem.utilities[order] - threshold / 2
+def operands(whitened: WhitenedArms, order: Tensor, threshold: Tensor, mode: Mode, whole: int, depth: int) -> Operands:
+    """Compute the inputs for the arms in `order`, padded to multiples of `whole` rows and `depth` columns."""
+    n, dim = len(order), whitened.points.shape[1]
+    device = whitened.points.device
+    squares = whitened.squares[order]
+    offset = whitened.utilities[order] - threshold / 2
     sizes = squares + offset.square()
     longest = sizes.max().sqrt()
     scale = torch.where(longest > TINY, 1.0 / longest, 1.0)
-    # An offset may be positive by up to `noise`; that much a square cannot show. The last term is for underflow.
-    hidden = 4.0 * problem.noise.square()
+    # Squares hide offsets that are positive by up to `noise`; the last term is for underflow.
+    hidden = 4.0 * whitened.noise.square()
     lifts = (squares - offset.square() + error(dim, mode) * sizes + hidden) * scale.square() + 1e-30
 
     filled = _filled(n, whole)
     points = torch.zeros((filled, _filled(dim, depth)), dtype=torch.float32, device=device)
-    points[:n, :dim] = rounded(problem.points[order] * scale, mode)
+    points[:n, :dim] = rounded(whitened.points[order] * scale, mode)
     offsets = torch.zeros(filled, dtype=torch.float32, device=device)
     offsets[:n] = offset * scale
     raised = torch.full((filled,), _NEVER, dtype=torch.float32, device=device)
@@ -67,20 +70,22 @@ def operands(problem: Problem, order: Tensor, threshold: Tensor, mode: Mode, who
 
 
 def error(dim: int, mode: Mode) -> float:
-    """c / 2: what |w|^2 is multiplied by to bound the error of the test.
+    """c / 2: the factor of |w|^2 that bounds the error of the test.
 
-    Rounded operands: 2 r + r^2 with r the mode's rounding. Sums: every test adds dim + 4 products
-    whose sizes add up to less than |w_i|^2 + |w_j|^2, twice. The rest: rounding of a and y, and adding up.
+    Rounded operands: 2 r + r^2 with the mode's rounding r. Sums: each test adds dim + 4 products whose magnitudes sum
+    to less
+    than |w_i|^2 + |w_j|^2, twice. The rest: rounding of a and y, and the final sum.
     """
     r = mode.rounding
     return 2.0 * r + r * r + 2.1 * (dim + 8) * mode.unit + 2.0**-19
 
 
-def wanted_tiles(tops: Tensor | None, count: int, threshold: Tensor, tiling: Tiling, group: int) -> Tensor:
-    """Tiles (row, column) with a pair i < j that may reach the threshold; without `tops`, all with i < j.
+def candidate_tiles(tops: Tensor | None, count: int, threshold: Tensor, tiling: Tiling, group: int) -> Tensor:
+    """Tiles (row, column) with a pair i < j that may reach the threshold; all tiles with i < j if `tops` is None.
 
-    `tops` is the reach of each arm in the order of the search, largest first. Tiles come in groups of `group`
-    rows, column by column, so that neighbours in the list read the same arms.
+    `tops` holds the `reach` of each arm in search order, largest first. Tiles are ordered in groups of `group` rows,
+    column
+    by column, so that neighbours in the list read the same arms.
     """
     rows, columns = -(-count // tiling.rows), -(-count // tiling.columns)
     device = threshold.device
@@ -95,17 +100,16 @@ def wanted_tiles(tops: Tensor | None, count: int, threshold: Tensor, tiling: Til
     return torch.stack((lane * group + place, column), dim=1)
 
 
-def most_in_tiles(sides: Operands, tiles: Tensor, tiling: Tiling, mode: Mode, block: int) -> Tensor:
-    """For every tile the largest left-hand side of the test, by plain products of `block` arms at a time.
+def max_per_tile(sides: Operands, tiles: Tensor, tiling: Tiling, mode: Mode, block: int) -> Tensor:
+    """Compute the largest left-hand side of the test in each tile, by plain products of `block` arms at a time.
 
-    The product carries a_j and y as further coordinates; its least entry in a row of a tile, against
-    a_i, is all that is kept.
+    The products include a_j and y as extra coordinates, so that only the minimum of each row of a tile is needed.
     """
     left, right = _sides(sides, mode)
     n = len(left)
-    tallies = torch.full((n // tiling.rows, n // tiling.columns), -1.0, device=left.device)
+    maxima = torch.full((n // tiling.rows, n // tiling.columns), -1.0, device=left.device)
     buffer = torch.empty(min(block, n) * min(block, n), dtype=torch.float32, device=left.device)
-    with products_in(mode):
+    with matmul_precision(mode):
         for row, column in _blocks(tiles, tiling, block, n):
             above, beside = left[row : row + block], right[column : column + block]
             shape = len(above), len(beside)
@@ -114,8 +118,8 @@ def most_in_tiles(sides: Operands, tiles: Tensor, tiling: Tiling, mode: Mode, bl
             excess = sides.lifts[row : row + block, None] * 0.5 - least
             top, side = row // tiling.rows, column // tiling.columns
             most = excess.view(-1, tiling.rows, excess.shape[1]).amax(1)
-            tallies[top : top + most.shape[0], side : side + most.shape[1]] = most
-    return 2.0 * tallies[tiles[:, 0], tiles[:, 1]]
+            maxima[top : top + most.shape[0], side : side + most.shape[1]] = most
+    return 2.0 * maxima[tiles[:, 0], tiles[:, 1]]
 
 
 def _multiply(rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
@@ -123,14 +127,15 @@ def _multiply(rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
 
 
 def _sides(sides: Operands, mode: Mode) -> tuple[Tensor, Tensor]:
-    """Rows (p, y, 1, 1) and columns (p, y, -a / 2): their product is <w_i, w_j> - a_j / 2.
+    """Rows (p, y, 1, 1) and columns (p, y, -a / 2), whose product is <w_i, w_j> - a_j / 2.
 
-    Where products keep few bits, y and a come in two parts each. The matrix units that take bfloat16 also take
-    the longer TF32, and this path always uses that.
+    In low precision, y and a are split into two parts. Matrix units that support bfloat16 also support TF32, which
+    this path
+    always uses.
     """
     y, a = _parts(sides.offsets, mode), _parts(sides.lifts * -0.5, mode)
     one = torch.ones_like(sides.lifts)
-    # High times high, high times low, low times high; low times low is under 2^-22 of the product.
+    # high x high, high x low, low x high; low x low is below 2^-22 of the product
     left = [*y, *y[:1] * (len(y) - 1), *[one] * len(a)]
     right = [*y[:1] * len(y), *y[1:], *a]
     spare = [torch.zeros_like(one)] * (-(len(left) + sides.points.shape[1]) % 8)
@@ -139,7 +144,7 @@ def _sides(sides: Operands, mode: Mode) -> tuple[Tensor, Tensor]:
 
 
 def _parts(x: Tensor, mode: Mode) -> list[Tensor]:
-    """One or two numbers of as many bits as products keep, that add up to `x` up to 2^-22 of it."""
+    """Split `x` into one or two numbers of the product's precision, which add up to it within 2^-22."""
     if mode.name == "float32":
         return [x]
     high = rounded(x, MODES["tf32"])
@@ -147,7 +152,7 @@ def _parts(x: Tensor, mode: Mode) -> list[Tensor]:
 
 
 def _blocks(tiles: Tensor, tiling: Tiling, block: int, n: int) -> list[tuple[int, int]]:
-    """First row and column of every block that holds one of the tiles."""
+    """First row and column of every block that contains one of the tiles."""
     across = -(-n // block)
     held = torch.zeros((across, across), dtype=torch.bool, device=tiles.device)
     held[tiles[:, 0] * tiling.rows // block, tiles[:, 1] * tiling.columns // block] = True
