@@ -46,20 +46,20 @@ class Wrong:
 @pytest.mark.parametrize(
     ("spoilt", "rule"),
     [
-        ({"mean": lambda v: special.expit(np.asarray(v) + 1e-9)}, "test_the_two_chances_of_a_duel_sum_to_one"),
-        ({"mean": lambda v: special.expit(-np.asarray(v))}, "test_the_mean_rises"),
+        ({"mean": lambda v: special.expit(np.asarray(v) + 1e-9)}, "test_win_probabilities_sum_to_one"),
+        ({"mean": lambda v: special.expit(-np.asarray(v))}, "test_mean_increases"),
         ({"slope": lambda v: special.expit(v)}, "test_the_slope_is_even"),
         ({"slope": lambda v: 0.2 + 0.0 * np.asarray(v)}, "test_the_slope_is_the_derivative_of_the_mean"),
-        ({"slope": lambda v: 1.0 - np.exp(-np.abs(v))}, "test_the_slope_falls_away_from_zero"),
+        ({"slope": lambda v: 1.0 - np.exp(-np.abs(v))}, "test_slope_decreases_away_from_zero"),
         ({"potential": lambda v: np.logaddexp(0.0, v) * 1.001}, "test_the_mean_is_the_derivative_of_the_potential"),
         ({"potential": lambda v: np.logaddexp(0.0, v) + 1.0}, "test_the_potential_vanishes_at_minus_infinity"),
-        ({"max_slope": 0.26}, "test_the_largest_slope_stands_at_zero"),
+        ({"max_slope": 0.26}, "test_largest_slope_is_at_zero"),
         ({"mean": lambda v: np.exp(v) / (1.0 + np.exp(v))}, "test_nothing_overflows"),
         (
             {"draw": lambda v, rng: (rng.random(len(v)) < 0.45).astype(float)},
-            "test_draws_win_with_the_chance_of_the_mean",
+            "test_draws_have_the_probability_of_the_mean",
         ),
-        ({}, "test_it_is_found_by_its_name"),
+        ({}, "test_link_is_found_by_name"),
     ],
 )
 def test_the_contract_catches(spoilt, rule):

@@ -1,4 +1,6 @@
-"""The contracts as test classes, for people who add a policy, a link or a storage. Needs pytest; duelist itself does not.
+"""The contracts as test classes, for your own policies, links and storages.
+
+They need pytest, which duelist does not install.
 
 from duelist.testing import PolicyContract
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import pytest
 
-# before their imports, so that failures show values
+# before their imports, so that failed assertions show values
 pytest.register_assert_rewrite(
     *(f"duelist.testing.{room}" for room in ("arm_table", "links", "native_policies", "policies", "storages"))
 )

@@ -1,8 +1,9 @@
-"""What policies of the native engine promise on top of `PolicyContract`, in two parts.
+"""What policies of the native engine promise beyond `PolicyContract`.
 
-`RuleContract` is what settings and links can break: decisions, estimates, symmetries. It is run with every setting there is.
-`NativePolicyContract` has the bookkeeping too, which they cannot touch (memory of duels, errors, snapshots); one
-setting of a policy will do.
+`RuleContract` tests decisions, estimates and symmetries, which depend on hyperparameters and links: run it with each
+of
+them. `NativePolicyContract` adds memory of duels, errors and snapshots, which do not: one setting per policy is
+enough.
 """
 
 # ruff: noqa: S101 - these are tests; pytest shows the values of a failed assert
@@ -23,7 +24,7 @@ from duelist.policies import NativePolicy
 from duelist.testing.policies import (
     DIM,
     PolicyContract,
-    RunsContract,
+    SimulationContract,
     ask,
     check_duel,
     draw_arms,
@@ -36,12 +37,12 @@ SHIFT: Final = np.array([3.0, -2.5, 7.25])
 
 
 def restored(policy: NativePolicy) -> NativePolicy:
-    """The policy of a snapshot that went through JSON text."""
+    """Restore the policy from a snapshot that went through JSON."""
     return type(policy).restore(json.loads(json.dumps(policy.snapshot())))
 
 
-def knowledge(policy: NativePolicy) -> dict[str, Any]:
-    """Every bit of the state but the random generator."""
+def learned_state(policy: NativePolicy) -> dict[str, Any]:
+    """The state without the random generator."""
     return {name: array for name, array in policy.snapshot()["state"].items() if name != "words"}
 
 
@@ -49,21 +50,21 @@ def _asked(policy: NativePolicy) -> None:
     policy.ask(draw_arms(1)[0])
 
 
-def _in_the_middle(policy: NativePolicy) -> None:
+def _play_with_pending(policy: NativePolicy) -> None:
     play(policy, draw_arms(40))
     for arms in draw_arms(4, seed=1):
         policy.ask(arms)
 
 
-MOMENTS: Final[dict[str, Callable[[NativePolicy], None]]] = {
+STAGES: Final[dict[str, Callable[[NativePolicy], None]]] = {
     "before the first ask": lambda policy: None,
     "after an ask": _asked,
-    "in the middle, four pending": _in_the_middle,
+    "in the middle, four pending": _play_with_pending,
 }
 
 
-def goes_on_bit_for_bit(policy: NativePolicy) -> None:
-    """Check that a restored copy plays what the policy plays, and knows what it knows."""
+def assert_continues_bit_for_bit(policy: NativePolicy) -> None:
+    """Check that a restored copy plays the same duels and learns the same."""
     copy = restored(policy)
     assert copy.snapshot() == policy.snapshot()
     shown = draw_arms(50, seed=3)
@@ -76,19 +77,19 @@ def goes_on_bit_for_bit(policy: NativePolicy) -> None:
 
 
 def shares(policy: NativePolicy) -> dict[int, float]:
-    """The policy's own weight of every duel that is out."""
+    """The share of each pending duel."""
     return {number: share for number, _, _, _, share, _ in policy._player.pending()}
 
 
-class RuleContract(RunsContract):
-    """What settings and links of a native policy can break: run it with each of them.
+class RuleContract(SimulationContract):
+    """What hyperparameters and links of a native policy can break: run it with each of them.
 
-    Two symmetries do not hold for all rules. A subclass says so by setting
+    Two symmetries do not hold for all rules. Subclasses set
 
     translation_invariant
-        False if the rule looks at an arm's own features, not only at differences.
+        to False if the rule uses an arm's own features, not only differences;
     label_equivariant
-        False if chance decides between pairs, or the order of the arms between unequal ones.
+        to False if pairs are chosen at random, or by the order of the arms.
     """
 
     translation_invariant: bool = True
@@ -96,12 +97,12 @@ class RuleContract(RunsContract):
 
     @abstractmethod
     def make(self, random_state: int) -> NativePolicy:
-        """A new policy with that random state, the same hyperparameters every time."""
+        """Return a new policy with this random state and always the same hyperparameters."""
 
     # -- what is learned -----------------------------------------------------------------
 
     def test_ask_learns_nothing(self) -> None:
-        """However often it is asked, what it knows stays as it was, to the bit."""
+        """Asking does not change the estimate or the precision by a bit."""
         policy = self.make(0)
         play(policy, draw_arms(20))
         theta, precision = policy.theta_, policy.precision_
@@ -110,8 +111,8 @@ class RuleContract(RunsContract):
         np.testing.assert_array_equal(policy.theta_, theta)
         np.testing.assert_array_equal(policy.precision_, precision)
 
-    def test_what_it_learned_is_finite(self) -> None:
-        """The estimate is finite and the precision positive definite, also when one side always wins."""
+    def test_estimate_is_finite(self) -> None:
+        """The estimate is finite and the precision positive definite, even if one side always wins."""
         policy = self.make(0)
         for arms in draw_arms(60):
             first, second = duel = policy.ask(arms)
@@ -119,8 +120,8 @@ class RuleContract(RunsContract):
         assert np.isfinite(policy.theta_).all()
         assert np.linalg.eigvalsh(policy.precision_).min() > 0.0
 
-    def test_an_arm_against_itself_teaches_nothing(self) -> None:
-        """Whatever the outcome of a self-duel, what was learned stays as it was, to the bit."""
+    def test_self_duels_teach_nothing(self) -> None:
+        """Outcomes of self-duels do not change the estimate or the precision by a bit."""
         policy = self.make(0)
         play(policy, draw_arms(20))
         theta, precision = policy.theta_, policy.precision_
@@ -129,46 +130,46 @@ class RuleContract(RunsContract):
         np.testing.assert_array_equal(policy.theta_, theta)
         np.testing.assert_array_equal(policy.precision_, precision)
 
-    def test_weight_two_is_two_outcomes(self) -> None:
-        """An outcome with weight 2 teaches what the same outcome told twice does.
+    def test_weight_two_equals_two_outcomes(self) -> None:
+        """An outcome with weight 2 counts as two outcomes.
 
-        Weights double without rounding, so the estimates see the same data; the factors of the
-        precision are rotated once or twice, a few roundings apart. (A one-pass estimate is another matter: the second
-        outcome meets what the first has made of it.)
+        The estimates see the same data; the factors of the precision differ by a few roundings. One-pass estimates
+        are not
+        compared, because the second outcome starts from another estimate.
         """
         double, twice = self.make(0), self.make(0)
         shown = draw_arms(8, least=2, most=2)
         twice.initialize(shown[0])
-        taught = 0
+        learned = 0
         for arms in shown:
-            choice = double.suggest(arms)  # what `ask` asks with nothing out
+            choice = double.suggest(arms)  # what `ask` chooses without pending duels
             duel = double.ask(arms)
             outcome, z = draw_outcome(arms, duel, 0.7), arms[duel.first] - arms[duel.second]
             double.tell(duel, outcome, weight=2.0)
             for _ in range(2):
                 twice.learn(z, outcome, layer=choice.layer, share=choice.share)
-            taught += choice.share > 0.0 and not duel.is_self_duel
-        assert taught > 0
+            learned += choice.share > 0.0 and not duel.is_self_duel
+        assert learned > 0
         if not double.online_:
             np.testing.assert_allclose(double.theta_, twice.theta_, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(double.precision_, twice.precision_, rtol=1e-9, atol=1e-9)
 
     def test_swapping_the_arms_changes_no_bit(self) -> None:
-        """Two arms shown the other way round, with the outcome turned, teach the same to the last bit."""
+        """Swapping the arms of a pair and reversing its outcome changes no bit."""
         straight, swapped = self.make(0), self.make(0)
-        taught = []
+        learned = []
         for k, arms in enumerate(draw_arms(8, least=2, most=2)):
             one, other = straight.ask(arms), swapped.ask(arms[::-1])
             if not one.is_self_duel and not other.is_self_duel:
-                taught.append((one, other, (1.0, 0.0, 0.5)[k % 3]))
-        assert taught
-        for one, other, outcome in taught:
+                learned.append((one, other, (1.0, 0.0, 0.5)[k % 3]))
+        assert learned
+        for one, other, outcome in learned:
             straight.tell(one, outcome)
             swapped.tell(other, 1.0 - outcome if tuple(one) == tuple(other) else outcome)
-        assert knowledge(straight) == knowledge(swapped)
+        assert learned_state(straight) == learned_state(swapped)
 
     def test_the_order_of_outcomes_does_not_matter(self) -> None:
-        """Outcomes told backwards leave the precision of outcomes told forwards, up to rounding."""
+        """Outcomes told in reverse order give the same precision, up to rounding."""
         forwards, backwards = self.make(0), self.make(0)
         for policy, step in ((forwards, 1), (backwards, -1)):
             duels = [policy.ask(arms) for arms in draw_arms(12)]
@@ -178,8 +179,8 @@ class RuleContract(RunsContract):
 
     # -- symmetries ----------------------------------------------------------------------
 
-    def test_a_constant_added_to_all_arms_changes_no_duel(self) -> None:
-        """Only differences of arms count; a rule that looks at more must at least play on."""
+    def test_shifting_all_arms_changes_no_duel(self) -> None:
+        """Only differences of arms matter; rules that use more must at least keep playing."""
         shown = draw_arms(80)
         moved = [arms + SHIFT for arms in shown]
         duels, after = play(self.make(0), shown), play(self.make(0), moved)
@@ -189,9 +190,9 @@ class RuleContract(RunsContract):
             check_duel(duel, len(arms))
 
     def test_relabelled_arms_relabel_the_duel(self) -> None:
-        """Arms in another order: the same two meet; a rule that throws dice must at least play on.
+        """Reordered arms give the same two arms; rules that choose at random must at least keep playing.
 
-        The first few rounds keep their order, since before anything is known all arms are equally good.
+        The first rounds keep their order, because all arms are equal before the first vote.
         """
         shown = draw_arms(80)
         rng = np.random.default_rng(2)
@@ -205,17 +206,14 @@ class RuleContract(RunsContract):
 
     # -- snapshots -----------------------------------------------------------------------
 
-    def test_restored_goes_on_bit_for_bit(self) -> None:
-        """A policy restored in the middle plays the same next 50 duels and ends in the same state, late outcomes included."""
+    def test_restored_policy_continues_bit_for_bit(self) -> None:
+        """A policy restored with pending duels plays the same next 50 duels and ends in the same state."""
         policy = self.make(0)
-        _in_the_middle(policy)
-        goes_on_bit_for_bit(policy)
+        _play_with_pending(policy)
+        assert_continues_bit_for_bit(policy)
 
-    def test_nothing_is_remembered_but_what_is_known(self) -> None:
-        """With the same arms round after round, a copy restored in between asks what the policy asks that saw them all.
-
-        Every third outcome comes late, when others have been learned.
-        """
+    def test_snapshot_is_the_complete_state(self) -> None:
+        """With the same arms in all rounds, a copy restored in any round asks the same duel, with late outcomes."""
         policy, late = self.make(0), []
         (arms,) = draw_arms(1, least=6)
         for t in range(36):
@@ -223,21 +221,21 @@ class RuleContract(RunsContract):
             duel = ask(policy, arms, t // 18)
             assert ask(copy, arms, t // 18) == duel
             late.append(duel)
-            for told in [late.pop(0)] if t % 3 else []:
-                policy.tell(told, draw_outcome(arms, told, 0.9 if t % 4 == 0 else 0.1))
+            for duel in [late.pop(0)] if t % 3 else []:
+                policy.tell(duel, draw_outcome(arms, duel, 0.9 if t % 4 == 0 else 0.1))
 
 
 class NativePolicyContract(RuleContract, PolicyContract):
-    """Everything that native policies promise."""
+    """What every native policy promises."""
 
     @abstractmethod
     def make(self, random_state: int) -> NativePolicy:
-        """A new policy with that random state, the same hyperparameters every time."""
+        """Return a new policy with this random state and always the same hyperparameters."""
 
     # -- asking and telling --------------------------------------------------------------
 
-    def test_it_counts_what_it_was_asked_and_told(self) -> None:
-        """`dim_`, `rounds_` and `pending_` follow the asks and tells."""
+    def test_counters_follow_ask_and_tell(self) -> None:
+        """`dim_`, `rounds_` and `pending_` follow `ask` and `tell`."""
         policy = self.make(0)
         assert (policy.dim_, policy.rounds_, policy.pending_) == (None, 0, [])
         duels = [policy.ask(arms) for arms in draw_arms(3)]
@@ -246,7 +244,7 @@ class NativePolicyContract(RuleContract, PolicyContract):
         assert policy.pending_ == [duels[0].id, duels[2].id]
 
     def test_arms_may_be_reused_after_ask(self) -> None:
-        """The policy keeps no reference to the caller's arms: writing into them later changes nothing."""
+        """The policy keeps no reference to the caller's arms."""
         policy, control = self.make(0), self.make(0)
         for arms in draw_arms(10):
             duel, same = policy.ask(arms), control.ask(arms.copy())
@@ -257,7 +255,7 @@ class NativePolicyContract(RuleContract, PolicyContract):
         assert policy.snapshot() == control.snapshot()
 
     def test_a_duel_may_be_told_by_its_id(self) -> None:
-        """`tell` and `forget` take the duel or its id."""
+        """`tell` and `forget` take a duel or its id."""
         by_duel, by_id = self.make(0), self.make(0)
         for arms in draw_arms(6):
             by_duel.tell(by_duel.ask(arms), 1.0)
@@ -265,36 +263,36 @@ class NativePolicyContract(RuleContract, PolicyContract):
         assert by_duel.snapshot() == by_id.snapshot()
 
     def test_told_twice_is_an_error(self) -> None:
-        """An outcome told again raises UnknownDuel, names the duel, and changes nothing."""
+        """Telling a duel twice raises UnknownDuel and changes nothing."""
         policy = self.make(0)
         play(policy, draw_arms(10))
         duel = policy.ask(draw_arms(1)[0])
         policy.tell(duel, 1.0)
-        self._refused(policy, policy.tell, duel, 1.0)
+        self._check_unknown_duel(policy, policy.tell, duel, 1.0)
 
     def test_never_asked_is_an_error(self) -> None:
-        """An outcome of a duel that was never asked raises UnknownDuel and changes nothing, at any time."""
+        """Telling a duel that was never asked raises UnknownDuel and changes nothing."""
         policy = self.make(0)
-        self._refused(policy, policy.tell, Duel(0, 1, 0), 1.0)
+        self._check_unknown_duel(policy, policy.tell, Duel(0, 1, 0), 1.0)
         play(policy, draw_arms(10))
         policy.ask(draw_arms(1)[0])
         for unknown in (Duel(0, 1, 99), Duel(0, 1), Duel(0, 1, -7)):
-            self._refused(policy, policy.tell, unknown, 1.0)
+            self._check_unknown_duel(policy, policy.tell, unknown, 1.0)
 
     def test_forget(self) -> None:
-        """A forgotten duel is not pending, teaches nothing, and cannot be told or forgotten again."""
+        """A forgotten duel is not pending, is not learned, and cannot be told or forgotten again."""
         policy = self.make(0)
-        kept, given_up = (policy.ask(arms) for arms in draw_arms(2))
+        pending, forgotten = (policy.ask(arms) for arms in draw_arms(2))
         before = policy.snapshot()["state"]
-        policy.forget(given_up)
-        assert policy.pending_ == [kept.id]
+        policy.forget(forgotten)
+        assert policy.pending_ == [pending.id]
         assert policy.snapshot()["state"] == before
-        self._refused(policy, policy.tell, given_up, 1.0)
-        self._refused(policy, policy.forget, given_up)
-        policy.tell(kept, 1.0)
+        self._check_unknown_duel(policy, policy.tell, forgotten, 1.0)
+        self._check_unknown_duel(policy, policy.forget, forgotten)
+        policy.tell(pending, 1.0)
         assert policy.pending_ == []
 
-    def _refused(self, policy: NativePolicy, verb: Callable[..., None], duel: Duel, *args: float) -> None:
+    def _check_unknown_duel(self, policy: NativePolicy, verb: Callable[..., None], duel: Duel, *args: float) -> None:
         before = policy.snapshot()
         with pytest.raises(UnknownDuel, match=rf"Duel {duel.id} .*\. "):
             verb(duel, *args)
@@ -302,23 +300,23 @@ class NativePolicyContract(RuleContract, PolicyContract):
 
     # -- snapshots -----------------------------------------------------------------------
 
-    @pytest.mark.parametrize("moment", MOMENTS)
-    def test_snapshot_is_json(self, moment: str) -> None:
-        """A snapshot is plain data: JSON text gives it back unchanged."""
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_snapshot_is_json(self, stage: str) -> None:
+        """A snapshot is unchanged by a round trip through JSON."""
         policy = self.make(0)
-        MOMENTS[moment](policy)
+        STAGES[stage](policy)
         snapshot = policy.snapshot()
         assert json.loads(json.dumps(snapshot, allow_nan=False)) == snapshot
 
-    @pytest.mark.parametrize("moment", ["before the first ask", "after an ask"])
-    def test_restored_early_it_goes_on(self, moment: str) -> None:
-        """Also where there is nothing to restore but settings and dice, or a duel that is out."""
+    @pytest.mark.parametrize("stage", ["before the first ask", "after an ask"])
+    def test_restored_early_policy_continues(self, stage: str) -> None:
+        """A policy restored before the first outcome continues bit for bit."""
         policy = self.make(0)
-        MOMENTS[moment](policy)
-        goes_on_bit_for_bit(policy)
+        STAGES[stage](policy)
+        assert_continues_bit_for_bit(policy)
 
-    def test_snapshot_stands_still(self) -> None:
-        """A snapshot does not change as the policy, or one restored from it, plays on."""
+    def test_snapshot_does_not_change(self) -> None:
+        """A snapshot does not change when the policy, or a copy restored from it, plays on."""
         policy = self.make(0)
         play(policy, draw_arms(20))
         snapshot = policy.snapshot()
@@ -329,7 +327,7 @@ class NativePolicyContract(RuleContract, PolicyContract):
         assert json.dumps(snapshot) == text
 
     def test_restored_keeps_hyperparameters(self) -> None:
-        """A restored policy has every hyperparameter of the one it was, the random state included."""
+        """A restored policy has the same hyperparameters, including the random state."""
         policy = self.make(6)
         copy = restored(policy)
         assert same_params(copy, policy, but="")

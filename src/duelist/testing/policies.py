@@ -1,10 +1,10 @@
-"""The contract of a policy: subclass it in your tests, fill in `make`, run pytest.
+"""The contract of a policy: subclass it in your tests and implement `make`.
 
-`PolicyContract` holds for anything with `ask` and `tell`; `native_policies` adds what policies of the engine promise on top.
-Every test is one rule, told by its docstring.
+`PolicyContract` holds for everything with `ask` and `tell`; `native_policies` adds what policies of the engine
+promise.
 
-The arms are multiples of 2^-16 in [-1, 1): differences and shifts of them are exact, so a symmetry
-is broken by the policy or not at all, and two pairs are never equally good by accident.
+Arms are multiples of 2^-16 in [-1, 1), so that their differences and shifts are exact and no two pairs tie by
+accident.
 """
 
 # ruff: noqa: S101 - these are tests; pytest shows the values of a failed assert
@@ -32,14 +32,14 @@ SEED: Final = 11
 
 
 def draw_arms(rounds: int, least: int = 2, most: int = 7, seed: int = 0) -> list[Floats]:
-    """Arms of several rounds, `least` to `most` in each."""
+    """Draw the arms of several rounds, `least` to `most` in each."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(least, most + 1, rounds)
     return [rng.integers(-(2**16), 2**16, (n, DIM)) / 2.0**16 for n in counts]
 
 
 def draw_outcome(arms: Floats, duel: Iterable[int], luck: float) -> float:
-    """Who wins, decided by the two arms and `luck` alone, not by their order: the better one if luck allows."""
+    """Return who wins, given the two arms and a uniform draw, whatever their order."""
     first, second = duel
     gap = float((arms[first] - arms[second]) @ THETA)
     better_wins = luck < 1.0 / (1.0 + math.exp(-abs(gap)))
@@ -47,12 +47,12 @@ def draw_outcome(arms: Floats, duel: Iterable[int], luck: float) -> float:
 
 
 def ask(policy: Policy, arms: Floats, t: int) -> Duel:
-    """The duel of round t: of a policy that can tell, two different arms in even rounds, in odd ones what the published rule says."""
+    """Ask for the duel of round t, with distinct=True in even rounds if the policy has that parameter."""
     return policy.ask(arms, distinct=t % 2 == 0) if _takes_distinct(policy) else policy.ask(arms)  # type: ignore[call-arg]
 
 
-def published(policy: Policy, arms: Floats) -> Duel:
-    """The duel that a simulation would play: an arm may meet itself."""
+def ask_published(policy: Policy, arms: Floats) -> Duel:
+    """Ask for the duel of a simulation, in which an arm may meet itself."""
     return policy.ask(arms, distinct=False) if _takes_distinct(policy) else policy.ask(arms)  # type: ignore[call-arg]
 
 
@@ -61,7 +61,7 @@ def _takes_distinct(policy: Policy) -> bool:
 
 
 def play(policy: Policy, shown: Sequence[Floats], seed: int = 0) -> list[tuple[int, int]]:
-    """Ask and tell once for every set of arms; the duels played."""
+    """Ask and tell once for each set of arms; return the duels."""
     luck = np.random.default_rng(seed).random(len(shown))
     played = []
     for t, (arms, chance) in enumerate(zip(shown, luck, strict=True)):
@@ -73,7 +73,7 @@ def play(policy: Policy, shown: Sequence[Floats], seed: int = 0) -> list[tuple[i
 
 
 def check_duel(duel: Any, n_arms: int) -> None:
-    """A duel is two whole numbers, positions among the arms shown."""
+    """Check that a duel is a pair of positions among the arms."""
     first, second = duel
     for position in (first, second):
         assert isinstance(position, (int, np.integer))
@@ -81,32 +81,32 @@ def check_duel(duel: Any, n_arms: int) -> None:
 
 
 def same_params(one: Policy, other: Policy, but: str = "random_state") -> bool:
-    """Whether two policies have the same hyperparameters, but for one."""
+    """Return whether two policies have the same hyperparameters, except one."""
     left, right = ({k: v for k, v in p.params.items() if k != but} for p in (one, other))
     return left.keys() == right.keys() and all(np.all(left[name] == right[name]) for name in left)
 
 
-class RunsContract(ABC):
-    """What simulations rely on: runs of the same seed are the same, and are what live copies play."""
+class SimulationContract(ABC):
+    """What simulations rely on: runs are reproducible, and equal to live play."""
 
     @abstractmethod
     def make(self, random_state: int) -> Policy:
-        """A new policy with that random state, the same hyperparameters every time."""
+        """Return a new policy with this random state and always the same hyperparameters."""
 
     def test_same_random_state_gives_the_same_duels(self) -> None:
-        """Two policies with the same random state, shown and told the same, play the same duels."""
+        """Policies with the same random state, arms and outcomes play the same duels."""
         shown = draw_arms(60)
         assert play(self.make(3), shown) == play(self.make(3), shown)
 
     def test_simulated_and_live_play_agree(self) -> None:
-        """A run of a simulation is what a fresh copy does when it is asked and told by hand."""
+        """A copy that is asked and told by hand plays the duels of the simulation."""
         (arms,) = draw_arms(1, least=6)
         runs = self._simulated(FixedArms(arms, theta=THETA), runs=2)
         log = runs.log(runs.labels[0])
         for run in range(2):
             live = self.make(0).clone(policy_seed(SEED, run))
             for first, second, outcome in zip(log.first[run], log.second[run], log.outcome[run], strict=True):
-                duel = published(live, arms)
+                duel = ask_published(live, arms)
                 assert tuple(duel) == (first, second)
                 live.tell(duel, float(outcome))
 
@@ -114,11 +114,11 @@ class RunsContract(ABC):
         return simulate(self.make(0), environment, horizon=25, runs=runs, seed=SEED)
 
 
-class PolicyContract(RunsContract):
-    """What every policy promises. Subclass it as `Test...` and fill in `make`."""
+class PolicyContract(SimulationContract):
+    """What every policy promises. Subclass it as `Test...` and implement `make`."""
 
     def test_positions_are_in_range(self) -> None:
-        """A duel is a pair of positions among the arms shown."""
+        """A duel is a pair of positions among the arms."""
         policy = self.make(0)
         (arms,) = draw_arms(1, least=5)
         for _ in range(30):
@@ -127,14 +127,14 @@ class PolicyContract(RunsContract):
             policy.tell(duel, 1.0)
 
     def test_arms_may_change_every_round(self) -> None:
-        """The arms may change in number and content from round to round."""
+        """Number and features of the arms may change from round to round."""
         policy = self.make(0)
         shown = draw_arms(60, least=1, most=9)
         for arms, (first, second) in zip(shown, play(policy, shown), strict=True):
             check_duel((first, second), len(arms))
 
     def test_one_arm_meets_itself(self) -> None:
-        """With one arm on the table the duel is that arm against itself, in the first round and later."""
+        """A single arm meets itself, in the first round and later."""
         policy = self.make(0)
         for arms in draw_arms(3, least=1, most=1) + draw_arms(5) + draw_arms(3, least=1, most=1):
             duel = policy.ask(arms)
@@ -142,8 +142,8 @@ class PolicyContract(RunsContract):
                 assert tuple(duel) == (0, 0)
             policy.tell(duel, 1.0)
 
-    def test_duplicate_arms_are_fine(self) -> None:
-        """Equal arms are allowed: some of them, or all."""
+    def test_duplicate_arms_are_allowed(self) -> None:
+        """Some arms, or all, may be equal."""
         policy = self.make(0)
         for arms in draw_arms(10):
             for shown in (np.repeat(arms, 2, axis=0), np.repeat(arms[:1], 4, axis=0)):
@@ -151,8 +151,8 @@ class PolicyContract(RunsContract):
                 check_duel(duel, len(shown))
                 policy.tell(duel, 0.0)
 
-    def test_ask_leaves_the_arms_alone(self) -> None:
-        """`ask` does not write into the caller's arms."""
+    def test_arms_are_not_modified(self) -> None:
+        """`ask` and `tell` do not write to the caller's arms."""
         policy = self.make(0)
         for arms in draw_arms(20):
             before = arms.copy()
@@ -161,23 +161,23 @@ class PolicyContract(RunsContract):
             policy.tell(duel, 1.0)
             np.testing.assert_array_equal(arms, before)
 
-    def test_fresh_has_seen_nothing(self) -> None:
-        """`clone` of a policy that has played plays like a new one."""
+    def test_clone_starts_anew(self) -> None:
+        """A `clone` of a policy that has played plays like a new one."""
         played = self.make(0)
         play(played, draw_arms(40))
         shown = draw_arms(40, seed=1)
         assert play(played.clone(5), shown) == play(self.make(5), shown)
 
-    def test_fresh_keeps_hyperparameters(self) -> None:
-        """`clone` has the same hyperparameters, and the random state it was given."""
+    def test_clone_keeps_hyperparameters(self) -> None:
+        """`clone` keeps the hyperparameters and takes the given random state."""
         policy = self.make(0)
         copy = policy.clone(5)
         assert type(copy) is type(policy)
         assert same_params(copy, policy)
         assert copy.params.get("random_state", 5) == 5
 
-    def test_fresh_leaves_the_template_alone(self) -> None:
-        """Making and playing a `clone` copy changes nothing in the policy it came from."""
+    def test_clone_does_not_change_the_original(self) -> None:
+        """Creating and playing a `clone` does not change the original."""
         template, control = self.make(0), self.make(0)
         shown = draw_arms(40)
         play(template, shown[:20])
@@ -186,7 +186,7 @@ class PolicyContract(RunsContract):
         assert play(template, shown[20:]) == play(control, shown[20:])
 
     def test_several_duels_may_be_pending(self) -> None:
-        """A policy may be asked many times before the first outcome comes."""
+        """A policy may be asked many times before the first outcome."""
         policy = self.make(0)
         shown = draw_arms(15)
         duels = [policy.ask(arms) for arms in shown]
@@ -196,7 +196,7 @@ class PolicyContract(RunsContract):
         check_duel(policy.ask(shown[0]), len(shown[0]))
 
     def test_outcomes_may_come_late_out_of_order_or_never(self) -> None:
-        """Outcomes may come rounds later, in any order, or not at all; the policy plays on."""
+        """Outcomes may arrive rounds later, in any order, or never."""
         policy = self.make(0)
         waiting: list[tuple[Floats, Duel]] = []
         rng = np.random.default_rng(1)
@@ -205,20 +205,20 @@ class PolicyContract(RunsContract):
             check_duel(duel, len(arms))
             waiting.append((arms, duel))
             if rng.random() < 0.6:
-                told = waiting.pop(int(rng.integers(len(waiting))))
-                policy.tell(told[1], draw_outcome(*told, luck=rng.random()))
+                late_arms, late = waiting.pop(int(rng.integers(len(waiting))))
+                policy.tell(late, draw_outcome(late_arms, late, luck=rng.random()))
         assert len(waiting) > 5
 
-    def test_ties_and_weights_are_taken(self) -> None:
-        """An outcome may be a tie, and may carry a weight; booleans and whole numbers are outcomes."""
+    def test_ties_and_weights_are_accepted(self) -> None:
+        """Outcomes may be ties, booleans or integers, and have weights."""
         policy = self.make(0)
         shown = draw_arms(5)
         for arms, outcome in zip(shown, (0.5, 1, 0, True, False), strict=True):
             policy.tell(policy.ask(arms), outcome, weight=2.0)
         check_duel(policy.ask(shown[0]), len(shown[0]))
 
-    def test_simulate_plays_it(self) -> None:
-        """`simulate` plays it where arms come and go; the same seed gives the same runs."""
+    def test_simulate_is_reproducible(self) -> None:
+        """`simulate` plays it with changing arms; the same seed gives the same runs."""
         environment = RandomArms(dim=DIM, n_arms=(1, 6))
         runs = self._simulated(environment, runs=3)
         fewer = self._simulated(environment, runs=2)
@@ -228,8 +228,8 @@ class PolicyContract(RunsContract):
         for name, values in runs.log(label)._asdict().items():
             np.testing.assert_array_equal(values[:2], getattr(fewer.log(label), name))
 
-    def test_simulate_leaves_the_template_alone(self) -> None:
-        """The policy given to `simulate` is a template; it has learned nothing afterwards."""
+    def test_simulate_does_not_change_the_policy(self) -> None:
+        """`simulate` does not change the policy it is given."""
         template = self.make(0)
         simulate(template, RandomArms(dim=DIM, n_arms=4), horizon=10, runs=2, seed=SEED)
         shown = draw_arms(30)

@@ -1,4 +1,4 @@
-"""Rows that the contract of a storage writes and reads: plain ones, and something of every kind."""
+"""Rows for the storage contract: minimal ones, and one of every kind."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ NOW: Final = 1_700_000_000_123_456
 
 
 def arm_row(number: int, revision: int = 1, **changes: Any) -> ArmRow:
-    """A plain arm."""
+    """A minimal arm."""
     return ArmRow(number, f"arm {number}", None, None, False, revision)._replace(**changes)
 
 
 def duel_row(number: int, **changes: Any) -> DuelRow:
-    """A plain duel of the first two rows of features."""
+    """A minimal duel of the first two feature rows."""
     return DuelRow(number, 0, 1, None, ChosenBy.POLICY, None, False, 0, 1.0, NOW, 0)._replace(**changes)
 
 
 def vote_row(sequence: int, **changes: Any) -> VoteRow:
-    """A plain first vote on the duel of the same number."""
+    """A minimal first vote on the duel with the same number."""
     row = VoteRow(sequence, sequence, "ana", Outcome.FIRST, NOW, Source.HUMAN, 1.5, False, None, sequence)
     return row._replace(**changes)
 
 
 def rater_row(name: str, **changes: Any) -> RaterRow:
-    """A rater of whom nothing is said but that they are there."""
+    """A rater without attributes."""
     return RaterRow(name, {}, False, False, False, None, NOW)._replace(**changes)
 
 
 def write_everything(tx: Transaction) -> None:
-    """Something of every kind."""
+    """Write rows of every kind."""
     tx.add_arms([arm_row(0), arm_row(1)])
     tx.add_features(FeatureChunk(0, np.arange(2), np.eye(2, dtype=np.float32)))
     tx.add_duels([duel_row(1, free=1)])
@@ -69,7 +69,7 @@ def write_everything(tx: Transaction) -> None:
 
 
 def read_everything(tx: Transaction) -> list[Any]:
-    """All there is, without the counters."""
+    """Read all rows, without the counters."""
     features = [(c.first_row, c.arms.tolist(), c.vectors.tolist()) for c in tx.features_since(0)]
     rows: list[Any] = [tx.arms_since(0), features, tx.duels_since(0), tx.open_leases(), tx.votes_since(0)]
     rest: list[Any] = [tx.snapshot_sequences(), tx.raters(), tx.contexts_since(0), tx.details(1, 9), tx.staged()]

@@ -1,14 +1,12 @@
-"""The contract of a storage: subclass it in your tests, fill in `storage`, run pytest.
+"""The contract of a storage: subclass it in your tests and override the fixture `storage`.
 
-    class TestMyStorage(StorageContract):
-        @pytest.fixture
-        def storage(self):
-            return MyStorage()
-
-Every test is one rule, told by its docstring.
+class TestMyStorage(StorageContract):
+    @pytest.fixture
+    def storage(self):
+        return MyStorage()
 """
 
-# ruff: noqa: S101, PT012 - these are tests: pytest shows the values of a failed assert, and blocks are what is tested
+# ruff: noqa: S101, PT012 - pytest shows the values of a failed assertion, and whole blocks are tested
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ class StorageContract:
 
     @pytest.fixture
     def storage(self) -> Storage:
-        """An empty storage: yours overrides this, and one that forgets to fails loudly."""
+        """Return an empty storage: override this fixture."""
         raise NotImplementedError("give your storage as a fixture")
 
     @pytest.fixture
@@ -60,32 +58,32 @@ class StorageContract:
         return created
 
     def again(self, storage: Storage) -> Storage:
-        """The same storage, opened a second time; itself, if it cannot be."""
+        """Open the same storage a second time; the storage itself if that is not possible."""
         return storage
 
     # -- studies -------------------------------------------------------------------------
 
-    def test_a_study_comes_back_as_it_was_made(self, storage: Storage) -> None:
-        """Name, settings and time of creation, to the last bit."""
+    def test_study_round_trip(self, storage: Storage) -> None:
+        """Name, settings and creation time come back unchanged."""
         created = storage.create_study("größer '; --", SETTINGS, NOW)
         row = self.again(storage).find_study("größer '; --")
         assert row is not None
         assert (row.id, row.name, row.settings, row.created_at) == (created, "größer '; --", SETTINGS, NOW)
         assert storage.find_study("other") is None
 
-    def test_a_name_is_taken_once(self, storage: Storage, study: int) -> None:
-        """A second study of that name is not made, and the first stays as it is."""
+    def test_names_are_unique(self, storage: Storage, study: int) -> None:
+        """A second study with the same name is rejected, and the first is unchanged."""
         assert storage.create_study("one", StudySettings("StaD"), NOW + 1) is None
         assert [(row.id, row.settings) for row in storage.list_studies()] == [(study, SETTINGS)]
 
     def test_studies_are_listed_oldest_first(self, storage: Storage, study: int) -> None:
-        """By the time they were made."""
+        """Studies are listed by creation time."""
         for k, name in enumerate(["a later one", "a much later one"], start=1):
             storage.create_study(name, SETTINGS, NOW + k)
         assert [row.name for row in storage.list_studies()] == ["one", "a later one", "a much later one"]
 
-    def test_deleting_takes_one_study_and_all_of_it(self, storage: Storage, study: int) -> None:
-        """The other study keeps its rows; the deleted one can be made anew, and is empty."""
+    def test_deleting_removes_one_study_completely(self, storage: Storage, study: int) -> None:
+        """Deleting a study deletes all its rows, and none of another; its name can be used again."""
         other = storage.create_study("two", SETTINGS, NOW)
         assert other is not None
         for each in (study, other):
@@ -101,21 +99,21 @@ class StorageContract:
         with storage.reading(fresh) as tx:
             assert not any(read_everything(tx))
 
-    def test_an_id_is_not_given_again(self, storage: Storage, study: int) -> None:
-        """Whoever holds a study that was deleted is told so, and does not write into the one that came after it."""
+    def test_study_ids_are_not_reused(self, storage: Storage, study: int) -> None:
+        """Ids of deleted studies are never reused, so that nobody writes to a later study by mistake."""
         storage.delete_study(study)
         assert storage.create_study("one", SETTINGS, NOW) != study
         with pytest.raises(UnknownStudy), storage.writing(study):
             pass
 
-    def test_deleting_what_is_not_there_says_so(self, storage: Storage, study: int) -> None:
-        """UnknownStudy, not silence."""
+    def test_deleting_an_unknown_study_raises_an_error(self, storage: Storage, study: int) -> None:
+        """Deleting an unknown study raises UnknownStudy."""
         storage.delete_study(study)
         with pytest.raises(UnknownStudy):
             storage.delete_study(study)
 
-    def test_studies_do_not_see_each_other(self, storage: Storage, study: int) -> None:
-        """The same numbers and ids may be used in two studies."""
+    def test_studies_are_independent(self, storage: Storage, study: int) -> None:
+        """Two studies may use the same numbers and ids."""
         other = storage.create_study("two", SETTINGS, NOW)
         assert other is not None
         with storage.writing(study) as tx:
@@ -124,8 +122,8 @@ class StorageContract:
             assert not any(read_everything(tx))
             write_everything(tx)
 
-    def test_owners_change_a_study(self, storage: Storage, study: int) -> None:
-        """Name, settings and state; the name of another study is refused, and nothing of that remains."""
+    def test_study_can_be_changed(self, storage: Storage, study: int) -> None:
+        """Name, settings and state can change; a name that is taken is rejected, and nothing changes."""
         storage.create_study("two", SETTINGS, NOW)
         other = StudySettings("StaD", seed=1)
         with storage.writing(study) as tx:
@@ -143,8 +141,8 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert (tx.study(), tx.raters()) == (row, [])
 
-    def test_a_study_is_restored_at_once(self, storage: Storage, study: int) -> None:
-        """The study, its rows and its counters are there together; after an error, not even its name is."""
+    def test_restore_is_atomic(self, storage: Storage, study: int) -> None:
+        """A study is restored with rows and counters in one transaction, or not at all."""
         with pytest.raises(ZeroDivisionError), storage.restoring("two", SETTINGS, NOW) as tx:
             write_everything(tx)
             raise ZeroDivisionError
@@ -162,8 +160,8 @@ class StorageContract:
 
     # -- transactions --------------------------------------------------------------------
 
-    def test_what_was_written_is_there(self, storage: Storage, study: int) -> None:
-        """After the block, for everybody, counters too."""
+    def test_writes_are_visible_after_commit(self, storage: Storage, study: int) -> None:
+        """Committed rows and counters are visible to everyone."""
         with storage.writing(study) as tx:
             write_everything(tx)
             written, counters = read_everything(tx), tx.counters
@@ -172,8 +170,8 @@ class StorageContract:
             assert read_everything(tx) == written
             assert tx.counters == counters
 
-    def test_an_error_undoes_everything(self, storage: Storage, study: int) -> None:
-        """Nothing of the block remains, and the next writer goes on as if it had never been."""
+    def test_errors_roll_back(self, storage: Storage, study: int) -> None:
+        """An error rolls back the whole transaction, and the next one is not affected."""
         with pytest.raises(ZeroDivisionError), storage.writing(study) as tx:
             write_everything(tx)
             raise ZeroDivisionError
@@ -182,8 +180,8 @@ class StorageContract:
             assert tx.counters.n_votes == 0
             write_everything(tx)
 
-    def test_writers_wait_for_each_other(self, storage: Storage, study: int) -> None:
-        """Four threads count to a hundred together: no step is lost."""
+    def test_writers_are_serialized(self, storage: Storage, study: int) -> None:
+        """Writers are serialized: four threads count to a hundred without losing a step."""
 
         def count() -> None:
             mine = self.again(storage)
@@ -199,8 +197,8 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert tx.counters.n_duels == 100
 
-    def test_a_reader_sees_one_moment(self, storage: Storage, study: int) -> None:
-        """What is written meanwhile is seen by the next reader, not by this one."""
+    def test_readers_see_a_snapshot(self, storage: Storage, study: int) -> None:
+        """A reader sees a consistent snapshot; later writes are visible to the next reader."""
 
         def write() -> None:
             with self.again(storage).writing(study) as tx:
@@ -215,8 +213,8 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert all(read_everything(tx))
 
-    def test_readers_do_not_write(self, storage: Storage, study: int) -> None:
-        """Moving the counters on while reading is an error; rows that are written are refused or undone."""
+    def test_readers_cannot_write(self, storage: Storage, study: int) -> None:
+        """Changing counters while reading is an error; rows written by a reader are rejected or rolled back."""
         with pytest.raises(DuelistError), storage.reading(study) as tx:
             tx.counters.n_votes = 7
         with contextlib.suppress(DuelistError), storage.reading(study) as tx:
@@ -227,8 +225,8 @@ class StorageContract:
 
     # -- arms and features ---------------------------------------------------------------
 
-    def test_arms_come_back(self, storage: Storage, study: int) -> None:
-        """Any JSON as payload, any text as id and context."""
+    def test_arm_round_trip(self, storage: Storage, study: int) -> None:
+        """Payloads may be any JSON, ids and contexts any text."""
         payloads: list[Any] = [None, "täxt", {"image": "a/b.png", "n": [1, 2.5, None, True]}, 0, [], "", False]
         rows = [arm_row(k, payload=p, context=None if k % 2 else "wört") for k, p in enumerate(payloads)]
         with storage.writing(study) as tx:
@@ -236,8 +234,8 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert tx.arms_since(0) == rows
 
-    def test_arms_that_changed_are_found(self, storage: Storage, study: int) -> None:
-        """By the revision they changed at; the others are not read again."""
+    def test_changed_arms_are_found(self, storage: Storage, study: int) -> None:
+        """Arms are found by the revision of their last change."""
         with storage.writing(study) as tx:
             tx.add_arms([arm_row(k) for k in range(4)])
             tx.set_retired([1], True, revision=2)
@@ -247,13 +245,13 @@ class StorageContract:
             tx.set_retired([1], False, revision=4)
             assert tx.arms_since(3) == [arm_row(1, 4)]
 
-    def test_an_id_is_used_once(self, storage: Storage, study: int) -> None:
-        """A second arm of that id is refused."""
+    def test_arm_ids_are_unique(self, storage: Storage, study: int) -> None:
+        """A second arm with the same id is rejected."""
         with pytest.raises(DuelistError), storage.writing(study) as tx:
             tx.add_arms([arm_row(0), arm_row(1, id="arm 0")])
 
-    def test_features_come_back_to_the_bit(self, storage: Storage, study: int) -> None:
-        """Also the smallest, the largest and the negative zero, in chunks and in order."""
+    def test_feature_round_trip(self, storage: Storage, study: int) -> None:
+        """Features come back bit for bit, in chunks and in order, including extremes and negative zero."""
         values = np.array([[1e-45, -0.0, 3.4e38], [np.pi, -1.0, 0.0], [1.0, 2.0, 3.0]], np.float32)
         with storage.writing(study) as tx:
             tx.add_features(FeatureChunk(2, np.array([7]), values[2:]))
@@ -276,8 +274,8 @@ class StorageContract:
             found = [(c.vectors.dtype.itemsize, c.vectors.tobytes()) for c in tx.features_since(0)]
         assert found == [(values.itemsize, values.tobytes()) for values in given]
 
-    def test_contexts_come_back(self, storage: Storage, study: int) -> None:
-        """Any JSON as payload; those that changed are found by revision."""
+    def test_context_round_trip(self, storage: Storage, study: int) -> None:
+        """Payloads may be any JSON; contexts are found by the revision of their last change."""
         rows = [ContextRow(name, payload, 1) for name, payload in (("a", [{"role": "user"}]), ("b", None), ("ü", "q"))]
         with storage.writing(study) as tx:
             tx.put_contexts(rows)
@@ -288,8 +286,8 @@ class StorageContract:
             assert tx.contexts_since(1) == [ContextRow("b", "now", 2)]
             assert tx.contexts(["ü", "none", *map(str, range(1000)), "b"]) == {"ü": "q", "b": "now"}
 
-    def test_details_and_what_waits(self, storage: Storage, study: int) -> None:
-        """Both in order; what is dropped is gone."""
+    def test_details_and_staged_rows(self, storage: Storage, study: int) -> None:
+        """Details and staged rows come back in order; dropped rows are gone."""
         kept = [DetailRow(1, "a"), DetailRow(4, {"ü": [1]}), DetailRow(9, None)]
         waiting = [StagedRow(1, 0, b""), StagedRow(2, 0, bytes(range(256)))]
         with storage.writing(study) as tx:
@@ -303,8 +301,8 @@ class StorageContract:
 
     # -- raters --------------------------------------------------------------------------
 
-    def test_raters_come_back(self, storage: Storage, study: int) -> None:
-        """Every field, by name; what is said of one is written over."""
+    def test_rater_round_trip(self, storage: Storage, study: int) -> None:
+        """Raters come back with all fields, by name, and can be updated."""
         first = rater_row("ben", attributes={"größe": [1, None]}, blocked=True, excluded=True, blocked_at=NOW + 1)
         with storage.writing(study) as tx:
             tx.put_rater(first)
@@ -314,8 +312,8 @@ class StorageContract:
             tx.put_rater(first._replace(blocked=False))
             assert tx.raters()[1] == first._replace(blocked=False)
 
-    def test_a_rater_is_erased(self, storage: Storage, study: int) -> None:
-        """Another name in the log, in leases and among the raters; no reasons, nothing else a file said; nobody else is touched."""
+    def test_rater_erasure(self, storage: Storage, study: int) -> None:
+        """Erasing a rater replaces their name everywhere, and deletes reasons and extra details."""
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1), duel_row(2), duel_row(3)])
             told = {"prompt": "why?", "extra": {"mail": "b@n"}}
@@ -341,8 +339,8 @@ class StorageContract:
 
     # -- duels and leases ----------------------------------------------------------------
 
-    def test_duels_come_back(self, storage: Storage, study: int) -> None:
-        """Every field, floats to the bit."""
+    def test_duel_round_trip(self, storage: Storage, study: int) -> None:
+        """Duels come back with all fields, floats bit for bit."""
         rows = [
             duel_row(1, context="c", chosen_by=ChosenBy.RANDOM, propensity=0.1 / 3, swapped=True, layer=3, share=1 / 7),
             duel_row(2, first_row=2**40, chosen_by=ChosenBy.IMPORT, layer=-1, share=0.0, free=2),
@@ -356,8 +354,8 @@ class StorageContract:
             assert (tx.duel(1), tx.duel(4)) == (rows[0], None)
             assert [tx.duels_between(0, 2), tx.duels_between(2, 9)] == [rows[:2], rows[2:]]
 
-    def test_waiting_duels(self, storage: Storage, study: int) -> None:
-        """Those with room: fullest first, then oldest; within the limit; of the context; not told by this rater."""
+    def test_open_duels(self, storage: Storage, study: int) -> None:
+        """Open duels: fewest free places first, then oldest; by context, and without those the rater has told."""
         with storage.writing(study) as tx:
             room = {1: 2, 2: 1, 3: 0, 4: 1, 5: 2}
             tx.add_duels([duel_row(n, free=free, context="odd" if n % 2 else None) for n, free in room.items()])
@@ -370,8 +368,8 @@ class StorageContract:
             tx.set_free(1, 0)
             assert [d.number for d in tx.waiting_duels("ana", "odd", 9)] == [5]
 
-    def test_a_lease_is_written_over(self, storage: Storage, study: int) -> None:
-        """One lease for a duel and a rater; open ones are listed with their duels, oldest duel first."""
+    def test_lease_update(self, storage: Storage, study: int) -> None:
+        """There is one lease per duel and rater; open ones are listed with their duels, oldest duel first."""
         lease = LeaseRow(2, "ana", LeaseState.OPEN, NOW, NOW + 5)
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1), duel_row(2, share=0.25)])
@@ -388,8 +386,8 @@ class StorageContract:
             assert tx.lease(2, "ana") == newer
             assert tx.lease(1, "ana") is None
 
-    def test_leases_part_by_part(self, storage: Storage, study: int) -> None:
-        """By duel, then by the rater's name as Python orders it, whatever the database's language."""
+    def test_leases_between_duels(self, storage: Storage, study: int) -> None:
+        """Leases are ordered by duel and then by name in code point order, whatever the collation."""
         names = ["Zoe", "ana", "zoe", "Änne", "\U0001f600"]
         rows = [LeaseRow(duel, name, LeaseState.TOLD, NOW, NOW) for duel in (1, 2, 3) for name in names]
         with storage.writing(study) as tx:
@@ -400,8 +398,8 @@ class StorageContract:
 
     # -- the log -------------------------------------------------------------------------
 
-    def test_votes_come_back(self, storage: Storage, study: int) -> None:
-        """Every field; None where something is not known; the newest row of a rater about a duel is found."""
+    def test_vote_round_trip(self, storage: Storage, study: int) -> None:
+        """Votes come back with all fields; the latest row of a rater on a duel is found."""
         rows = [
             vote_row(1, outcome=Outcome.BOTH_BAD, source=Source.MODEL, response_seconds=0.1, late=True),
             vote_row(2, rater=None, response_seconds=None, source=Source.IMPORT),
@@ -419,8 +417,8 @@ class StorageContract:
             assert (tx.last_vote(4, "ana"), tx.last_vote(4, "ana", "short")) == (rows[3], rows[4])
             assert tx.votes_between(1, 3) == rows[1:3]
 
-    def test_a_rater_votes_once(self, storage: Storage, study: int) -> None:
-        """The storage itself refuses a second first vote of a rater on a duel and criterion; nothing of the block remains."""
+    def test_first_votes_are_unique(self, storage: Storage, study: int) -> None:
+        """A second first vote of a rater on a duel and criterion is rejected, and rolls back the transaction."""
         for criterion in (None, "short"):
             with pytest.raises(DuelistError), storage.writing(study) as tx:
                 tx.add_votes([vote_row(1, criterion=criterion)])
@@ -429,7 +427,7 @@ class StorageContract:
             assert tx.votes_since(0) == []
 
     def test_lessons(self, storage: Storage, study: int) -> None:
-        """A row of the log with what its duel taught, in the order of the log."""
+        """Rows of the log come with what to learn from their duels, in order."""
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1, first_row=4, second_row=9, layer=2, share=0.5), duel_row(2)])
             tx.add_votes([vote_row(1, duel=2), vote_row(2, duel=1, outcome=Outcome.SKIP)])
@@ -441,8 +439,8 @@ class StorageContract:
             ]
             assert [lesson.sequence for lesson in tx.lessons_since(2)] == [3]
 
-    def test_what_teaches(self, storage: Storage, study: int) -> None:
-        """Not votes on gold and repeated duels, nor those of raters who are left out; those of nobody known do."""
+    def test_lessons_exclude_gold_and_excluded_raters(self, storage: Storage, study: int) -> None:
+        """Votes on gold and repeated duels, and those of excluded raters, are not learned; anonymous ones are."""
         with storage.writing(study) as tx:
             kinds = (DuelKind.NORMAL, DuelKind.GOLD, DuelKind.REPEAT, DuelKind.NORMAL, DuelKind.NORMAL)
             tx.add_duels([duel_row(number, kind=kind) for number, kind in enumerate(kinds, start=1)])
@@ -454,8 +452,8 @@ class StorageContract:
             assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
             assert [lesson.sequence for lesson in tx.lessons_since(0, everyone=True)] == [1, 4, 5]
 
-    def test_what_a_rater_has_seen(self, storage: Storage, study: int) -> None:
-        """Their rows of the log after a row, in order, with what was shown; and the sides of all duels after a duel."""
+    def test_votes_of_a_rater(self, storage: Storage, study: int) -> None:
+        """The votes of a rater after a row come with the items shown; so do the sides of all duels."""
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1), duel_row(2, first_row=5, second_row=4), duel_row(3, first_row=2, second_row=7)])
             tx.add_votes(
@@ -478,7 +476,7 @@ class StorageContract:
             assert tx.sides_since(3).shape == (0, 2)
 
     def test_snapshots(self, storage: Storage, study: int) -> None:
-        """The newest from before a row; any bytes; those that are dropped are gone."""
+        """The latest snapshot before a row is found; dropped ones are gone."""
         body = bytes(range(256)) * 100
         with storage.writing(study) as tx:
             assert tx.snapshot_before(10) is None

@@ -10,7 +10,7 @@ from duelist import native
 from duelist.policies import POLICIES
 from duelist.policies.engine import arm_effects
 from duelist.testing import ArmTableContract
-from duelist.testing.arm_table import play_free
+from duelist.testing.arm_table import play_table
 
 TAKERS = {"BestArmPair", "DesignPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
 """All policies that goals of studies choose by themselves, and optimal design, which arenas want."""
@@ -131,7 +131,7 @@ def test_features_that_are_all_alike_tiny_or_too_many():
 @pytest.mark.parametrize("name", sorted(TAKERS))
 def test_a_self_duel_where_it_is_allowed_teaches_nothing(name):
     policy, table = POLICIES[name](estimator="online", random_state=0, horizon=40), dl.ArmTable(3)
-    play_free(policy, table, 60)
+    play_table(policy, table, 60)
     before = policy.snapshot()["arm_effects"]
     met_itself = 0
     for _ in range(20):
@@ -180,7 +180,7 @@ def test_the_same_bits_with_every_width_of_vectors():
         for width in native.runnable_vectors():
             native.use_vectors(width)
             policy = dl.LocalPairUCB(estimator="online", random_state=0)
-            seen.append((play_free(policy, table, 40), json.dumps(policy.snapshot())))
+            seen.append((play_table(policy, table, 40), json.dumps(policy.snapshot())))
     finally:
         native.use_vectors(native.runnable_vectors()[0])
     assert len(seen) > 1

@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.reference.fit import Row, estimate, horizon_in
 from duelist.reference.links import link_mean
 from duelist.simulation.environments import FlippedVotes, Hypercube
-from duelist.testing.native_policies import knowledge
+from duelist.testing.native_policies import learned_state
 from tests.helpers.feature_scale import default_ridge
 from tests.helpers.policy_state import pending
 
@@ -101,13 +101,13 @@ def test_with_full_trust_it_is_max_pair_ucb_to_the_bit(link, estimator):
         vote = float(rng.random() < 0.7)
         robust.tell(one, vote, 1.0 + t % 2)
         plain.tell(other, vote, 1.0 + t % 2)
-    assert knowledge(robust) == knowledge(plain)
+    assert learned_state(robust) == learned_state(plain)
     wary = dl.RCDB(trust=0.05, **settings)
     assert wary.clone(0).params["trust"] == 0.05
     wary.tell(wary.ask(np.eye(3), distinct=False), 1.0)
     full = dl.RCDB(trust=1e9, **settings)
     full.tell(full.ask(np.eye(3), distinct=False), 1.0)
-    assert knowledge(wary) != knowledge(full)
+    assert learned_state(wary) != learned_state(full)
 
 
 def test_units_of_the_features_do_not_matter():
