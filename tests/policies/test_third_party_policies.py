@@ -142,7 +142,7 @@ def test_without_the_package_the_name_is_unknown():
         dl.make_policy("Bold")
 
 
-@pytest.mark.parametrize(("name", "message"), [("Gone", "cannot be loaded"), ("Number", "give a subclass")])
+@pytest.mark.parametrize(("name", "message"), [("Gone", "cannot be loaded"), ("Number", "Give a subclass")])
 def test_an_entry_point_that_leads_nowhere_is_named(brought, name, message):
     with pytest.raises(dl.InvalidInput, match=f"{name}.*{message}"):
         dl.make_policy(name)

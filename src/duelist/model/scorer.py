@@ -173,7 +173,7 @@ def load_scorer(path: str | Path) -> Scorer:
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {str(path)!r}.", "Give a file that `Scorer.save` wrote.") from None
     except READ_ERRORS as error:
-        raise InvalidInput(f"{path} is not a scorer: {error}.", "Give a file that `Scorer.save` wrote.") from error
+        raise InvalidInput(f"{path} is not a scorer ({error}).", "Give a file that `Scorer.save` wrote.") from error
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a scorer.", "Give a file that `Scorer.save` wrote.")
     if plain.get("version") != VERSION:
@@ -188,7 +188,9 @@ def load_scorer(path: str | Path) -> Scorer:
     try:
         return Scorer(**{name: plain[name] for name in known})
     except (InvalidInput, TypeError) as error:
-        raise InvalidInput(f"{path} is not a valid scorer: {error}") from error
+        raise InvalidInput(
+            f"{path} is not a valid scorer ({error}).", "Give a file that `Scorer.save` wrote."
+        ) from error
 
 
 def _read_npz(path: Path) -> dict[str, Any]:

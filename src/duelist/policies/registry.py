@@ -192,7 +192,9 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
     try:
         cls = policy_class(name)
     except InvalidInput as error:
-        raise InvalidSnapshot(f"snapshot is of a policy that is not here: {error}.", field="snapshot") from error
+        raise InvalidSnapshot(
+            f"snapshot is of policy {name!r}, which is not installed.", error.hint, field="snapshot"
+        ) from error
     return cls.restore(dict(snapshot))
 
 

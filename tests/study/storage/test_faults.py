@@ -219,7 +219,7 @@ def test_upgrading_what_is_not_there_makes_nothing(sqlite_url: str, postgres_url
     with pytest.raises(UnknownStudy, match="no file"):
         upgrade_storage(sqlite_url)
     assert not path_of(sqlite_url).exists()
-    with pytest.raises(UnknownStudy, match="nothing to upgrade"):
+    with pytest.raises(UnknownStudy, match="There is nothing to upgrade"):
         upgrade_storage(postgres_url)
 
 

@@ -335,7 +335,9 @@ def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tabl
     index = {arm: k for k, arm in enumerate(arms)}
     unknown = [arm for pair in target for arm in pair if arm not in index]
     if unknown:
-        raise InvalidInput(f"A pair names the arm {unknown[0]!r}, which is not among the {len(arms)} arms given.")
+        raise InvalidInput(
+            f"A pair names the arm {unknown[0]!r}, which is not among the {len(arms)} arms given.", "Give all arms."
+        )
     first, second = (np.array([index[pair[side]] for pair in target]) for side in (0, 1))
     chance = np.array(list(target.values()), np.float64)
     home = _homes(tables, len(arms))
@@ -347,7 +349,8 @@ def _declared(target: Mapping[tuple[str, str], float], arms: Sequence[str], tabl
         or (abs(sums - 1.0) > 1e-9).any()
     ):
         raise InvalidInput(
-            "Chances of pairs must be of two different arms of one context, and add up to 1 in each context."
+            "Chances of pairs must be of two different arms of one context, and add up to 1 in each context.",
+            "Correct the chances.",
         )
     return _Asked(first, second, chance / len(tables))
 

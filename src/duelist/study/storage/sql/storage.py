@@ -443,7 +443,7 @@ class SqlStorage(SqlTokens, Storage):
     def upgrade(self) -> str:
         """Bring the schema up to date; its version."""
         if self._checked_version() is None:
-            raise UnknownStudy(f"{self.url} holds no studies: there is nothing to upgrade.")
+            raise UnknownStudy(f"{self.url} holds no studies.", "There is nothing to upgrade.")
         with self._begun(self._writer) as connection:
             self._lock_schema(connection)
             migrate(connection)
