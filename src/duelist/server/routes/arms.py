@@ -53,7 +53,7 @@ async def arms(
                 "application/json": {
                     "schema": schemas.AddArmsRequest.model_json_schema(ref_template="#/components/schemas/{model}")
                 },
-                "application/x-ndjson": {"schema": {"type": "string", "description": "An arm a line."}},
+                "application/x-ndjson": {"schema": {"type": "string", "description": "One arm per line, as JSON."}},
                 "text/csv": {
                     "schema": {"type": "string", "description": "A table, as `duelist study add-arms` reads it."}
                 },
@@ -92,43 +92,43 @@ def _read(model: Any, body: bytes) -> Any:
         ) from error
 
 
-async def _add(opened: AsyncStudy, given: schemas.AddArmsRequest) -> schemas.AddedArmsResponse:
-    features: list[Any] = [arm.features for arm in given.arms]
+async def _add(opened: AsyncStudy, body: schemas.AddArmsRequest) -> schemas.AddedArmsResponse:
+    features: list[Any] = [arm.features for arm in body.arms]
     none = all(each is None for each in features)
     if not none and any(each is None for each in features):
-        missing = next(arm.id for arm in given.arms if arm.features is None)
+        missing = next(arm.id for arm in body.arms if arm.features is None)
         raise InvalidInput(f"Features of arm {missing!r} are missing.", "Give features to all arms or to none.")
     added = await opened.write(
         Study.add_arms,
-        [arm.id for arm in given.arms],
+        [arm.id for arm in body.arms],
         None if none else features,
-        [arm.payload for arm in given.arms],
-        [arm.context for arm in given.arms],
-        given.prompts,
+        [arm.payload for arm in body.arms],
+        [arm.context for arm in body.arms],
+        body.prompts,
     )
-    return schemas.AddedArmsResponse(added=added, existing=len(given.arms) - added)
+    return schemas.AddedArmsResponse(added=added, existing=len(body.arms) - added)
 
 
 async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArmsResponse:
     total = schemas.AddedArmsResponse(added=0, existing=0)
-    held: list[schemas.NewArmSchema] = []
+    batch: list[schemas.NewArmSchema] = []
     number = 0
     async for line in _lines(request):
         number += 1
         if not line.strip():
             continue
         try:
-            held.append(_read(schemas.NewArmSchema, line))
+            batch.append(_read(schemas.NewArmSchema, line))
         except RequestError as error:
             message = (
                 f"Line {number}: {error.detail} {total.added + total.existing} arms of earlier lines have been added."
             )
             hint = "Correct the line, and send all of it again."
             raise RequestError(422, "invalid_input", message, hint, error.body["error"]["field"]) from error
-        if len(held) == BATCH_SIZE:
-            total = _sum(total, await _add(opened, schemas.AddArmsRequest(arms=held, prompts=None)))
-            held = []
-    return _sum(total, await _add(opened, schemas.AddArmsRequest(arms=held, prompts=None))) if held else total
+        if len(batch) == BATCH_SIZE:
+            total = _sum(total, await _add(opened, schemas.AddArmsRequest(arms=batch, prompts=None)))
+            batch = []
+    return _sum(total, await _add(opened, schemas.AddArmsRequest(arms=batch, prompts=None))) if batch else total
 
 
 def _sum(one: schemas.AddedArmsResponse, other: schemas.AddedArmsResponse) -> schemas.AddedArmsResponse:
@@ -149,21 +149,21 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
 
 @router.post("/arms/retire")
 async def retire(
-    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
 ) -> schemas.ArmCountsResponse:
     """Retire arms: they are not asked about any more."""
     async with server.study(study) as opened:
-        await opened.write(Study.retire, given.ids)
+        await opened.write(Study.retire, body.ids)
         return await _retired(opened)
 
 
 @router.post("/arms/activate")
 async def activate(
-    study: schemas.StudyId, given: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
+    study: schemas.StudyId, body: schemas.ArmIdsRequest, server: ServerDep, caller: StudyAdmin
 ) -> schemas.ArmCountsResponse:
     """Activate retired arms."""
     async with server.study(study) as opened:
-        await opened.write(Study.activate, given.ids)
+        await opened.write(Study.activate, body.ids)
         return await _retired(opened)
 
 

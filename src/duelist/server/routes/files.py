@@ -1,4 +1,4 @@
-"""Files of items: previewed, made into a study, added to one."""
+"""Files of items: preview them, create a study from them, add them to one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from duelist.server.uploads import save_parts, temporary_folder
 
 router = APIRouter(tags=["files of items"])
 Files = Annotated[list[UploadFile], File(description="A table of items, JSON, or media files.", max_length=10_000)]
-Plan = Annotated[str, Form(description="What is not to be guessed: JSON, see docs/api.md.", max_length=1_000_000)]
+Plan = Annotated[
+    str, Form(description="Choices that the server should not guess, as JSON; see docs/api.md.", max_length=1_000_000)
+]
 
 
 def _parse_plan(text: str) -> schemas.FilePlanRequest:
@@ -39,13 +41,13 @@ def _import_options(plan: schemas.FilePlanRequest) -> dict[str, Any]:
 
 @router.post("/files/preview", responses=error_responses(401, 403, 422, 501))
 async def preview(server: ServerDep, caller: ServerAdmin, file: Files, plan: Plan = "{}") -> PreviewResponse:
-    """Return what an import of files would do; nothing is written."""
-    chosen = _parse_plan(plan)
-    async with temporary_folder() as where:
-        paths = [str(path) for path in await save_parts(file, where)]
-        task = {"paths": paths, "options": _import_options(chosen)}
+    """Return what an import of files would do, without writing anything."""
+    file_plan = _parse_plan(plan)
+    async with temporary_folder() as folder:
+        paths = [str(path) for path in await save_parts(file, folder)]
+        task = {"paths": paths, "options": _import_options(file_plan)}
         found = await server.worker.run_task("preview", None, task)
-    given = chosen.model_dump(exclude_unset=True)
+    given = file_plan.model_dump(exclude_unset=True)
     settings = {**found.pop("settings"), **(given.get("settings") or {})}
     found["plan"] = {**given, **({"settings": settings} if settings else {}), **found.pop("options")}
     renderer = ContentRenderer(0, settings.get("show_as", "text"))
@@ -59,16 +61,16 @@ async def create(
     request: Request, server: ServerDep, caller: ServerAdmin, file: Files, plan: Plan
 ) -> schemas.StudyResponse:
     """Create a study from files, all or nothing."""
-    chosen = _parse_plan(plan)
-    if chosen.name is None:
+    file_plan = _parse_plan(plan)
+    if file_plan.name is None:
         raise InvalidInput("name is missing.", "Give the study a name.", field="name")
-    goal, settings = creation_options(chosen)
-    given = {"name": chosen.name, "policy": chosen.policy, "goal": goal, "settings": settings}
-    async with temporary_folder() as where:
-        paths = [str(path) for path in await save_parts(file, where)]
-        task = {"paths": paths, "options": _import_options(chosen), **given}
-        made = await server.worker.run_task("create", None, task)
-    return await summary(server, made, request)
+    goal, settings = creation_options(file_plan)
+    given = {"name": file_plan.name, "policy": file_plan.policy, "goal": goal, "settings": settings}
+    async with temporary_folder() as folder:
+        paths = [str(path) for path in await save_parts(file, folder)]
+        task = {"paths": paths, "options": _import_options(file_plan), **given}
+        study_id = await server.worker.run_task("create", None, task)
+    return await summary(server, study_id, request)
 
 
 @router.post("/studies/{study}/files", responses=IN_STUDY | error_responses(501))
@@ -77,8 +79,8 @@ async def add(
 ) -> schemas.AddedArmsResponse:
     """Add the items of files to a study, with features made as those of its first items were."""
     await server.require_study(study)
-    chosen = _parse_plan(plan)
-    async with temporary_folder() as where:
-        paths = [str(path) for path in await save_parts(file, where)]
-        found = await server.worker.run_task("add", study, {"paths": paths, "options": _import_options(chosen)})
+    file_plan = _parse_plan(plan)
+    async with temporary_folder() as folder:
+        paths = [str(path) for path in await save_parts(file, folder)]
+        found = await server.worker.run_task("add", study, {"paths": paths, "options": _import_options(file_plan)})
     return schemas.AddedArmsResponse.model_validate(found)
