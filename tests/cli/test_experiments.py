@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
-from duelist.cli.batch import Lines
+from duelist.cli.progress import ProgressLines
 from duelist.research.experiments import Results
 
 TOML = """
@@ -86,19 +86,19 @@ def test_run_says_where_and_plays_nothing_twice(folder):
 
 def test_a_dry_run_shows_the_plan_and_the_time_and_plays_nothing(folder):
     text = flat(run("run", "small.toml", "--dry-run").output)
-    assert "0 of 18 cells are finished, 18 are to be played" in text
+    assert "0 of 18 cells are finished, 18 are left" in text
     assert re.search(r"(under a second|about \d+ s) on this process", text)
     assert "VACDB(scale=0.5)" in text
     told = flat(run("run", "small.toml", "--dry-run", "--engine", "dask", "--workers", 3).output)
     assert "on a Dask cluster of 3 workers on this machine" in told
     assert not Path("results").exists()
     run("run", "small.toml")
-    assert "18 of 18 cells are finished, 0 are to be played" in flat(run("run", "small.toml", "--dry-run").output)
+    assert "18 of 18 cells are finished, 0 are left" in flat(run("run", "small.toml", "--dry-run").output)
 
 
 def test_where_nobody_watches_lines_say_how_far_it_is(folder, capsys):
     assert "cells: 0 of 18 cells: 18 of 18" in flat(run("run", "small.toml").output)
-    lines = Lines(every=0.0)
+    lines = ProgressLines(interval=0.0)
     for done in (4, 5, 7):
         time.sleep(0.1)
         lines("cells", done, 7)
@@ -109,17 +109,17 @@ def test_where_nobody_watches_lines_say_how_far_it_is(folder, capsys):
 
 def test_local_processes_from_the_shell(folder):
     result = run("run", "small.toml", "--engine", "processes", "--workers", 1)
-    assert "playing on 1 processes on this machine" in flat(result.output)
+    assert "running on 1 processes on this machine" in flat(result.output)
     assert Results("results/small").complete
 
 
 def test_a_failed_cell_is_told_with_its_settings(folder, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    text = TOML.replace('policy = "UniformPair"', 'policy = "experiments.own_parts:Broken"')
+    text = TOML.replace('policy = "UniformPair"', 'policy = "tests.helpers.custom_parts:Broken"')
     Path("small.toml").write_text(text)
     result = flat(run("run", "small.toml", code=1).output)
     assert "12 of 18 cells are in results/small" in result
-    assert "failed: experiments.own_parts:Broken {} in {'environment': 'Hypercube', 'dim': 2" in result
+    assert "failed: tests.helpers.custom_parts:Broken {} in {'environment': 'Hypercube', 'dim': 2" in result
     assert "RuntimeError: no idea what to ask" in result
     assert "6 cells failed" in result
     run("report", "results/small")
@@ -129,11 +129,11 @@ def test_a_failed_cell_is_told_with_its_settings(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["absent.toml"], "there is no file absent.toml"),
+        (["absent.toml"], "There is no file absent.toml"),
         (["small.toml", "--engine", "moon"], "--engine is 'moon'. Choose one of process, processes, dask"),
         (["small.toml", "--workers", "2"], "Add --engine processes or --engine dask"),
         (["small.toml", "--engine", "processes", "--workers", "0"], "processes is 0"),
-        (["small.toml", "--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "Give one of them"),
+        (["small.toml", "--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "Give only one of them"),
         (["small.toml", "--scheduler", "nonsense"], "nonsense"),
     ],
 )
@@ -172,7 +172,7 @@ def test_results_of_other_code_are_refused_in_words_of_the_shell(folder):
 
 def test_a_run_that_is_interrupted_goes_on(folder):
     """Ctrl-C in the middle of the grid, then the same command."""
-    slow = TOML.replace('policy = "UniformPair"', 'policy = "experiments.own_parts:Coin"\nseconds = 0.005')
+    slow = TOML.replace('policy = "UniformPair"', 'policy = "tests.helpers.custom_parts:Coin"\nseconds = 0.005')
     Path("slow.toml").write_text(slow.replace('"small"', '"slow"'))
     path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
     words = [sys.executable, "-m", "duelist.cli", "run", "slow.toml"]

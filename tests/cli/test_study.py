@@ -185,7 +185,7 @@ def test_readings_in_words_and_drawn(study):
     for outcome, rater in (("first", "ana"), ("tie", "ben"), ("both_bad", "cy")):
         vote(study, outcome, rater)
     assert [line.split()[0] for line in study("study", "raters", "captions").splitlines()[1:4]] == ["ana", "ben", "cy"]
-    assert "1 votes say that both are bad" in study("study", "win-matrix", "captions")
+    assert "1 votes for 'both bad' are not shown" in study("study", "win-matrix", "captions")
     assert "log loss" in study("study", "calibration", "captions")
     assert study("study", "history", "captions").startswith("after votes")
     assert "excluded" in study("study", "raters", "captions", "--without", "ben")

@@ -9,7 +9,7 @@ from tests.cli.test_study import shell, study, vote  # noqa: F401  (fixtures)
 
 def test_open_pause_end_and_away(study):  # noqa: F811
     first = json.loads(study("study", "ask", "captions", "-r", "ana", "--json"))
-    assert "is paused; 1 duels are out" in study("study", "pause", "captions")
+    assert "is paused; votes on 1 pending pairs still count" in study("study", "pause", "captions")
     said = study("study", "ask", "captions", "-r", "ben", code=2)
     assert "'captions' is paused and asks nothing. Open it again with `duelist study open captions`." in said
     study("study", "tell", "captions", first["id"], "first", "-r", "ana")
@@ -17,9 +17,8 @@ def test_open_pause_end_and_away(study):  # noqa: F811
     study("study", "end", "captions")
     assert "ended" in study("study", "status", "captions")
     study("study", "open", "captions")
-    study("study", "close", "captions")  # the same as end
     assert load_study("captions", f"sqlite:///{Path('studies.db').resolve()}").state == "ended"
-    study("study", "put-away", "captions")
+    study("study", "archive", "captions")
     assert "captions" not in study("study", "list")
     assert "archived" in study("study", "list", "--all")
     assert "archived and stays as it is" in study("study", "block", "captions", "ana", code=2)
@@ -45,16 +44,16 @@ def test_limits(study):  # noqa: F811
     )
     assert "lease_seconds=5" in study("study", "change", "captions", "lease_seconds=5", "gold_share=0.2")
     assert "no setting 'colour'" in study("study", "change", "captions", "colour=5", code=2)
-    assert "no KEY=VALUE" in study("study", "change", "captions", "colour", code=2)
+    assert "is not KEY=VALUE" in study("study", "change", "captions", "colour", code=2)
 
 
 def test_raters(study):  # noqa: F811
     vote(study, rater="ben")
-    assert "'ben' is blocked; their votes are left out" in study("study", "block", "captions", "ben")
-    assert "Unblock them with `duelist study unblock captions ben`." in study(
+    assert "'ben' is blocked; their votes are excluded" in study("study", "block", "captions", "ben")
+    assert "Reinstate them with `duelist study reinstate captions ben`." in study(
         "study", "ask", "captions", "-r", "ben", code=2
     )
-    assert "their votes count" in study("study", "unblock", "captions", "ben")
+    assert "their votes count" in study("study", "reinstate", "captions", "ben")
     assert "votes count" in study("study", "block", "captions", "ben", "--keep-votes")
     assert (
         study("study", "describe", "captions", "ben", "age=31", "from=Köln")
@@ -71,7 +70,7 @@ def test_gold_and_why(study):  # noqa: F811
     assert study("study", "gold", "captions", "a0", "a1", "second") == "a0 against a1: second\n"
     duel = vote(study)
     assert duel["kind"] == "gold"
-    assert "It is a gold pair" in study("study", "why", "captions", duel["id"])
+    assert "It is a gold pair" in study("study", "explain", "captions", duel["id"])
     assert "Give FIRST SECOND OUTCOME, or --remove" in study("study", "gold", "captions", "a0", code=2)
     assert "'z' is not in this study. Add it with `duelist study add-arms`" in study(
         "study", "gold", "captions", "a0", "z", "tie", code=2
@@ -79,14 +78,14 @@ def test_gold_and_why(study):  # noqa: F811
     assert study("study", "gold", "captions", "--remove", "a0", "a1") == ""
     assert study("study", "gold", "captions") == ""
     duel = vote(study)
-    assert "LocalPairUCB chose it" in study("study", "why", "captions", duel["id"])
+    assert "LocalPairUCB chose it" in study("study", "explain", "captions", duel["id"])
 
 
 def test_archive_restore_copy_and_backup(study):  # noqa: F811
     vote(study)
-    assert "study 'captions', 1 votes" in study("study", "archive", "captions", "one.duelist")
+    assert "study 'captions', 1 votes" in study("study", "save", "captions", "one.duelist")
     assert "'captions' already" in study("study", "restore", "one.duelist", code=2)
-    assert "study 'two' with 5 arms and 1 votes" in study("study", "restore", "one.duelist", "--name", "two")
+    assert "study 'two' with 5 items and 1 votes" in study("study", "restore", "one.duelist", "--name", "two")
     assert "Add --to-storage or --to-name." in study("study", "copy", "two", code=2)
     assert "'three' with 1 votes is a copy of 'two'" in study("study", "copy", "two", "--to-name", "three")
     study("study", "copy", "two", "--to-storage", "sqlite:///elsewhere.db")
@@ -129,11 +128,8 @@ def test_names_pass_through_errors_as_they_are(study):  # noqa: F811
 
 
 def test_arms_are_retired_and_come_back(study):  # noqa: F811
-    assert "4 of 5 arms" in study("study", "retire", "captions", "a0", "a1", "a2", "a3")
+    assert "4 of 5 items" in study("study", "retire", "captions", "a0", "a1", "a2", "a3")
     said = study("study", "ask", "captions", "-r", "ana", code=2)
-    assert (
-        "Add items with `duelist study add-arms`, or bring retired ones back with `duelist study retire --back`."
-        in said
-    )
-    assert "3 of 5 arms" in study("study", "retire", "captions", "a0", "--back")
+    assert "Add items with `duelist study add-arms`, or bring retired ones back with `duelist study activate`." in said
+    assert "3 of 5 items" in study("study", "activate", "captions", "a0")
     vote(study)

@@ -1,8 +1,8 @@
-"""The command line: parse, call, print. One file a command group.
+"""The command line: parse, call, print. One file per command group.
 
-Everything heavy (NumPy, SciPy, matplotlib, the policies, the database library) is imported inside the command that
-uses it, so that help, completion and mistakes in typing answer at once. What help shows of the library before it is
-loaded stands in `defaults.py`.
+Heavy libraries (NumPy, SciPy, matplotlib, the policies, SQLAlchemy) are imported inside the command that uses them,
+so that help, completion and usage errors respond at once. Defaults that help texts show are repeated in
+`defaults.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 
 from duelist.cli import (
     demo,
-    list_,
+    listing,
     report,
     reproduce,
     run,
@@ -24,7 +24,7 @@ from duelist.cli import (
     storage,
     study,
     study_owner,
-    study_readings,
+    study_results,
     tune,
 )
 from duelist.cli.console import say
@@ -32,7 +32,7 @@ from duelist.cli.console import say
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Contextual dueling bandits: which two should I show next?",
+    help="Preference learning by comparison: compare policies, run studies, reproduce the paper.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,14 +53,14 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Contextual dueling bandits: which two should I show next?"""
-    # So that `module:Class` may lie in the current folder; last, so that no file there hides a module that is installed.
+    """Preference learning by comparison: compare policies, run studies, reproduce the paper."""
+    # So that `module:Class` may live in the current folder; last, so that no file there shadows an installed module.
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
 
 
-app.command("list")(list_.list_)
+app.command("list")(listing.list_)
 app.command()(simulate.simulate)
 app.command()(tune.tune)
 app.command()(run.run)
@@ -71,6 +71,6 @@ app.command()(serve.serve)
 app.command("demo-server")(serve.demo_server)
 app.add_typer(serve.tokens, name="token")
 study_owner.add_to(study.app)
-study_readings.add_to(study.app)
+study_results.add_to(study.app)
 app.add_typer(study.app, name="study")
 app.add_typer(storage.app, name="storage")

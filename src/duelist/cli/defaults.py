@@ -1,4 +1,4 @@
-"""What help shows of the library without loading it; tests hold every line equal to the library's own."""
+"""Defaults and choices of the library that help texts show; tests compare each with the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duelist demo`: something to look at after a minute."""
+"""`duelist demo`: the paper's main comparison, with a figure."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli.console import bars, kind_errors, say, say_written
+from duelist.cli.console import report_errors, say, say_written
 from duelist.cli.defaults import DEMO_HORIZON, DEMO_RUNS
+from duelist.cli.progress import progress_bars
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", "-o", help="Where to write the picture and the table.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Output folder for the figure and the table.")] = Path(
         "out/demo"
     ),
-    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = DEMO_HORIZON,
+    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds per run.")] = DEMO_HORIZON,
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = DEMO_RUNS,
-    seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", "-s", help="Random seed.")] = 0,
 ) -> None:
-    """The paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, with LocalPairUCB beside them."""
+    """Run the paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, next to LocalPairUCB."""
     from duelist.core.figures import check_matplotlib
     from duelist.research.demo import DIM, demo_policies, run_demo
 
-    with kind_errors():
+    with report_errors():
         check_matplotlib()
         names = ", ".join(type(policy).__name__ for policy in demo_policies(horizon))
         say(
             f"{names}: {runs} runs of {horizon} rounds, {2**DIM} arms in {DIM} dimensions, random unit theta*, "
             f"logistic link, seed {seed}; every policy with its default settings."
         )
-        with bars() as report:
+        with progress_bars() as report:
             result, written = run_demo(folder, horizon, runs, seed=seed, progress=report)
         say(result.summary())
         say_written(written)

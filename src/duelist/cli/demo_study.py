@@ -1,6 +1,6 @@
-"""A study server with a living study: real answers of language models where the data is there, and made-up raters who vote.
+"""A demo server with a live study: real answers of language models if available, and simulated raters.
 
-`make demo-server`, or `duelist demo-server`: a newcomer sees a dashboard that moves within a minute.
+`make demo-server`, or `duelist demo-server`: a dashboard that moves within a minute.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ ARMS: Final = 14
 RATERS: Final = ("ana", "ben", "chidi", "dora", "noor")
 SLOPPY: Final = "always-left"
 BEFORE: Final = 120
-"""Votes that are there when the server starts."""
+"""Votes before the server starts."""
 PAUSE: Final = 1.5
-"""Seconds that a made-up rater thinks, in the mean."""
+"""Mean seconds that a simulated rater thinks."""
 NAME: Final = "Which answer is better?"
 
 _OUR_OWN: Final = {
@@ -51,11 +51,11 @@ _OUR_OWN: Final = {
     "shout": (-0.6, "STOP GUESSING!!! START DUELING!!!"),
     "vague": (-0.9, "Better decisions, better tomorrow."),
 }  # fmt: skip
-"""What to do without the data: ways to describe this library, and how much we like them."""
+"""Texts if the data are not available: descriptions of this library, and how much raters like them."""
 
 
 class Demo(NamedTuple):
-    """What is compared: texts by name, how good each is to the made-up raters, and what they are asked."""
+    """Texts by name, their utility to the simulated raters, and the prompt."""
 
     texts: dict[str, str]
     utility: dict[str, float]
@@ -64,13 +64,15 @@ class Demo(NamedTuple):
 
 
 def demo_arms() -> Demo:
-    """Answers to the most voted prompt of llmfao, as good as real people found them; or a few lines of our own."""
+    """Return answers to the most voted prompt of llmfao, rated as real people did; or some descriptions of this
+    library.
+    """
     try:
         votes = list(load_llmfao())
     except (InvalidInput, OSError):
         own = {name: text for name, (_, text) in _OUR_OWN.items()}
         liked = {name: value for name, (value, _) in _OUR_OWN.items()}
-        return Demo(own, liked, "How would you describe this library to a friend?", "a few lines of our own")
+        return Demo(own, liked, "How would you describe this library to a friend?", "descriptions of this library")
     (context, _), *_ = Counter(vote.context for vote in votes).most_common(1)
     here = [vote for vote in votes if vote.context == context and vote.payload_first and vote.payload_second]
     met: Counter[str] = Counter()
@@ -92,7 +94,7 @@ def demo_arms() -> Demo:
 
 
 def make_demo(storage: str) -> tuple[Study, Demo]:
-    """The study, with some votes in it; or the one that is there from the last time."""
+    """Return the demo study with some votes, or the existing one."""
     demo = demo_arms()
     study = create_study(
         NAME,
@@ -100,7 +102,7 @@ def make_demo(storage: str) -> tuple[Study, Demo]:
         goal="best",
         random_share=0.2,
         question="Which answer is better?",
-        guidelines="Read both answers. Choose the one you would rather have got. *Both bad* is an answer, too.",
+        guidelines="Read both answers. Choose the one you would rather receive. You can also choose *Both bad*.",
         show_as="markdown",
         ask_reason=True,
         repeat_pairs=0.1,
@@ -135,9 +137,9 @@ def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: floa
 
 
 def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
-    """One made-up rater after the other, who vote over HTTP like anybody else: each until nothing is left for them.
+    """Vote over HTTP as one simulated rater after the other, each until no pair is left for them.
 
-    An owner who pauses the study sees them wait, and one who blocks a rater sees the next one come.
+    If the owner pauses the study the raters wait, and if one is blocked the next one comes.
     """
     luck = random.Random(rater)  # noqa: S311  (nothing here is secret)
     names = (rater if k == 1 else f"{rater} {k}" for k in count(1))
@@ -156,13 +158,13 @@ def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
     except (ConnectionLost, StorageError):
         return  # the server has stopped
     except DuelistError:
-        return  # an owner has deleted the study: that is what a demonstration is for
+        return  # the owner has deleted the study, as one may with a demo
 
 
 def run_demo(
     port: int, folder: Path | None = None, say: Callable[[str], None] = print, log_level: str = "warning"
 ) -> None:
-    """Serve the study until somebody stops it; it is in `folder`, or gone afterwards."""
+    """Serve the study until interrupted; it is kept in `folder`, or deleted afterwards."""
     with ExitStack() as stack:
         where = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duelist-demo-")))
         where.mkdir(parents=True, exist_ok=True)
@@ -173,10 +175,10 @@ def run_demo(
 
         def begin(address: str, secret: str | None) -> None:
             say(
-                f"{len(demo.texts)} arms, {demo.source}; {len(RATERS) + 1} made-up raters vote, one of them carelessly. Open"
+                f"{len(demo.texts)} items ({demo.source}); {len(RATERS) + 1} simulated raters vote, one of them carelessly. Open"
             )
             say(f"  {address}/signin#{secret}   the dashboard, as the owner")
-            say(f"  {address}/rate/{number}   rate yourself: give any name")
+            say(f"  {address}/rate/{number}   to rate yourself, under any name")
             say("Ctrl-C stops it.")
             for rater in (*RATERS, SLOPPY):
                 threading.Thread(target=_rate, args=(address, secret or "", rater, demo), daemon=True).start()

@@ -1,4 +1,4 @@
-"""The options that say where cells are played, for every command that plays some."""
+"""The options that choose the engine of an experiment."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ from duelist.core.errors import InvalidInput
 if TYPE_CHECKING:
     from duelist.research.experiments import Engine
 
-EngineOption = Annotated[str, typer.Option("--engine", help=f"Where to play: {ENGINES}.")]
+EngineOption = Annotated[str, typer.Option("--engine", help=f"Engine: {ENGINES}.")]
 WorkersOption = Annotated[
-    int | None, typer.Option("--workers", "-w", help="Processes to start here; default: one for each core.")
+    int | None, typer.Option("--workers", "-w", help="Number of local processes; default: one per core.")
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option("--scheduler", help="Play on the Dask cluster of this scheduler: its address, or the file it wrote."),
+    typer.Option("--scheduler", help="Use the Dask cluster of this scheduler: its address, or its scheduler file."),
 ]
 
 
 def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> Engine:
-    """The engine that the options name, not begun."""
+    """Return the engine that the options name, not started."""
     from duelist.research.experiments.engines import ENGINES as KNOWN
     from duelist.research.experiments.engines import Cluster
 
     if scheduler is not None:
         if workers is not None:
             raise InvalidInput(
-                f"--workers {workers} starts processes here, and --scheduler has its own.", "Give one of them."
+                f"--workers {workers} does not apply to --scheduler, which has its own workers.",
+                "Give only one of them.",
             )
         return Cluster(scheduler)
     if engine not in KNOWN:
         raise InvalidInput(f"--engine is {engine!r}.", f"Choose one of {ENGINES}.")
     if engine == "process" and workers is not None:
         raise InvalidInput(
-            f"--workers is {workers}, and this process is one.", "Add --engine processes or --engine dask."
+            f"--workers is {workers}, but the engine is this process.", "Add --engine processes or --engine dask."
         )
     return KNOWN[engine](workers)
 
 
 @contextmanager
 def begun_engine(engine: str, workers: int | None, scheduler: str | None) -> Iterator[Engine]:
-    """The engine that the options name; where it is another than this process, it says where."""
-    # What Dask logs of lost connections, with tracebacks, we say in a line where it matters.
+    """Start the engine that the options name, and say where it runs unless that is this process."""
+    # Dask logs lost connections with tracebacks; the engine reports them in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with chosen_engine(engine, workers, scheduler) as begun:
         if engine != "process" or scheduler is not None:
-            err.print(f"playing on {begun.about}", highlight=False, markup=False, soft_wrap=True)
+            err.print(f"running on {begun.about}", highlight=False, markup=False, soft_wrap=True)
         yield begun

@@ -1,4 +1,4 @@
-"""Hints in the words of the shell, for errors whose own hint names functions and arguments of Python."""
+"""Hints in the words of the shell, for errors whose own hint is in terms of Python."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HINTS: Final = {
     "missing_extra.encoding": "Save it as UTF-8, name its encoding (--encoding cp1252), or install what detects it: "
     "`pip install 'duelist[server]'`.",
     "nothing_to_ask.too_few_arms": "Add items with `duelist study add-arms`, or bring retired ones back with "
-    "`duelist study retire --back`.",
-    "rater_blocked.blocked": "Unblock them with `duelist study unblock {study} {rater}`.",
+    "`duelist study activate`.",
+    "rater_blocked.blocked": "Reinstate them with `duelist study reinstate {study} {rater}`.",
     "study_exists.name": "Use it, add --if-missing, or choose another name.",
     "study_exists.settings": "Leave it out, change it with `duelist study change {study} KEY=VALUE` where it can be changed, or choose "
     "another name.",
@@ -36,13 +36,13 @@ HINTS: Final = {
     "unknown_study.storage": "Create a study with `duelist study create`.",
     "unknown_token.id": "`duelist token list` lists the tokens.",
     "vote_conflict.contradiction": "Add --revise to change the vote.",
-    "vote_conflict.rater_blocked": "Unblock them with `duelist study unblock {study} {rater}`.",
+    "vote_conflict.rater_blocked": "Reinstate them with `duelist study reinstate {study} {rater}`.",
     "vote_conflict.study_not_open": "Open it again with `duelist study open {study}`.",
 }
 
 
 def shell_words(error: DuelistError) -> str:
-    """Return the message of an error, and its hint in the words of the shell.
+    """Return the message of an error with its hint for the shell.
 
     >>> from duelist.core.errors import StudyNotOpen
     >>> shell_words(StudyNotOpen("Study 'a b' is paused.", "Open it again with `open`.", study="a b"))

@@ -1,4 +1,4 @@
-"""`duelist report`: what a results folder says, at any moment."""
+"""`duelist report`: the report of an experiment."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli.console import kind_errors, say, say_written
+from duelist.cli.console import report_errors, say, say_written
 
 
 def report(
     folder: Annotated[Path, typer.Argument(help="The results folder of an experiment.")],
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     reference: Annotated[
-        str | None, typer.Option("--reference", help="The policy to compare with, by its label; default: the first.")
+        str | None, typer.Option("--reference", help="Label of the policy to compare with; default: the first.")
     ] = None,
 ) -> None:
-    """Report an experiment, finished or not: tables, paired comparisons, plots, and one page with all of them."""
+    """Report an experiment, finished or not: tables, paired comparisons, plots, and a page with all of them."""
     from duelist.research.experiments import Results
     from duelist.research.experiments.comparison import format_summaries
     from duelist.research.experiments.results_report import write_page
 
-    with kind_errors():
+    with report_errors():
         results = Results(folder)
         say(
             f"{results.plan.name}: {results.finished} of {results.planned} cells finished, {len(results.failures)} failed"

@@ -1,4 +1,4 @@
-"""`duelist run`: the experiment of a file, played where you say, resumed where it stopped."""
+"""`duelist run`: run or resume the experiment of a TOML file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from duelist.cli.batch import bars_or_lines
-from duelist.cli.console import err, kind_errors, out, say
+from duelist.cli.console import err, out, report_errors, say
 from duelist.cli.defaults import ENGINE
 from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
+from duelist.cli.progress import progress_bars_or_lines
 
 if TYPE_CHECKING:
     from duelist.research.experiments import Engine, Results
@@ -27,20 +27,18 @@ def run(
     engine: EngineOption = ENGINE,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be played and how long; play nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and the expected time only.")] = False,
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Play everything again if the folder's results were made by other code.")
+        bool, typer.Option("--recompute", help="Recompute everything if the results were made by other code.")
     ] = False,
 ) -> None:
-    """Run a declared experiment; interrupted, the same command goes on where it stopped."""
+    """Run an experiment declared in a TOML file. Run the same command again to resume."""
     from duelist.research.experiments import Experiment, run_experiment
     from duelist.research.experiments.forecast import forecast
 
-    with kind_errors():
+    with report_errors():
         if not experiment.exists():
-            raise FileNotFoundError(f"there is no file {experiment}; give the TOML file of an experiment")
+            raise FileNotFoundError(f"There is no file {experiment}. Give the TOML file of an experiment.")
         declared = Experiment.from_toml(experiment)
         folder = folder or Path("results") / declared.name
         if dry_run:
@@ -48,7 +46,7 @@ def run(
                 forecast(declared, folder, recompute), chosen_engine(engine, workers, scheduler), scheduler is not None
             )
             return
-        with begun_engine(engine, workers, scheduler) as begun, bars_or_lines() as report:
+        with begun_engine(engine, workers, scheduler) as begun, progress_bars_or_lines() as report:
             results = run_experiment(declared, folder, begun, recompute=recompute, progress=report)
         _show_end(results)
     if results.failures:
@@ -56,16 +54,14 @@ def run(
 
 
 def _show_plan(expected: Forecast, engine: Engine, remote: bool) -> None:
-    table = Table("environment", "policy", "cells", "finished", title="What would be played", title_justify="left")
+    table = Table("environment", "policy", "cells", "finished", title="Plan", title_justify="left")
     for line in expected.lines:
         table.add_row(line.environment, line.policy, str(line.cells), str(line.finished))
     out.print(table)
-    say(
-        f"{expected.finished} of {expected.cells} cells are finished, {expected.cells - expected.finished} are to be played"
-    )
+    say(f"{expected.finished} of {expected.cells} cells are finished, {expected.cells - expected.finished} are left")
     if expected.finished == expected.cells:
         return
-    # Only a scheduler that is there already has to be asked how many workers it has.
+    # Only an external scheduler has to be asked for its number of workers.
     with engine if remote else nullcontext():
         say(expected.sentence(engine))
 
@@ -81,7 +77,7 @@ def _show_end(results: Results) -> None:
         err.print(f"failed: {told}: {failed['error']}", highlight=False, markup=False, soft_wrap=True)
     if results.failures:
         err.print(
-            f"{len(results.failures)} cells failed, the whole stories are in {results.folder / 'failed'}; "
+            f"{len(results.failures)} cells failed; tracebacks are in {results.folder / 'failed'}; "
             "the same command tries them again",
             highlight=False,
             markup=False,

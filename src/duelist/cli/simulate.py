@@ -1,4 +1,4 @@
-"""`duelist simulate`: policies against the same worlds."""
+"""`duelist simulate`: compare policies in the same worlds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duelist.cli.console import bars, kind_errors, say, say_written
+from duelist.cli.console import report_errors, say, say_written
 from duelist.cli.defaults import GOALS
+from duelist.cli.progress import progress_bars
 from duelist.cli.tune import TUNED_FOLDER
 from duelist.core.errors import InvalidInput
 
@@ -25,27 +26,26 @@ def simulate(
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",
-    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = 4000,
+    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds per run.")] = 4000,
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = 128,
-    seed: Annotated[int, typer.Option("--seed", "-s", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", "-s", help="Random seed.")] = 0,
     goal: Annotated[
         list[str] | None,
         typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}."),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option(help="For the goal rank: how many places matter, to the policy and in the evaluation.")
-    ] = None,
+    top: Annotated[int | None, typer.Option(help="For the goal rank: how many top places matter.")] = None,
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     save: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Save all runs (.npz); policies already in it are not run again."),
+        typer.Option("--out", "-o", help="Save all runs (.npz); policies already in it are skipped."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Draw regret to this picture.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Plot regret to this file.")] = None,
 ) -> None:
-    """Play policies against the same worlds, and compare their regret or how well they serve a goal.
+    """Simulate policies in the same worlds, and compare their regret or how well they serve a goal.
 
-    With the goals best, rank and learn two different arms meet in every round, as people are asked; the goal serve is evaluated under the
-    published rules, under which an arm may meet itself. With both, everything is played twice, and --out keeps the first.
+    With the goals best, rank and learn, every round compares two different arms, as when asking people. The goal
+    serve follows the published rules, under which an arm may meet itself. With both, everything is played twice, and
+    --out saves the first.
     """
     from duelist.core.figures import check_matplotlib
     from duelist.simulation.environments.registry import parse_environment
@@ -53,7 +53,7 @@ def simulate(
     from duelist.simulation.regret import check_kind
     from duelist.simulation.run_log import check_duels_fit
 
-    with kind_errors():
+    with report_errors():
         check_kind(kind)
         if plot is not None:
             check_matplotlib()
@@ -90,7 +90,7 @@ def _played(
     save: Path | None,
     distinct: bool,
 ) -> Runs:
-    """All policies' runs; those that `save` holds already are read, and each new one is saved as soon as it is played."""
+    """Return all policies' runs; those already in `save` are read, and each new one is saved as soon as it is played."""
     from duelist.simulation.runs import Runs
     from duelist.simulation.simulate import describe_player
     from duelist.simulation.simulate import simulate as play
@@ -100,7 +100,7 @@ def _played(
         done.check_world(world.describe(), seed, runs, horizon)
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
-    with bars() as report:
+    with progress_bars() as report:
         for spec, policy in policies.items():
             if done is not None and done.settings["policies"].get(spec) == describe_player(policy, distinct):
                 continue
@@ -109,7 +109,7 @@ def _played(
             if save is not None:
                 done.save(save)
     if done is None:
-        raise InvalidInput("No policy is given.", "Name at least one, as `duelist list` shows them.")
+        raise InvalidInput("No policy given.", "Name at least one; `duelist list` shows them.")
     return done.only(list(policies))
 
 
@@ -122,11 +122,11 @@ def _for_goal(name: str, top: int | None) -> str:
 
 def _check_top(top: int | None, goals: list[str]) -> None:
     if top is not None and "rank" not in goals:
-        raise InvalidInput(f"top is {top}, and only the goal 'rank' has places.", "Give --goal rank, too.", field="top")
+        raise InvalidInput(f"top is {top}, but only the goal 'rank' has places.", "Add --goal rank.", field="top")
 
 
 def _policy(spec: str, horizon: int) -> Policy:
-    """The policy of a spec; @NAME is one that `tune` has stored."""
+    """Return the policy that a specification names; @NAME is one that `tune` has saved."""
     if not spec.startswith("@"):
         from duelist.policies import make_policy
 

@@ -1,4 +1,4 @@
-"""`duelist storage`: the database that studies live in."""
+"""`duelist storage`: the database of studies."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli.console import kind_errors, say
+from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import STORAGE
 
-app = typer.Typer(help="The database that studies live in.", no_args_is_help=True)
+app = typer.Typer(help="Manage the database of studies.", no_args_is_help=True)
 
 
 @app.command()
@@ -18,10 +18,10 @@ def upgrade(
         str, typer.Argument(envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
     ] = STORAGE,
 ) -> None:
-    """Bring a database that an older version made up to date."""
+    """Upgrade a database to the schema of this version."""
     from duelist.study import upgrade_storage
     from duelist.study.storage import without_password
 
-    with kind_errors():
+    with report_errors():
         version = upgrade_storage(storage)
         say(f"{without_password(storage)} is up to date, with schema {version}")

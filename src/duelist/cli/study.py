@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from duelist.cli.console import kind_errors, out, say
+from duelist.cli.console import out, report_errors, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
 from duelist.cli.study_files import add_from_file, plan_files, show_items, show_votes
 from duelist.core.errors import InvalidInput
@@ -89,7 +89,7 @@ def create(
     from duelist.study import create_study
     from duelist.study.storage import without_password
 
-    with kind_errors():
+    with report_errors():
         if not files and (column or encoding or features or preview):
             raise InvalidInput("--column, --encoding, --features and --preview are for a file of items.", "Give one.")
         items = plan_files(files, _pairs("--column", column), features, encoding) if files else None
@@ -124,7 +124,7 @@ def list_(
     """All studies of a storage."""
     from duelist.study import list_studies
 
-    with kind_errors():
+    with report_errors():
         table = Table("study", "state", "policy", "arms", "duels", "votes", "created")
         for each in list_studies(storage, include_archived=every):
             counts = (str(n) for n in (each.arms, each.duels, each.votes))
@@ -147,7 +147,7 @@ def add_arms(
     storage: Url = STORAGE,
 ) -> None:
     """Add arms from a file, all or none; its columns are understood as `create` does."""
-    with kind_errors():
+    with report_errors():
         add_from_file(name, file, _pairs("--column", column), encoding, storage)
 
 
@@ -160,7 +160,7 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """The next duel for a rater; the same one until it is told."""
-    with kind_errors():
+    with report_errors():
         duel = _study(name, storage).ask(rater, context=context)
         say(json.dumps(_plain(duel)) if as_json else _shown(duel))
 
@@ -178,7 +178,7 @@ def tell(
     criterion: Annotated[str | None, typer.Option(help="Which criterion the answer is about.")] = None,
 ) -> None:
     """A rater's answer; durable when this returns, and safe to repeat."""
-    with kind_errors():
+    with report_errors():
         vote = _study(name, storage).tell(
             duel, outcome, rater=rater, revise=revise, source=source, reason=reason, criterion=criterion
         )
@@ -195,7 +195,7 @@ def undo(
     criterion: Annotated[str | None, typer.Option(help="Which criterion it was about.")] = None,
 ) -> None:
     """Take back a rater's answer."""
-    with kind_errors():
+    with report_errors():
         vote = _study(name, storage).undo(duel, rater=rater, criterion=criterion)
         say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may answer again")
 
@@ -203,7 +203,7 @@ def undo(
 @app.command()
 def status(name: Name, storage: Url = STORAGE, context: Context = None) -> None:
     """How far along a study is, and what its raters do."""
-    with kind_errors():
+    with report_errors():
         study = _study(name, storage)
         arms = study.arms()
         retired = sum(arm.retired for arm in arms)
@@ -228,7 +228,7 @@ def leaderboard(
     as_json: AsJson = False,
 ) -> None:
     """Arms by utility, with intervals, rank ranges and the chance of being best."""
-    with kind_errors():
+    with report_errors():
         board = _study(name, storage).leaderboard(context, top=top)
         if plot is not None:
             _draw(board, plot)
@@ -247,7 +247,7 @@ def export(
     storage: Url = STORAGE,
 ) -> None:
     """Write the votes for other tools; what a format cannot hold is counted."""
-    with kind_errors():
+    with report_errors():
         say(f"{file}: {_study(name, storage).export(file, form, **_parsed(option))}")
 
 
@@ -269,7 +269,7 @@ def import_(
     """Import votes from a file, all or none; the policy learns from them. Duplicates are skipped."""
     from duelist.study import plan_votes
 
-    with kind_errors():
+    with report_errors():
         options = _parsed(option) | ({"columns": _pairs("--column", column)} if column else {})
         plan = plan_votes(file, form, skip_duplicates=not keep_duplicates, **options)
         if preview:
@@ -287,7 +287,7 @@ def delete(
     """Delete a study with everything in it."""
     from duelist.study import delete_study
 
-    with kind_errors():
+    with report_errors():
         if not yes:
             votes = len(_study(name, storage))
             raise InvalidInput(f"Study {name!r} has {votes} votes.", "Export what you need, then repeat with --yes.")

@@ -1,4 +1,4 @@
-"""`duelist study`, for those who run one: open and pause, limit, block and erase raters, gold pairs, archives and copies."""
+"""`duelist study` for owners: state, limits, raters, gold pairs, backups and copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from duelist.cli.console import kind_errors, say
+from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import GOALS, STORAGE
 from duelist.core.errors import InvalidInput
 
@@ -20,53 +20,51 @@ Url = Annotated[
     str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
 ]
 RaterName = Annotated[str, typer.Argument(help="The rater.", show_default=False)]
-Limit = Annotated[str | None, typer.Option(help="So many votes, or none for no limit.")]
+Limit = Annotated[str | None, typer.Option(help="Number of votes, or none for no limit.")]
 
 
 def open_(name: Name, storage: Url = STORAGE) -> None:
-    """Ask and take votes again, whatever the state was."""
-    with kind_errors():
+    """Open a study: raters get pairs, and votes count."""
+    with report_errors():
         study = _study(name, storage)
         study.open()
         say(f"study {name!r} is open")
 
 
 def pause(name: Name, storage: Url = STORAGE) -> None:
-    """Ask nothing new; answers to duels that are out still count."""
-    with kind_errors():
+    """Pause a study: no new pairs; votes on pending pairs still count."""
+    with report_errors():
         study = _study(name, storage)
         study.pause()
-        say(f"study {name!r} is paused; {len(study.pending())} duels are out and may be answered")
+        say(f"study {name!r} is paused; votes on {len(study.pending())} pending pairs still count")
 
 
 def end(name: Name, storage: Url = STORAGE) -> None:
-    """Ask nothing, and take no more votes."""
-    with kind_errors():
+    """End a study: no pairs and no votes."""
+    with report_errors():
         _study(name, storage).end()
-        say(f"study {name!r} is closed: it asks nothing and takes no votes")
+        say(f"study {name!r} has ended: no pairs, no votes")
 
 
-def put_away(name: Name, storage: Url = STORAGE) -> None:
-    """Keep a study as it is, for reading only, out of the list."""
-    with kind_errors():
+def archive(name: Name, storage: Url = STORAGE) -> None:
+    """Archive a study: read-only, and hidden from the list."""
+    with report_errors():
         _study(name, storage).archive()
-        say(f"study {name!r} is archived: it can be read, and `duelist study list --all` shows it")
+        say(f"study {name!r} is archived; `duelist study list --all` shows it")
 
 
-def rename(
-    name: Name, new_name: Annotated[str, typer.Argument(help="Its name from now on.")], storage: Url = STORAGE
-) -> None:
-    """Give a study another name."""
-    with kind_errors():
+def rename(name: Name, new_name: Annotated[str, typer.Argument(help="The new name.")], storage: Url = STORAGE) -> None:
+    """Rename a study."""
+    with report_errors():
         _study(name, storage).rename(new_name)
-        say(f"study {name!r} is {new_name!r} now")
+        say(f"study {name!r} is now {new_name!r}")
 
 
 def limit(
     name: Name, total: Limit = None, per_pair: Limit = None, per_rater: Limit = None, storage: Url = STORAGE
 ) -> None:
-    """Ask no more when there are so many votes: in total, on a pair, of a rater. Shows the limits."""
-    with kind_errors():
+    """Show or set the maximum number of votes: in total, per pair, per rater."""
+    with report_errors():
         given = {"total": total, "per_pair": per_pair, "per_rater": per_rater}
         settings = _study(name, storage).limit(**{key: _limit(key, text) for key, text in given.items() if text})
         found = settings.max_votes, settings.max_votes_per_pair, settings.max_votes_per_rater
@@ -80,7 +78,7 @@ def change(
     storage: Url = STORAGE,
 ) -> None:
     """Change settings of a study."""
-    with kind_errors():
+    with report_errors():
         _study(name, storage).change(**_pairs(settings))
         say(f"study {name!r}: {', '.join(settings)}")
 
@@ -88,38 +86,38 @@ def change(
 def block(
     name: Name,
     rater: RaterName,
-    keep_votes: Annotated[bool, typer.Option("--keep-votes", help="Let the votes count that are there.")] = False,
+    keep_votes: Annotated[bool, typer.Option("--keep-votes", help="Keep counting existing votes.")] = False,
     storage: Url = STORAGE,
 ) -> None:
-    """Ask a rater no more, and leave their votes out; `unblock` takes it all back."""
-    with kind_errors():
+    """Block a rater and exclude their votes; `reinstate` reverts it."""
+    with report_errors():
         _study(name, storage).block(rater, keep_votes=keep_votes)
-        say(f"{rater!r} is blocked; their votes {'count' if keep_votes else 'are left out'}")
+        say(f"{rater!r} is blocked; their votes {'still count' if keep_votes else 'are excluded'}")
 
 
-def unblock(name: Name, rater: RaterName, storage: Url = STORAGE) -> None:
-    """Ask a rater again, and count their votes again, as if nothing had been."""
-    with kind_errors():
+def reinstate(name: Name, rater: RaterName, storage: Url = STORAGE) -> None:
+    """Reinstate a rater: pairs and votes count again."""
+    with report_errors():
         _study(name, storage).reinstate(rater)
-        say(f"{rater!r} is asked again, and their votes count")
+        say(f"{rater!r} is reinstated; their votes count")
 
 
 def erase(
     name: Name,
     rater: RaterName,
-    yes: Annotated[bool, typer.Option("--yes", help="Really: there is no way back.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking; this cannot be undone.")] = False,
     storage: Url = STORAGE,
 ) -> None:
-    """Forget who a rater is: a made-up name takes the place of theirs, their votes stay."""
-    with kind_errors():
+    """Erase a rater's identity: a pseudonym replaces the name, and the votes stay."""
+    with report_errors():
         if not yes:
-            raise InvalidInput(f"Erasing {rater!r} cannot be taken back.", "Repeat with --yes.")
+            raise InvalidInput(f"Erasing {rater!r} cannot be undone.", "Repeat with --yes.")
         erased = _study(name, storage).erase_rater(rater)
         if erased.name is None:
-            say(f"there is nobody of the name {rater!r} in study {name!r}")
+            say(f"study {name!r} has no rater {rater!r}")
         else:
             say(
-                f"{rater!r} is {erased.name!r} now, with {erased.votes} votes; archives and exports made before keep the name"
+                f"{rater!r} is {erased.name!r} now, with {erased.votes} votes; earlier archives and exports keep the name"
             )
 
 
@@ -127,12 +125,12 @@ def describe(
     name: Name,
     rater: RaterName,
     attributes: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE, such as age=31; null takes one away.")
+        list[str] | None, typer.Argument(help="KEY=VALUE, such as age=31; null removes a key.")
     ] = None,
     storage: Url = STORAGE,
 ) -> None:
-    """Keep attributes of a rater; without any, show them."""
-    with kind_errors():
+    """Set attributes of a rater; without any, show them."""
+    with report_errors():
         study = _study(name, storage)
         found = study.describe_rater(rater, **_pairs(attributes)) if attributes else study.rater(rater)
         state = [word for word in ("blocked", "excluded", "erased") if getattr(found, word)]
@@ -141,27 +139,43 @@ def describe(
 
 def retire(
     name: Name,
-    arms: Annotated[list[str], typer.Argument(help="Ids of arms.", show_default=False)],
-    back: Annotated[bool, typer.Option("--back", help="Take retired arms back in.")] = False,
+    items: Annotated[list[str], typer.Argument(help="Item ids.", show_default=False)],
     storage: Url = STORAGE,
 ) -> None:
-    """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
-    with kind_errors():
+    """Retire items: they are not shown any more; votes on pending pairs still count."""
+    with report_errors():
         study = _study(name, storage)
-        (study.activate if back else study.retire)(arms)
-        say(f"{sum(arm.retired for arm in study.arms())} of {len(study.arms())} arms of {name!r} are retired")
+        study.retire(items)
+        _say_retired(study)
+
+
+def activate(
+    name: Name,
+    items: Annotated[list[str], typer.Argument(help="Item ids.", show_default=False)],
+    storage: Url = STORAGE,
+) -> None:
+    """Activate retired items again."""
+    with report_errors():
+        study = _study(name, storage)
+        study.activate(items)
+        _say_retired(study)
+
+
+def _say_retired(study: Study) -> None:
+    every = study.arms()
+    say(f"{sum(item.retired for item in every)} of {len(every)} items of {study.name!r} are retired")
 
 
 def gold(
     name: Name,
     pair: Annotated[
-        list[str] | None, typer.Argument(help="FIRST SECOND OUTCOME; nothing shows those there are.")
+        list[str] | None, typer.Argument(help="FIRST SECOND OUTCOME; without it, list the gold pairs.")
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Ask the pair FIRST SECOND no more.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the gold pair FIRST SECOND.")] = False,
     storage: Url = STORAGE,
 ) -> None:
-    """Pairs whose answer is known, slipped in among the others to see which raters look."""
-    with kind_errors():
+    """Show, add or remove gold pairs, whose outcome is known, to check that raters pay attention."""
+    with report_errors():
         study = _study(name, storage)
         given = pair or []
         if len(given) not in ((2,) if remove else (0, 3)):
@@ -176,102 +190,88 @@ def gold(
             say(f"{each.first} against {each.second}: {each.outcome}")
 
 
-def why(name: Name, duel: Annotated[int, typer.Argument(help="The duel's number.")], storage: Url = STORAGE) -> None:
-    """Why a pair was asked: who chose it, and what the policy thinks of it and of others."""
-    with kind_errors():
+def explain(
+    name: Name, duel: Annotated[int, typer.Argument(help="The duel's number.")], storage: Url = STORAGE
+) -> None:
+    """Explain why a pair was chosen, and how the policy rates the alternatives."""
+    with report_errors():
         say(_study(name, storage).explain(duel))
 
 
 def can_stop(
     name: Name,
     storage: Url = STORAGE,
-    context: Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")] = None,
-    goal: Annotated[str | None, typer.Option(help=f"Another than the study's own: {GOALS}.")] = None,
+    context: Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")] = None,
+    goal: Annotated[str | None, typer.Option(help=f"Goal, if not the study's own: {GOALS}.")] = None,
     top: Annotated[
-        int | None, typer.Option(help="How many places the goal rank is about; the study's own, else all.")
+        int | None, typer.Option(help="Top places for the goal rank; default: the study's, else all.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="The error rate.")] = 0.05,
-    tolerance: Annotated[float, typer.Option(help="How much better another arm may be.")] = 0.0,
-    unit: Annotated[str, typer.Option(help="What the tolerance is in: utility, or chance (to win).")] = "utility",
+    delta: Annotated[float, typer.Option(help="Error rate.")] = 0.05,
+    tolerance: Annotated[float, typer.Option(help="How much better another item may be.")] = 0.0,
+    unit: Annotated[str, typer.Option(help="Unit of the tolerance: utility, or chance (win probability).")] = "utility",
 ) -> None:
-    """Whether there are votes enough for what the study is for. The exit status is 0 if so, 1 if not."""
-    with kind_errors():
+    """Say whether there are enough votes for the study's goal. Exit status 0 if so, 1 if not."""
+    with report_errors():
         found = _study(name, storage).can_stop(context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit)
         say(found)
     if not found.done:
         raise typer.Exit(1)
 
 
-def archive(name: Name, file: Annotated[Path, typer.Argument(help="Where to write.")], storage: Url = STORAGE) -> None:
-    """Write everything of a study into one file, from which `restore` makes it again to the bit."""
-    with kind_errors():
+def save(name: Name, file: Annotated[Path, typer.Argument(help="Output file.")], storage: Url = STORAGE) -> None:
+    """Save a study with everything in it to a file that `restore` reads."""
+    with report_errors():
         study = _study(name, storage)
         say(f"{study.save(file)}: study {name!r}, {len(study)} votes")
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `archive` wrote.")],
-    name: Annotated[str | None, typer.Option("--name", help="Another name than it had.")] = None,
+    file: Annotated[Path, typer.Argument(help="A file written by `save`.")],
+    name: Annotated[str | None, typer.Option("--name", help="New name of the study.")] = None,
     storage: Url = STORAGE,
 ) -> None:
-    """Make a study from an archive, all of it or nothing."""
+    """Restore a study from a file written by `save`, completely or not at all."""
     from duelist.study import restore_study
 
-    with kind_errors():
+    with report_errors():
         study = restore_study(file, storage, name)
-        say(f"study {study.name!r} with {len(study.arms())} arms and {len(study)} votes")
+        say(f"study {study.name!r} with {len(study.arms())} items and {len(study)} votes")
 
 
 def copy(
     name: Name,
-    to_storage: Annotated[str | None, typer.Option("--to-storage", help="Another storage.")] = None,
-    to_name: Annotated[str | None, typer.Option("--to-name", help="Another name.")] = None,
+    to_storage: Annotated[str | None, typer.Option("--to-storage", help="Target storage.")] = None,
+    to_name: Annotated[str | None, typer.Option("--to-name", help="Target name.")] = None,
     storage: Url = STORAGE,
 ) -> None:
-    """Copy a study as it is now, into another storage or under another name."""
+    """Copy a study to another storage or name."""
     from duelist.study import copy_study
 
-    with kind_errors():
+    with report_errors():
         study = copy_study(name, storage, to_storage, to_name)
         say(f"study {study.name!r} with {len(study)} votes is a copy of {name!r}")
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to write; an SQLite storage.")], storage: Url = STORAGE
+    file: Annotated[Path, typer.Argument(help="Output file, an SQLite storage.")], storage: Url = STORAGE
 ) -> None:
-    """Write all studies of a storage into one SQLite file, while raters go on."""
+    """Back up all studies of a storage into one SQLite file, while raters continue."""
     from duelist.study import backup_storage, list_studies
 
-    with kind_errors():
+    with report_errors():
         path = backup_storage(storage, file)
         say(f"{path}: {len(list_studies(f'sqlite:///{path}', include_archived=True))} studies")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Let the app have these commands."""
+    """Add these commands to the app."""
     for command in (
-        retire,
-        pause,
-        end,
-        rename,
-        limit,
-        change,
-        block,
-        unblock,
-        erase,
-        describe,
-        gold,
-        why,
-        archive,
-        restore,
-        copy,
-        backup,
-    ):
+        activate, archive, backup, block, change, copy, describe, end, erase, explain, gold, limit, pause, reinstate,
+        rename, restore, retire, save,
+    ):  # fmt: skip
         app.command()(command)
     app.command("open")(open_)
-    app.command("put-away")(put_away)
     app.command("can-stop")(can_stop)
-    app.command("close", hidden=True)(end)
 
 
 def _study(name: str, storage: str) -> Study:
@@ -289,12 +289,12 @@ def _limit(key: str, text: str) -> int | None:
 
 
 def _pairs(given: list[str]) -> dict[str, Any]:
-    """KEY=VALUE; a value is JSON, and what is not is a text."""
+    """Parse KEY=VALUE; a value is JSON, or else a text."""
     found: dict[str, Any] = {}
     for each in given:
         key, equals, value = each.partition("=")
         if not equals or not key:
-            raise InvalidInput(f"{each!r} is no KEY=VALUE.", "Write for instance age=31.")
+            raise InvalidInput(f"{each!r} is not KEY=VALUE.", "Write, for example, age=31.")
         try:
             found[key] = json.loads(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""`duelist tune`: the radius scale and ridge of a policy, kept for `duelist simulate @NAME`."""
+"""`duelist tune`: tune a policy's radius scale and ridge, for `duelist simulate @NAME`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from duelist.cli.console import bars, kind_errors, out, say
+from duelist.cli.console import out, report_errors, say
 from duelist.cli.defaults import TUNING_RUNS, TUNING_SEED
+from duelist.cli.progress import progress_bars
 
 if TYPE_CHECKING:
     from duelist.research.experiments.tuning import Tuned
@@ -18,30 +19,30 @@ TUNED_FOLDER: Final = Path("out/tuned")
 
 
 def tune(
-    policy: Annotated[str, typer.Argument(help="NAME or NAME:key=value,... of the policy.")],
+    policy: Annotated[str, typer.Argument(help="Policy: NAME or NAME:key=value,...")],
     environment: Annotated[
         list[str] | None, typer.Option("--environment", "-e", help="NAME:key=value,...; give several to tune over all.")
     ] = None,
-    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds a run.")] = 4000,
+    horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds per run.")] = 4000,
     runs: Annotated[
-        int, typer.Option("--runs", "-r", help="Runs of each first trial; finals have four times as many.")
+        int, typer.Option("--runs", "-r", help="Runs per first-round trial; finals have four times as many.")
     ] = TUNING_RUNS,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Seed for tuning; compare on other seeds.")] = TUNING_SEED,
     name: Annotated[str | None, typer.Option("--name", "-n", help="Name of the result; default: the policy's.")] = None,
-    folder: Annotated[Path, typer.Option("--out", "-o", help="Where results are kept.")] = TUNED_FOLDER,
+    folder: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = TUNED_FOLDER,
 ) -> None:
-    """Find the radius scale and ridge of a policy: the same trials for every policy, on tuning seeds."""
+    """Tune the radius scale and ridge of a policy, with the same trials for every policy, on tuning seeds."""
     from duelist.policies import builtin_policy
     from duelist.research.experiments import tuning
     from duelist.research.experiments.lab import Lab
     from duelist.simulation.environments.registry import parse_environment
 
-    with kind_errors():
+    with report_errors():
         worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]
         template = builtin_policy(policy, horizon=horizon)
         told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
         kind = type(template).__name__
-        with bars() as report:
+        with progress_bars() as report:
             lab = Lab(folder / "cache", report)
             found = tuning.tune(lab, kind, worlds, horizon, seed=seed, first_runs=runs, **told)
         out.print(_finals(found, tuning.FINALISTS))
@@ -51,7 +52,7 @@ def tune(
 
 def _finals(found: Tuned, finalists: int) -> Table:
     table = Table(
-        "scale", "ridge", "mean regret", "sd", "runs", title=f"finals of {found.policy}", title_justify="left"
+        "scale", "ridge", "mean regret", "sd", "runs", title=f"Finals of {found.policy}", title_justify="left"
     )
     for trial in sorted(found.trials[-finalists:], key=lambda t: t.mean):
         table.add_row(f"{trial.scale:g}", f"{trial.ridge:g}", f"{trial.mean:.1f}", f"{trial.sd:.1f}", str(trial.runs))

@@ -132,7 +132,7 @@ def killing_cell(cluster, tmp_path):
     assert results.finished == 1
     (failed,) = results.failures
     assert "the workers that played it died" in failed["error"]
-    assert failed["settings"]["policy"] == "experiments.own_parts:Deadly"
+    assert failed["settings"]["policy"] == "tests.helpers.custom_parts:Deadly"
 
 
 def test_workers_that_cannot_play_are_named_and_a_cluster_without_any_waits(cluster, tmp_path, monkeypatch):

@@ -225,7 +225,7 @@ def test_a_cell_that_fails_is_reported_with_its_settings_and_stops_nothing(tmp_p
     assert (results.finished, results.planned, len(results.failures)) == (8, 16, 8)
     failed = results.failures[0]
     assert failed["error"] == "RuntimeError: no idea what to ask"
-    assert failed["settings"]["policy"] == "experiments.own_parts:Broken"
+    assert failed["settings"]["policy"] == "tests.helpers.custom_parts:Broken"
     assert failed["settings"]["environment"]["environment"] == "Hypercube"
     assert [row.policy for row in results.compare("Hypercube(dim=2, scale=1.0)")] == ["UniformPair"]
 

@@ -1,4 +1,4 @@
-"""`duelist study`, for those who want to know what it says: raters, pairs, calibration, history; in words and drawn."""
+"""`duelist study` for results: raters, win matrix, calibration, history, plots, scorer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from duelist.cli.console import kind_errors, say
+from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import STORAGE
 from duelist.core.errors import InvalidInput
 
@@ -18,43 +18,43 @@ Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
 Url = Annotated[
     str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
 ]
-Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")]
-Without = Annotated[list[str] | None, typer.Option("--without", help="Leave this rater's votes out; may be repeated.")]
+Context = Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")]
+Without = Annotated[list[str] | None, typer.Option("--without", help="Exclude this rater's votes; may be repeated.")]
 PLOTS: Final = ("leaderboard", "win-matrix", "history", "calibration", "raters")
 
 
 def raters(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Each rater's votes, speed, side and agreement, and who stands out."""
+    """Show each rater's votes, speed, side bias and agreement, and outliers."""
     _say(name, storage, "raters", context, without)
 
 
 def win_matrix(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Who won against whom: the share of each pair's votes, ties half, and how many there are."""
+    """Show the win matrix: the share of each pair's votes, ties counting half, and how many there are."""
     _say(name, storage, "win_matrix", context, without)
 
 
 def calibration(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Whether votes come out as often as the fit predicts, on votes that it has not seen."""
+    """Show the calibration of predicted win probabilities on held-out votes."""
     _say(name, storage, "calibration", context, without)
 
 
 def history(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
-    """The chance of being best of the leading arms, vote by vote."""
+    """Show the probability of being best of the leading items, over the votes."""
     _say(name, storage, "history", context, without)
 
 
 def plot(
     name: Name,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(PLOTS)}.")],
-    file: Annotated[Path, typer.Argument(help="Where to draw it: .png, .svg, .pdf, ...")],
+    file: Annotated[Path, typer.Argument(help="Output file: .png, .svg, .pdf, ...")],
     storage: Url = STORAGE,
     context: Context = None,
     without: Without = None,
 ) -> None:
-    """Draw a reading into a file."""
-    with kind_errors():
+    """Plot results into a file."""
+    with report_errors():
         if what not in PLOTS:
-            raise InvalidInput(f"{what!r} cannot be drawn.", f"Give one of {', '.join(PLOTS)}.")
+            raise InvalidInput(f"{what!r} cannot be plotted.", f"Give one of {', '.join(PLOTS)}.")
         draw = getattr(_study(name, storage), f"plot_{what.replace('-', '_')}")
         draw(context, path=file, **_left_out(without))
         say(f"wrote {file}")
@@ -62,30 +62,30 @@ def plot(
 
 def scorer(
     name: Name,
-    file: Annotated[Path, typer.Option("--out", help="Where to write it: .json or .npz.")] = Path("scorer.json"),
+    file: Annotated[Path, typer.Option("--out", help="Output file: .json or .npz.")] = Path("scorer.json"),
     storage: Url = STORAGE,
     context: Context = None,
     without: Without = None,
 ) -> None:
-    """Write what votes teach about features, to score arms that nobody has voted on."""
-    with kind_errors():
+    """Write a scorer, which predicts the utility of new items from features."""
+    with report_errors():
         found = _study(name, storage).scorer(context, **_left_out(without))
         say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
         if found.columns:
-            say(f"it takes these columns, in the units of the file: {', '.join(found.columns)}")
+            say(f"it uses these columns, in the units of the file: {', '.join(found.columns)}")
         elif found.feature_note:
             say(f"it takes {found.feature_note}")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Let the app have these commands."""
+    """Add these commands to the app."""
     for command in (raters, calibration, history, plot, scorer):
         app.command()(command)
     app.command("win-matrix")(win_matrix)
 
 
 def _say(name: str, storage: str, reading: str, context: str | None, without: list[str] | None) -> None:
-    with kind_errors():
+    with report_errors():
         say(getattr(_study(name, storage), reading)(context, **_left_out(without)))
 
 

@@ -1,4 +1,4 @@
-"""`duelist list`: what there is to play, and where."""
+"""`duelist list`: policies, environments and links."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from duelist.core.errors import InvalidInput
 
 
 def list_() -> None:
-    """Policies, those of other packages too, environments and links, with their settings."""
+    """List policies (including those of installed packages), environments and links."""
     from duelist.model.links import LINKS
     from duelist.policies import BUILTIN_POLICIES, plugin_policies
     from duelist.policies.counting import COUNTING_POLICIES
     from duelist.simulation.environments import ENVIRONMENTS
 
-    policies = Table("policy", "what it plays", "settings", title="Policies", title_justify="left")
+    policies = Table("policy", "plays", "settings", title="Policies", title_justify="left")
     for name in [*(name for name in BUILTIN_POLICIES if name not in COUNTING_POLICIES), *plugin_policies()]:
-        policies.add_row(name, *_told_of(name))
-    classic = Table(
-        "policy", "what it plays", "settings", title="Policies for arms without features", title_justify="left"
-    )
+        policies.add_row(name, *_description(name))
+    classic = Table("policy", "plays", "settings", title="Policies for arms without features", title_justify="left")
     for name in COUNTING_POLICIES:
-        classic.add_row(name, *_told_of(name))
-    environments = Table("environment", "what it is", title="Environments", title_justify="left")
+        classic.add_row(name, *_description(name))
+    environments = Table("environment", "description", title="Environments", title_justify="left")
     for name, environment in ENVIRONMENTS.items():
         environments.add_row(name, _first_line(environment))
     links = Table("link", "formula", title="Links", title_justify="left")
@@ -35,8 +33,8 @@ def list_() -> None:
         out.print(table)
 
 
-def _told_of(name: str) -> tuple[str, str]:
-    """What a policy plays, and its settings; or why it cannot be had."""
+def _description(name: str) -> tuple[str, str]:
+    """Return what a policy plays, and its settings; or why it cannot be loaded."""
     from duelist.policies import policy_class
 
     try:
