@@ -319,7 +319,9 @@ def steps_timed(n: int, dim: int) -> dict[str, Any]:
         "good_value": median_ms(lambda: search_part.initial_value(problem)),
         "order": median_ms(lambda: search_part._order(problem, threshold, True)),
         "tiles": median_ms(lambda: sweep.candidate_tiles(tops, len(order), threshold, config.tiling, 16)),
-        "operands": median_ms(lambda: sweep.operands(problem, order, threshold, mode, max(config.tiling), config.depth)),
+        "operands": median_ms(
+            lambda: sweep.operands(problem, order, threshold, mode, max(config.tiling), config.depth)
+        ),
         "filter": median_ms(lambda: fused.max_per_tile(sides, tiles, config, mode)),
         "second_look": median_ms(lambda: search_part._refine(problem, order, passed, config.tiling, threshold)),
     }

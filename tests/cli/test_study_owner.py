@@ -23,7 +23,7 @@ def test_open_pause_end_and_away(study):  # noqa: F811
     assert "archived" in study("study", "list", "--all")
     assert "archived and stays as it is" in study("study", "block", "captions", "ana", code=2)
     study("study", "open", "captions")
-    assert "'captions' is 'other' now" in study("study", "rename", "captions", "other")
+    assert "'captions' is now 'other'" in study("study", "rename", "captions", "other")
     vote_again = study("study", "ask", "other", "-r", "ana")
     assert "duel" in vote_again
 
