@@ -1,6 +1,6 @@
-"""The searches of the gpu extra: the same pairs as on the processor, whatever the arithmetic of the filter.
+"""The searches of the gpu extra: the same pairs as on the CPU, whatever the arithmetic of the filter.
 
-They run on DUELIST_TEST_DEVICE, "cpu" unless set: PyTorch does the same steps there with operands rounded the same way.
+They run on DUELIST_TEST_DEVICE, by default "cpu", where PyTorch takes the same steps with operands rounded alike.
 """
 
 import itertools
@@ -23,7 +23,7 @@ RADII = (0.0, 0.5, 1e8)
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    """Small operations only: threads would spend their time waiting for each other."""
+    """Use one thread: the operations are too small for more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -76,7 +76,7 @@ ARMS = {
 
 
 def every_pair(arms, theta, precision, radius):
-    """All values by their definition, independent of factors, filters and kernels."""
+    """All values by definition, without factors, filters or kernels."""
     gaps = arms[:, None] - arms[None]
     widths = np.sqrt(np.maximum(np.einsum("ijk,kl,ijl->ij", gaps, np.linalg.inv(precision), gaps), 0.0))
     u = arms @ theta
@@ -85,7 +85,7 @@ def every_pair(arms, theta, precision, radius):
 
 @pytest.mark.parametrize("kind", ARMS)
 @pytest.mark.parametrize(("n", "dim"), [(2, 2), (130, 3), (300, 20)])
-def test_the_pair_is_that_of_the_processor(kind, n, dim):
+def test_the_pair_is_that_of_the_cpu(kind, n, dim):
     rng = np.random.default_rng(n)
     arms, theta, precision = ARMS[kind](rng, n, dim), rng.normal(size=dim), precision_of(rng, dim)
     expected = {radius: dl.best_pair(arms, theta, precision, radius) for radius in RADII}
@@ -126,7 +126,7 @@ def test_sizes_around_tiles_and_blocks(n, monkeypatch):
     monkeypatch.setattr(search, "_PLAIN_BLOCK", {"cpu": 256, "cuda": 256})
     rng = np.random.default_rng(n)
     arms, theta, precision = rng.normal(size=(n, 4)), rng.normal(size=4), precision_of(rng, 4)
-    # The best pair is put where a tile ends, in the last row and in the first.
+    # Put the best pair where a tile ends, in the last row and in the first.
     for far, near in ((0, n - 1), (max(n - 2, 0), n - 1), (min(127, n - 1), min(128, n - 1))):
         moved = arms.copy()
         moved[far], moved[near] = 20.0, -20.0
@@ -143,7 +143,7 @@ def test_ill_conditioned_precisions(condition):
     assert gpu.widest_pair(arms, precision, device=DEVICE) == dl.widest_pair(arms, precision)
 
 
-def test_values_too_large_to_square_are_left_to_the_processor():
+def test_values_too_large_to_square_are_left_to_the_cpu():
     arms = np.array([[1e200, 0.0], [0.0, 1.0], [-1e200, 3.0]])
     with np.errstate(over="ignore"):
         expected = dl.best_pair(arms, [1.0, 1.0], np.eye(2), 0.0)
@@ -182,7 +182,7 @@ def test_pruning_leaves_out_most_pairs():
 @pytest.mark.parametrize("kind", ["gaussian", "sphere", "outlier", "clusters", "far away"])
 @pytest.mark.parametrize("part", [1.0, 0.999, 0.9])
 def test_the_filter_misses_no_pair(mode, kind, part):
-    """Every pair that reaches the threshold passes, also when sums are as wrong as the mode allows."""
+    """Every pair that reaches the threshold passes, even if sums have the largest error of the mode."""
     rng = np.random.default_rng(6)
     arms = torch.from_numpy(ARMS[kind](rng, 256, 9)).to(DEVICE)
     theta = torch.from_numpy(rng.normal(size=9)).to(DEVICE)
@@ -194,14 +194,14 @@ def test_the_filter_misses_no_pair(mode, kind, part):
     sides = sweep.operands(given, torch.arange(256).to(DEVICE), threshold, mode, 128, 1)
     x, y, a = sides.points.double(), sides.offsets.double(), sides.lifts.double()
     sizes = (x.norm(dim=1).square() + y.square()).sqrt()
-    # The worst sum of products the mode admits, against the pair.
+    # the worst error of a sum of products in this mode
     worst = x @ x.T + y[:, None] * y + 9 * mode.unit * sizes[:, None] * sizes
     passes = a[:, None] + a - 2.0 * worst >= 0.0
     assert bool(passes[values >= threshold].all())
 
 
 def noisy(size):
-    """A product whose every entry is off by up to `size` times the sum of the sizes of its terms."""
+    """A product whose entries have an error of up to `size` times the sum of magnitudes."""
     rng = torch.Generator().manual_seed(0)
 
     def multiply(rows, columns, out):
@@ -214,7 +214,7 @@ def noisy(size):
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=lambda mode: mode.name)
-def test_sums_as_wrong_as_the_mode_allows_change_no_answer(mode, monkeypatch):
+def test_the_largest_error_of_a_mode_does_not_change_the_result(mode, monkeypatch):
     monkeypatch.setattr(sweep, "_multiply", noisy(20 * mode.unit))
     monkeypatch.setattr("duelist.gpu.device.fused.available", lambda device, mode: False)
     rng = np.random.default_rng(7)
@@ -225,8 +225,8 @@ def test_sums_as_wrong_as_the_mode_allows_change_no_answer(mode, monkeypatch):
             assert found == dl.best_pair(arms, theta, precision, radius)
 
 
-def test_without_the_slack_the_filter_does_miss_pairs(monkeypatch):
-    """The two tests above would notice: errors of this size do matter on such arms."""
+def test_without_error_bounds_the_filter_misses_pairs(monkeypatch):
+    """Errors of this size do matter on such arms, so the two tests above would notice them."""
     monkeypatch.setattr(sweep, "error", lambda dim, mode: -1e-6)
     rng = np.random.default_rng(8)
     missed = 0
@@ -240,7 +240,7 @@ def test_without_the_slack_the_filter_does_miss_pairs(monkeypatch):
     assert missed
 
 
-def test_settings_of_matrix_products_are_put_back():
+def test_precision_of_matrix_products_is_restored():
     settings = torch.backends.cuda.matmul
     before = settings.fp32_precision
     rng = np.random.default_rng(9)
@@ -263,7 +263,7 @@ CONTEXTS = {
 
 
 @pytest.mark.parametrize("kind", CONTEXTS)
-@pytest.mark.parametrize(("n_arms", "dim"), [(1, 3), (2, 1), (5, 32), (9, 64)])  # kernels take multiples of 32
+@pytest.mark.parametrize(("n_arms", "dim"), [(1, 3), (2, 1), (5, 32), (9, 64)])  # kernels need multiples of 32
 def test_every_context_gets_its_best_pair(kind, n_arms, dim):
     rng = np.random.default_rng(n_arms)
     arms = CONTEXTS[kind](rng, 15, n_arms, dim)
@@ -273,7 +273,7 @@ def test_every_context_gets_its_best_pair(kind, n_arms, dim):
         for k, context in enumerate(arms):
             expected = dl.best_pair(context, theta, precision, radius)
             assert (int(chosen.first[k]), int(chosen.second[k])) == expected[:2], (radius, k)
-            # Arms are subtracted here, whitened arms there: a few epsilon of their own length remain.
+            # Arms are subtracted before or after whitening: a few epsilon of their length remain.
             size = np.abs(context).max()
             width = dl.widest_pair(context[[*expected[:2]]], precision).value
             assert float(chosen.width[k]) == pytest.approx(width, rel=1e-12, abs=1e-15 * dim * size)
@@ -293,7 +293,7 @@ def test_the_most_informative_contexts_have_the_widest_pairs():
     assert every.index(3) + 1 == every.index(7)
 
 
-def test_many_contexts_are_taken_in_parts(monkeypatch):
+def test_many_contexts_are_processed_in_parts(monkeypatch):
     rng = np.random.default_rng(11)
     arms = torch.from_numpy(rng.normal(size=(50, 4, 3)).astype(np.float32)).to(DEVICE)
     whole = gpu.best_pairs_in_contexts(arms, np.ones(3), np.eye(3), 1.0, device=DEVICE)
@@ -338,13 +338,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "named"), BAD)
-def test_bad_input_is_refused_and_named(bad, named):
+def test_invalid_input_raises_errors(bad, named):
     with pytest.raises(dl.InvalidInput, match=named):
         gpu.best_pair(**({"device": DEVICE} | GOOD | bad))
 
 
 @pytest.mark.parametrize(("bad", "named"), [case for case in BAD if not {"theta", "radius"} & case[0].keys()])
-def test_widest_pair_refuses_the_same(bad, named):
+def test_invalid_input_of_widest_pair(bad, named):
     given = {"device": DEVICE} | GOOD | bad
     with pytest.raises(dl.InvalidInput, match=named):
         gpu.widest_pair(**{name: given[name] for name in given if name not in ("theta", "radius")})
@@ -364,7 +364,7 @@ def test_widest_pair_refuses_the_same(bad, named):
         ({"k": True}, "k is True"),
     ],
 )
-def test_contexts_refuse_bad_input(bad, named):
+def test_invalid_input_of_contexts(bad, named):
     with pytest.raises(dl.InvalidInput, match=named):
         gpu.best_pairs_in_contexts(**({"device": DEVICE} | GOOD | {"arms": [GOOD["arms"]]} | bad))
 
@@ -379,9 +379,9 @@ def test_one_bad_entry_in_many_contexts_is_found(dim, bad, kind):
         gpu.best_pairs_in_contexts(arms, np.ones(dim), np.eye(dim), 1.0, device=DEVICE)
 
 
-def test_a_missing_gpu_is_named_with_the_way_out(monkeypatch):
+def test_a_missing_gpu_raises_an_error(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(dl.InvalidInput, match='sees no CUDA GPU; give "cpu"'):
+    with pytest.raises(dl.InvalidInput, match=r'sees no CUDA GPU.*Give "cpu"'):
         gpu.best_pair(**GOOD, device="cuda")
 
 
@@ -394,7 +394,7 @@ def test_importing_duelist_imports_no_torch():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_missing_torch_is_named_with_the_extra():
+def test_a_missing_torch_names_the_extra():
     done = run_python("import sys; sys.modules['torch'] = None; import duelist; import duelist.gpu")
     assert done.returncode == 1
     assert "duelist.core.errors.MissingExtra: torch is required for duelist.gpu" in done.stderr

@@ -1,4 +1,4 @@
-"""The rules of policies that people look for by name, in plain loops over what a policy knows: see `test_allowed_pairs.py`."""
+"""The rules of published policies in plain loops, for `test_allowed_pairs.py`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def max_min(table: Table) -> list[tuple[int, int]]:
 
 
 def bounds(table: Table) -> tuple[list[float], list[float]]:
-    """Utilities, and how far the bounds of each arm lie from it."""
+    """The utility of each arm, and the distance of its bounds."""
     h, centre = table.policy.layer(1).curvature, table.arms.mean(axis=0)
     off = [arm - centre for arm in table.arms]
     spread = [table.policy.scale * math.sqrt(max(float(x @ np.linalg.inv(h) @ x), 0.0)) for x in off]
@@ -86,7 +86,7 @@ def reverse_thompson(table: Table) -> list[tuple[int, int]]:
 
 
 def design(table: Table) -> list[tuple[int, int]]:
-    """By what becomes of det H, or of the sum of variances, when the pair is added to H."""
+    """Rank pairs by det H, or by the sum of variances, after adding the pair to H."""
     if table.n == 1:
         return [(0, 0)]
     h, off = table.policy.layer(1).curvature, table.arms - table.arms.mean(axis=0)

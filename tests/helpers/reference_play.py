@@ -1,4 +1,4 @@
-"""A fast policy and its reference, asked and told alike."""
+"""Play a fast policy and its reference side by side."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ ESTIMATORS = ("exact", "online")
 LAYERED = ("VACDB", "StaD", "SupCoLSTIM")
 
 NEAR_TIE = 1e-9
-"""Below the accuracy of the estimates; it happens where one win and one loss leave an estimate of exactly zero."""
+"""Below the accuracy of the estimates; one win and one loss can leave an estimate of exactly zero."""
 
 
 def twins(name: str, seed: int = 0, **settings: Any) -> tuple[Any, Any]:
-    """A fast policy and its reference, with the same settings."""
+    """Create a fast policy and its reference with the same hyperparameters."""
     reference = REFERENCES[name](random_state=seed, **settings)
     return POLICIES[name](random_state=seed, **settings), reference
 
 
 def engine_duel(policy: Any, arms: Floats) -> Duel:
-    """The fast policy's duel by the published rule, in which an arm may meet itself."""
+    """Ask the fast policy for the published duel, in which an arm may meet itself."""
     duel: Duel = policy.ask(arms, distinct=False)
     return duel
 
 
 @dataclass
 class Game:
-    """What happened, so that a test can show that it tested something."""
+    """What happened in a game, so that tests can check that it covers all branches."""
 
     duels: list[Pair] = field(default_factory=list)
     explored: Counter[int] = field(default_factory=Counter)
-    """Duels from which something was learned, by layer."""
+    """Duels that were learned, by layer."""
     exploited: Counter[int] = field(default_factory=Counter)
     exploited_with_a_choice: Counter[int] = field(default_factory=Counter)
     dropped: int = 0
     remaining: list[int] = field(default_factory=list)
-    """How many arms were not ruled out, by round."""
+    """The number of arms not eliminated, by round."""
 
     def note(self, choice: Choice, played: Pair, n_arms: int) -> None:
-        """One decision."""
+        """Count one decision."""
         self.duels.append(played)
         self.remaining.append(len(choice.remaining))
         self.dropped += n_arms - len(choice.remaining)
@@ -69,7 +69,7 @@ class Game:
 def same_duel(
     policy: Any, reference: Reference, arms: Floats, game: Game, where: Any = "", **allowed: Any
 ) -> tuple[Duel, Duel]:
-    """The duel of a round, which both must have chosen; as the fast policy and as the reference know it."""
+    """Ask both for the duel of a round, and check that they agree up to rounding."""
     duel = policy.ask(arms, **allowed) if allowed else engine_duel(policy, arms)
     played = (duel.first, duel.second)
     choice = reference.decide(arms, **(allowed or {"distinct": False}))
@@ -82,7 +82,7 @@ def same_duel(
 
 
 def play(policy: Any, reference: Reference, world: World, rounds: int) -> Game:
-    """Every duel told at once."""
+    """Play with every outcome told at once."""
     game = Game()
     for _ in range(rounds):
         arms = world.arms()
@@ -97,7 +97,8 @@ def play(policy: Any, reference: Reference, world: World, rounds: int) -> Game:
 def play_late(
     policy: Any, reference: Reference, world: World, rounds: int, allowed: Iterable[dict[str, Any]] = ()
 ) -> Game:
-    """Some duels are told late, out of order, as ties, with weights; the last ones never. `allowed`: by round."""
+    """Play with late outcomes, ties and weights; the last outcomes never arrive. `allowed`: arguments of `ask` by
+    round."""
     game, waiting, most_pending = Game(), [], 0
     settings = iter(allowed)
     for _ in range(rounds):
@@ -116,11 +117,11 @@ def play_late(
 
 
 def assert_same_estimates(policy: Any, reference: Any) -> None:
-    """To 1e-7 standard errors, in each layer; the engine's solver stops where a tenth of that is expected."""
+    """Compare estimates to 1e-7 standard errors per layer; the engine's solver aims at a tenth of that."""
     for number, layer in reference.layers_.items():
         position = number - getattr(reference, "first_layer", 1)
         if not layer.count:
-            continue  # the engine may not have made it yet
+            continue  # the engine creates layers later
         assert errors(layer, policy.estimate(position)) <= 1e-7
         np.testing.assert_allclose(policy.layer_precision(position), layer.precision, rtol=1e-9, atol=1e-12)
         if isinstance(policy, duelist.VACDB):

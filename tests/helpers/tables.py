@@ -1,4 +1,4 @@
-"""Small tables of arms, who may meet whom on them, and the best of their pairs, in plain loops."""
+"""Small tables of arms with allowed pairs, and the best of their pairs, in plain loops."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NEAR = 1e-10
 
 @dataclass
 class Table:
-    """Arms, who may meet whom, and what the policy knows before it is asked."""
+    """Arms, allowed pairs, and the policy before it is asked."""
 
     policy: Any
     arms: Any
     distinct: bool
     exclude: set[frozenset[int]]
     draws: Any
-    """The random numbers that the policy is about to use."""
+    """The random numbers that the policy will use."""
 
     @property
     def n(self) -> int:
@@ -49,7 +49,7 @@ class Table:
         return math.sqrt(max(float(z @ np.linalg.inv(sigma) @ z), 0.0))
 
     def norm(self, i: int, among: Sequence[int], matrix: Any) -> float:
-        """How far an arm is from zero, as published, or from the mean of those that it is among, by default."""
+        """Distance of an arm from zero as published, or by default from the mean of the arms in `among`."""
         published = (
             type(self.policy).__name__ != "CoLSTIM" or self.policy.ridge is not None or self.policy.radius == "theory"
         )
@@ -71,7 +71,7 @@ def champions(
     seconds: Sequence[int],
     legal: Callable[[int, int], bool] | None = None,
 ) -> list[tuple[int, int]]:
-    """The best first arm that has a legal partner, and its best partner."""
+    """The best first arms that have a partner, with their best partners."""
     legal = legal or table.legal
     eligible = [i for i in firsts if any(legal(i, j) for j in seconds)]
     if not eligible:

@@ -1,4 +1,4 @@
-"""Where a policy and its reference play: arms, and votes about them."""
+"""Simulated arms and votes for policies and their references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duelist.reference.pair_choice import Pair
 
 
 class World:
-    """Gaussian arms, the same or new ones in every round, and outcomes drawn from a link."""
+    """Gaussian arms, fixed or new in each round, and outcomes drawn from a link."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class World:
         return float(self._rng.random() < chance)
 
     def any_vote(self, arms: Floats, pair: Pair) -> tuple[float, float]:
-        """An outcome that may be a tie, and a weight."""
+        """An outcome, possibly a tie, and a weight."""
         outcome = 0.5 if self._rng.random() < 0.2 else self.outcome(arms, pair)
         return outcome, float(self._rng.choice([0.5, 1.0, 1.0, 2.0]))
 
     def some(self, waiting: list[Any]) -> list[Any]:
-        """Some of the waiting, in any order."""
+        """Some of the pending votes, in random order."""
         count = int(self._rng.integers(0, min(len(waiting), 3), endpoint=True))
         return [waiting[k] for k in self._rng.permutation(len(waiting))[:count]]

@@ -8,7 +8,7 @@ import pytest
 
 from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES
-from duelist.reference.fit import Row
+from duelist.reference.fit import Vote
 from duelist.reference.fit import estimate as reference_estimate
 from duelist.reference.links import link_mean
 from tests.helpers.feature_scale import default_ridge
@@ -271,8 +271,8 @@ def test_what_is_learned_is_the_root_over_the_log(name, link, ridge):
     for t, (arms, luck) in enumerate(shown):
         z, outcome, weight = arms[0] - arms[1], (0.5 if t % 5 == 2 else vote(arms[0] - arms[1], luck)), 0.5 + t % 3
         policy.learn(z, outcome, weight)
-        rows.append(Row(z, outcome, weight))
-    ridges = default_ridge(policy, shown[0][0], [(row.z, row.mass) for row in rows])
+        rows.append(Vote(z, outcome, weight))
+    ridges = default_ridge(policy, shown[0][0], [(row.z, row.total_weight) for row in rows])
     np.testing.assert_allclose(policy.theta_, reference_estimate(link, ridges, rows, DIM), rtol=1e-7, atol=1e-8)
-    expected = np.diag(ridges) + sum(r.mass * np.outer(r.z, r.z) for r in rows)
+    expected = np.diag(ridges) + sum(r.total_weight * np.outer(r.z, r.z) for r in rows)
     np.testing.assert_allclose(policy.precision_, expected, rtol=1e-9, atol=1e-9)

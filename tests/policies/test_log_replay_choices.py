@@ -8,7 +8,7 @@ import pytest
 import duelist as dl
 from duelist.core.errors import InvalidInput
 from duelist.policies import POLICIES
-from duelist.reference.fit import horizon_in
+from duelist.reference.fit import effective_horizon
 from duelist.reference.links import link_mean, link_slope
 from tests.helpers.policy_state import known
 
@@ -119,7 +119,7 @@ def test_rounds_are_the_duels_asked_before(rounds):
     arms = np.random.default_rng(5).normal(size=(6, DIM))
     choice = policy.suggest(arms, rounds=rounds)
     width = widths(arms, policy.precision_)[choice.first, choice.second]
-    trust = math.sqrt(DIM / horizon_in(None, rounds + 1))
+    trust = math.sqrt(DIM / effective_horizon(None, rounds + 1))
     assert choice.share == pytest.approx(min(1.0, trust / width), rel=1e-9)
     assert policy.rounds_ == 2
     assert policy.suggest(arms) == policy.suggest(arms, rounds=2)

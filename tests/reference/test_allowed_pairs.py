@@ -1,6 +1,6 @@
-"""Which pairs a reference may ask: `distinct` and `exclude`, against brute force over all pairs of small tables.
+"""`distinct` and `exclude` in the references, against brute force over all pairs of small tables.
 
-The rules are written once more here, in plain loops over what the policy knows (theta, Sigma or H of its layers).
+Each rule is written again in plain loops over the estimate (theta, Sigma or H) of its layers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NORMAL = NormalDist()
 ALWAYS_DIFFERENT = (
     "UniformPair", "GreedyUniform", "BestArmPair", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "RankingPair", "RewardDesign",
 )  # fmt: skip
-"""Rules that never let an arm meet itself, unless it is alone."""
+"""Rules without self-duels, unless there is a single arm."""
 
 
 # -- the rules ---------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def local_pair(table: Table) -> list[tuple[int, int]]:
 def max_in_p(table: Table) -> list[tuple[int, int]]:
     beta, everyone = table.policy.beta(), range(table.n)
     promising = {i for i in everyone if all(table.u(i) - table.u(j) + beta * table.width(i, j) >= 0 for j in everyone)}
-    for least in (2, 1, 0):  # arms of a pair that must be promising; one that meets itself counts twice
+    for least in (2, 1, 0):  # the arms of a pair that must be promising; a self-duel counts twice
         pairs = [(i, j) for i, j in table.pairs() if (i in promising) + (j in promising) >= least]
         if pairs:
             return best(pairs, table.width)
@@ -67,7 +67,7 @@ def greedy_challenger(table: Table) -> list[tuple[int, int]]:
 
 
 def perturbed(table: Table, arms: Sequence[int], matrix: Any, layer: int) -> dict[int, float]:
-    """CoLSTIM's first scores of these arms, from the random numbers to come."""
+    """CoLSTIM's perturbed utilities, from the next random numbers."""
     d, horizon, t = table.arms.shape[1], table.policy.horizon, table.policy.rounds_ + 1
     chance = min(1.0, math.sqrt(d * math.log(d * horizon) / t))
     clip = math.sqrt(d * math.log(horizon))
@@ -150,7 +150,7 @@ def best_arm(table: Table) -> list[tuple[int, int]]:
 
 
 def ranking(table: Table) -> list[tuple[int, int]]:
-    """The sum over all pairs, a pair after the other, each before and after one more vote on (p, q)."""
+    """The sum over all pairs, each before and after one more vote on (p, q)."""
     curvature, top = table.policy.layer(1).curvature, table.policy.top
     falling = sorted((table.u(i) for i in range(table.n)), reverse=True)
 
@@ -328,7 +328,7 @@ def uses_luck(name: str, settings: dict[str, Any]) -> bool:
     return name in drawing or "random" in str(settings)
 
 
-# -- ties, and the corners ---------------------------------------------------------------
+# -- ties and edge cases -----------------------------------------------------------------
 
 PAIR_RULES = ("MaxPairUCB", "RCDB", "LocalPairUCB", "MaxInP", "VACDB", "APO")
 CHAMPION_RULES = ("GreedyChallenger", "StaD", "ThompsonPair", "MaxMinLCB")
@@ -349,7 +349,7 @@ def test_of_equal_arms_the_first_one_meets_itself_or_the_next(name: str) -> None
     ("name", "settings", "draws"), [("CoLSTIM", {"ridge": 1.0}, True), ("CoLSTIM", {}, False), ("SupCoLSTIM", {}, True)]
 )
 def test_a_champion_of_equal_arms_meets_itself(name: str, settings: dict[str, Any], draws: bool) -> None:
-    """As published the draw decides which; where only distances count, they have none, and the first is taken."""
+    """As published, the draw decides which; rules that use distances alone take the first arm."""
     duels = [REFERENCES[name](random_state=s, **settings).ask(np.ones((4, 2)), distinct=False) for s in range(20)]
     assert all(duel.is_self_duel for duel in duels)
     assert (len({duel.first for duel in duels}) > 1) == draws
@@ -363,7 +363,7 @@ def test_of_equal_arms_the_first_allowed_pair_is_asked(name: str) -> None:
         assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct, exclude=[(0, 1), (0, 2)])) == (1, 2)
 
 
-def test_of_equal_arms_lots_decide_who_is_ranked() -> None:
+def test_tie_break_keys_decide_among_equal_arms() -> None:
     for distinct in (True, False):
         policy = REFERENCES["RankingPair"](random_state=0)
         assert tuple(policy.ask(np.ones((3, 2)), distinct=distinct)) in {(0, 1), (0, 2), (1, 2)}
@@ -381,12 +381,12 @@ def test_a_single_arm_meets_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_nobody_is_left_to_ask(name: str) -> None:
+def test_an_error_is_raised_when_all_pairs_are_excluded(name: str) -> None:
     policy = REFERENCES[name](random_state=0)
     with pytest.raises(dl.InvalidInput, match="No pair is left to ask: 3 arms, 3 pairs excluded"):
         policy.ask(np.eye(3), exclude=[(0, 1), (1, 2), (2, 0)])
     assert policy.rounds_ == 0
-    policy.tell(policy.ask(np.ones((2, 5))), 1)  # not even the number of features was learned
+    policy.tell(policy.ask(np.ones((2, 5))), 1)  # not even the number of features is set
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -403,12 +403,12 @@ def test_every_pair_can_be_asked_until_none_is_left(name: str) -> None:
 
 
 def test_uniform_pair_gives_up_drawing_after_64_times() -> None:
-    # One pair of 600 arms is allowed: 64 draws miss it but for one in 2,800 seeds.
+    # One pair of 600 arms is allowed: 64 draws find it for one in 2,800 seeds.
     n = 600
     exclude = [(i, j) for i in range(n) for j in range(i) if (j, i) != (3, 7)]
     policy = REFERENCES["UniformPair"](random_state=0)
     assert tuple(policy.ask(np.zeros((n, 1)), exclude=exclude)) == (3, 7)
     same = REFERENCES["UniformPair"](random_state=0).draws
-    used = [same.uniform() for _ in range(129)]  # two numbers a draw, and one for the list
+    used = [same.uniform() for _ in range(129)]  # two numbers per draw, and one for the list
     assert next_numbers(policy)[0] == same.uniform()
     assert len(used) == 129

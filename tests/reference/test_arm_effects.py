@@ -1,4 +1,4 @@
-"""Arms with arm effects: the engine against the plain reference, and both against features made by hand."""
+"""Policies with arm effects: the engine against the references, and both against explicit features."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINKS = ("logistic", "probit", "exponential")
 
 
 class World:
-    """Arms with utilities that their features explain in part; votes late, weighted, with ties; some arms join late."""
+    """Arms whose features explain part of their utilities; late and weighted votes, ties; some arms join late."""
 
     def __init__(self, seed: int, n: int, dim: int, link: str) -> None:
         self.rng = np.random.default_rng([seed, n, dim])
@@ -49,7 +49,7 @@ class World:
 def play(
     policy: Any, reference: ArmTableReference, world: World, rounds: int, distinct: bool = True
 ) -> list[tuple[int, int]]:
-    """Both must choose the same pairs, or pairs that tie up to rounding; some outcomes come late, some never."""
+    """Check that both choose the same pairs, up to rounding; some outcomes arrive late or never."""
     waiting: list[Any] = []
     played = []
     for t in range(rounds):
@@ -108,21 +108,21 @@ def test_few_arms(name: str, link: str, dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [0, 3])
 @pytest.mark.parametrize("name", NAMES)
-def test_more_arms_than_pairs_are_looked_at(name: str, dim: int) -> None:
+def test_more_arms_than_are_searched(name: str, dim: int) -> None:
     played = play(*twins(name, ridge=0.5), World(2, 100, dim, "logistic"), 40)
     assert len({k for pair in played for k in pair}) > 8
 
 
 @pytest.mark.parametrize("dim", [0, 3])
 @pytest.mark.parametrize("top", [None, 5])
-def test_more_arms_than_an_order_is_looked_at_whole(dim: int, top: int | None) -> None:
+def test_more_arms_than_are_ranked(dim: int, top: int | None) -> None:
     played = play(*twins("RankingPair", top=top), World(7, 140, dim, "logistic"), 45)
     assert len({k for pair in played for k in pair}) > (60 if top is None else 10)
 
 
 @pytest.mark.parametrize("dim", [0, 3])
 @pytest.mark.parametrize("link", LINKS)
-def test_the_first_few_of_few_arms(link: str, dim: int) -> None:
+def test_top_of_few_arms(link: str, dim: int) -> None:
     played = play(*twins("RankingPair", link=link, top=2), World(6, 9, dim, link), 70)
     assert len(set(played)) > 5
 
@@ -130,7 +130,7 @@ def test_the_first_few_of_few_arms(link: str, dim: int) -> None:
 @pytest.mark.parametrize("dim", [0, 2])
 @pytest.mark.parametrize("name", NAMES)
 def test_more_arms_than_the_block_holds(name: str, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a block of six, arms come and go; who leaves keeps mean and variance."""
+    """With a block of six arms, those that leave it keep mean and variance."""
     monkeypatch.setattr(arm_effects, "BLOCK", 6)
     policy, reference = twins(name)
     reference.block = 6
@@ -152,8 +152,8 @@ def test_radius_as_a_number_and_self_duels() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nearly_everything_is_out(name: str) -> None:
-    """One allowed pair among a hundred arms, anywhere: it is found by every rule."""
+def test_a_single_allowed_pair_is_found(name: str) -> None:
+    """Every rule finds the single allowed pair among a hundred arms."""
     policy, reference = twins(name)
     world = World(5, 100, 0, "logistic")
     table = world.table(50)
@@ -180,8 +180,8 @@ def test_nearly_everything_is_out(name: str) -> None:
         ("DesignPair", {"criterion": "A"}),
     ],
 )
-def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[str, Any], dim: int) -> None:
-    """The references that know nothing of arm effects, shown features in which each arm has one more of its own."""
+def test_arm_effects_equal_one_feature_per_arm(name: str, settings: dict[str, Any], dim: int) -> None:
+    """References without arm effects play the same with one indicator feature per arm."""
     n, ridge = 14, 0.8
     rng = np.random.default_rng(dim)
     features = rng.normal(size=(n, dim)) * [1.0, 40.0][:dim]
@@ -200,26 +200,24 @@ def test_it_is_the_policy_with_a_feature_for_each_arm(name: str, settings: dict[
         reference.tell(reference.commit(by_hand, choice, pair), outcome)
     known = reference.layer(1)
     np.testing.assert_allclose(policy.posterior(table).utilities, by_hand @ known.theta, atol=1e-8)
-    middle = np.sort(scaled, axis=0)[
-        (n - 1) // 2
-    ]  # variances are relative to an arm with the middle value of each feature
+    middle = np.sort(scaled, axis=0)[(n - 1) // 2]  # variances are relative to an arm with the median of each feature
     off = by_hand - np.concatenate([middle, np.zeros(n)])
     covariance = off @ np.linalg.inv(known.curvature) @ off.T
     np.testing.assert_allclose(policy.posterior(table, range(n)).covariances, covariance, atol=1e-8)
 
 
-def test_what_is_out_counts_as_answered() -> None:
-    """By rank-one updates of the inverse, done here by hand for two duels on different arms."""
+def test_pending_duels_reduce_the_covariance() -> None:
+    """Against rank-one updates of the inverse for two duels on different arms."""
     policy = dl.LocalPairUCB(estimator="online", radius=1.0)
     table = dl.ArmTable(4)
     policy.initialize(table)
-    # Equal utilities, all widths sqrt(2): the first pair. With it out, its width shrinks, and the other two arms are next.
+    # Equal utilities and widths sqrt(2): the first pair. While it is pending its width is smaller, and another arm is next.
     assert policy.suggest(table)[:2] == (0, 1)
     assert policy.suggest(table, [(table[[0, 1]], 0, 1.0)])[:2] == (2, 3)
-    # Out twice and a half as often as the second, which is therefore still the wider one.
+    # Pending 2.5 times as often as the second pair, which is therefore still wider.
     out = [(table[[0, 1]], 0, 2.5), (table[[2, 3]], 0, 1.0)]
     shrunk = {(0, 1): 2.0 / (1.0 + 0.25 * 2.5 * 2.0), (2, 3): 2.0 / (1.0 + 0.25 * 2.0)}
-    half = {pair: 0.5 * (2.0 + square) / 2.0 for pair, square in shrunk.items()}  # variances of its arms
+    half = {pair: 0.5 * (2.0 + square) / 2.0 for pair, square in shrunk.items()}  # variances of the arms
     across = half[0, 1] + half[2, 3]
     widest = max([*shrunk, (0, 2)], key=lambda pair: shrunk.get(pair, across))
     assert policy.suggest(table, out)[:2] == widest
@@ -228,12 +226,12 @@ def test_what_is_out_counts_as_answered() -> None:
 @pytest.mark.parametrize("far", [1e6, 1e8, 1e10])
 @pytest.mark.parametrize("name", ["LocalPairUCB", "RewardDesign"])
 def test_late_arms_far_from_the_others(name: str, far: float) -> None:
-    """Their widths to each other are those of arms near by, and are compared as such."""
+    """Widths between far arms are as exact as those between near ones."""
     for seed in range(10):
         policy, reference = twins(name, random_state=seed)
         world = World(seed, 8, 3, "logistic")
         world.features[6:, 0] += far
-        for t in range(21):  # the far ones are there in the last round
+        for t in range(21):  # the far arms join in the last round
             table = world.table(t) if t == 20 else dl.ArmTable(world.numbers[:6], world.features[:6])
             duel, choice = policy.ask(table), reference.decide(table)
             pair = duel.first, duel.second
@@ -245,11 +243,11 @@ def test_late_arms_far_from_the_others(name: str, far: float) -> None:
             reference.tell(reference.commit(table, choice, pair), outcome, weight)
 
 
-# -- first arms of another kind ----------------------------------------------------------
+# -- atypical first arms -------------------------------------------------------------------
 
 
 def shown(kind: str, features: Any, t: int) -> Any:
-    """The features of a round, of which the first ones are of another kind."""
+    """The features of a round; the first ones are atypical."""
     middle = features.mean(axis=0)
     if kind == "huge":
         return middle + (100.0 if t < 2 else 1.0) * (features - middle)
@@ -264,7 +262,7 @@ def shown(kind: str, features: Any, t: int) -> Any:
 
 @pytest.mark.parametrize("kind", ["huge", "nearly alike", "the same", "constant at first", "constant for ever"])
 @pytest.mark.parametrize("name", NAMES)
-def test_sizes_follow_as_in_the_reference(name: str, kind: str) -> None:
+def test_feature_scales_agree(name: str, kind: str) -> None:
     for seed in range(3):
         policy, reference = twins(name, horizon=100)
         rng, world, waiting = np.random.default_rng(seed), World(seed, 8, 3, "logistic"), []

@@ -1,7 +1,8 @@
 """Fast policies without layers against their references, duel for duel.
 
-Arms are Gaussian, so that ties hardly occur; where they do (on the hypercube, or while an estimate is exactly
-zero), the fast duel must attain the maximum of the reference instead.
+Arms are Gaussian, so that ties are rare. Where they occur (on the hypercube, or while an estimate is exactly zero),
+the
+fast duel must attain the maximum of the reference.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def test_policies_with_a_radius(name: str, radius: str | float, link: str, fixed
 def test_policies_without_a_radius(name: str, link: str, fixed: bool) -> None:
     policy, reference = twins(name, 1, link=link)
     game = play(policy, reference, World(1, fixed, strength=1.0, link=link), 80)
-    # Of arms that stay DeltaUCB soon asks the two that are farthest apart, and no others.
+    # Among fixed arms, DeltaUCB soon asks only the two farthest ones.
     assert len(set(game.duels)) > (0 if name == "DeltaUCB" and fixed else 3)
 
 
@@ -115,7 +116,7 @@ AWAY = {
 
 @pytest.mark.parametrize("setting", AWAY)
 @pytest.mark.parametrize("name", WITH_RADIUS)
-def test_away_from_the_defaults(name: str, setting: str) -> None:
+def test_other_hyperparameters(name: str, setting: str) -> None:
     policy, reference = twins(name, 4, horizon=300, **AWAY[setting])
     play(policy, reference, World(4, False, dim=4, n_arms=(2, 9)), 60)
 
@@ -152,7 +153,7 @@ SPECIAL: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @WHOSE_ARMS
 @pytest.mark.parametrize(("name", "settings"), SPECIAL)
-def test_settings_of_their_own(name: str, settings: dict[str, Any], fixed: bool, estimator: str) -> None:
+def test_hyperparameters_of_single_policies(name: str, settings: dict[str, Any], fixed: bool, estimator: str) -> None:
     link = LINKS[len(str(settings)) % 3]
     policy, reference = twins(name, 5, link=link, estimator=estimator, **settings)
     play(policy, reference, World(5, fixed, n_arms=(2, 7), link=link), 60)
@@ -207,7 +208,7 @@ def test_a_single_arm_and_equal_arms(name: str) -> None:
     assert_same_estimates(policy, reference)
 
 
-def test_max_in_p_rules_arms_out_one_by_one() -> None:
+def test_max_in_p_eliminates_arms_one_by_one() -> None:
     policy, reference = twins("MaxInP", 0, radius=1.5)
     game = play(policy, reference, World(0, True, strength=1.0), 80)
     assert max(game.remaining) == 7
@@ -264,11 +265,11 @@ ASKED_ONLY: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "settings"), ASKED_ONLY)
-def test_asking_the_same_arms_again_and_again_without_telling(name: str, settings: dict[str, Any]) -> None:
+def test_many_pending_duels_on_the_same_arms(name: str, settings: dict[str, Any]) -> None:
     policy, reference = twins(name, 12, **settings)
     game = Game()
     asked = [same_duel(policy, reference, NARROW_ARMS, game) for _ in range(20)]
-    for duel, same in asked:  # told at the end, each goes into the layer, and with the share, of its own round
+    for duel, same in asked:  # each outcome belongs to the layer and share of the round that asked
         policy.tell(duel, 1.0)
         reference.tell(same, 1.0)
     assert_same_estimates(policy, reference)

@@ -27,7 +27,7 @@ WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "chan
 
 
 def assert_everything_happened(game: Game, fixed: bool) -> None:
-    """Otherwise a test of a layered policy proves little."""
+    """Check that all branches were taken, so that the comparison means something."""
     assert len(game.explored) >= 2
     assert game.dropped > 0
     assert max(game.exploited) >= 2
@@ -36,7 +36,7 @@ def assert_everything_happened(game: Game, fixed: bool) -> None:
 
 # -- VACDB -------------------------------------------------------------------------------
 
-# Scales that make everything happen, whatever the practical radius is tuned to.
+# Scales for which all branches are taken, whatever the practical radius.
 VACDB_UNIT = 1.0 / duelist.VACDB.practical_multiplier
 VACDB_RADII: dict[str, dict[str, Any]] = {
     "practical": {"scale": 1.5e-3 * VACDB_UNIT},
@@ -62,7 +62,7 @@ def test_vacdb(radius: str, explore: str, fixed: bool) -> None:
 @EXPLORE
 @pytest.mark.parametrize("radius", VACDB_RADII)
 def test_vacdb_with_the_one_pass_estimator(radius: str, explore: str) -> None:
-    # With the published radius the estimate is kept small, and so must the radius be, for arms to be dropped.
+    # The published radius bounds the estimate, so it has to be small for arms to be eliminated.
     smaller = {"scale": 0.05 * VACDB_RADII[radius]["scale"]} if radius.startswith("theory") else {}
     total = Game()
     for seed, link in enumerate(LINKS):
@@ -92,7 +92,7 @@ def test_vacdb_switches_to_the_variance_estimate_in_high_layers() -> None:
     game = play(policy, reference, World(1, False, dim=2, size=0.25, strength=1.5), 200)
 
     def switches_at(t: int) -> float:
-        """2^l from which on layer l estimates its variance, by the paper; alpha = 0.1 has 4 layers."""
+        """2^l from which layer l estimates its variance, by the paper; alpha = 0.1 has 4 layers."""
         log_next = math.log(4.0 * (t + 1) ** 2 * 4 / delta)
         return float(64.0 * link_slope("logistic", 0.0) / kappa * math.sqrt(log_next))
 
@@ -111,7 +111,7 @@ def test_vacdb_with_a_given_alpha(alpha: float) -> None:
 @pytest.mark.parametrize("radius", VACDB_RADII)
 @pytest.mark.parametrize("first_layer", [0, -2])
 def test_vacdb_from_coarser_layers(first_layer: int, radius: str, explore: str) -> None:
-    # Layer -2 looks at nothing that is under 4^2 units: arms are large, or the first ones, which make the unit, small.
+    # Layer -2 ignores widths below 4^2 units, so arms are large, or the first ones, which set the unit, are small.
     theory = radius.startswith("theory")
     size, smaller = (10.0, 1.0) if theory else (0.25, 30.0)
     total = Game()

@@ -1,4 +1,4 @@
-"""Fast policies against their references where some pairs may not be asked, duel for duel."""
+"""Fast policies against their references with `distinct` and `exclude`, duel for duel."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
 NEVER_ITSELF = (
     "UniformPair", "GreedyUniform", "BestArmPair", "CoLSTIM", "DRTS", "DeltaUCB", "InfoMax", "DesignPair", "RankingPair", "RewardDesign",
 )  # fmt: skip
-"""Rules that refuse where only self-pairs are left (CoLSTIM in its warm-up)."""
+"""Rules that raise an error if only self-duels are left (CoLSTIM during its warm-up)."""
 
 
 def some_pairs(rng: Any, n: int, keep_one: bool) -> list[tuple[int, int]]:
-    """Pairs to exclude: none, some, nearly all, or all."""
+    """Pairs to exclude: none, some, most or all."""
     chance = rng.choice([0.0, 0.3, 0.6, 0.9, 1.0])
     pairs = [(i, j) for i in range(n) for j in range(n) if i < j]
     excluded = [(i, j) if rng.choice([-1, 1]) == 1 else (j, i) for i, j in pairs if rng.random() < chance]
@@ -48,13 +48,13 @@ def some_pairs(rng: Any, n: int, keep_one: bool) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
-def test_the_same_allowed_duels(name: str, settings: dict[str, Any], estimator: str) -> None:
+def test_allowed_duels_agree(name: str, settings: dict[str, Any], estimator: str) -> None:
     for link in LINKS:
         play_some_pairs(name, link, estimator, settings)
 
 
 def play_some_pairs(name: str, link: str, estimator: str, settings: dict[str, Any]) -> None:
-    """Sixty rounds, in each of which some pairs may not be asked."""
+    """Play sixty rounds with excluded pairs."""
     rng = np.random.default_rng(15)
     policy, reference = twins(name, 0, link=link, estimator=estimator, **settings)
     world, game = World(0, False, dim=2, size=0.5, link=link, n_arms=(1, 6)), Game()
@@ -97,7 +97,7 @@ def test_distinct_is_the_default(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_nothing_is_left_to_ask(name: str) -> None:
+def test_both_raise_an_error_when_all_pairs_are_excluded(name: str) -> None:
     policy, _ = twins(name, 1)
     with pytest.raises(dl.InvalidInput, match="No pair is left to ask"):
         policy.ask(np.eye(3), exclude=[(0, 1), (1, 2), (2, 0)])

@@ -1,4 +1,4 @@
-"""The references as policies: settings, ask and tell, simulations, and that they read as they should."""
+"""The references as policies: hyperparameters, ask and tell, simulations, documentation, numerics."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_tuned_constants_are_those_of_the_fast_policy(name: str) -> None:
 
 
 @NAMES
-def test_unknown_settings_are_refused(name: str) -> None:
+def test_unknown_hyperparameters_raise_errors(name: str) -> None:
     with pytest.raises(TypeError, match="colour"):
         REFERENCES[name](colour="red")
 
 
 @NAMES
-def test_a_fresh_copy_has_the_settings_and_has_seen_nothing(name: str) -> None:
+def test_clone_keeps_hyperparameters_and_starts_anew(name: str) -> None:
     policy = REFERENCES[name](horizon=77, ridge=0.3, link="probit", random_state=4)
     policy.tell(policy.ask(np.eye(3)), 1)
     copy = policy.clone(5)
@@ -92,7 +92,7 @@ def test_asking_learns_nothing_and_a_duel_is_told_once(name: str) -> None:
 
 
 @NAMES
-def test_what_makes_no_sense_is_refused_and_changes_nothing(name: str) -> None:
+def test_invalid_input_raises_errors_and_changes_nothing(name: str) -> None:
     policy = REFERENCES[name](random_state=0)
     duel = policy.ask(np.eye(3))
     for outcome, weight in ((1.5, 1.0), (1.0, 0.0), (float("nan"), 1.0)):
@@ -136,7 +136,7 @@ def test_a_simulation_plays_the_reference_beside_the_fast_policy(name: str, worl
         np.testing.assert_array_equal(fast, plain)
 
 
-# -- the page ----------------------------------------------------------------------------
+# -- documentation -----------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
 
@@ -155,7 +155,7 @@ def test_the_example_on_the_page_runs() -> None:
     assert result.failed == 0
 
 
-# -- the machinery, against computations of another kind ---------------------------------
+# -- numerics, against independent computations -------------------------------------------
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -193,7 +193,7 @@ def test_the_estimate_is_the_root_that_scipy_finds(link: str, ridge: list[float]
 
 
 def fixed_scale(variance: Any) -> FeatureScale:
-    """A feature scale that stays as it is."""
+    """A feature scale that never changes."""
     scale = FeatureScale(np.vstack([variance, variance]), adaptive=False)
     scale.variance = variance
     return scale

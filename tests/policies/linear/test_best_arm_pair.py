@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.reference.fit import Row, curvature, estimate, squared_widths
+from duelist.reference.fit import Vote, curvature, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
 from duelist.research.paper.stopping import race
 from tests.helpers.feature_scale import default_ridge
@@ -96,7 +96,7 @@ def play(policy, world, rounds, late=False):
         if policy.online_ and t:
             theta, h = policy.theta_, policy.curvature_
         else:
-            ridge = default_ridge(policy, first, [(row.z, row.mass) for row in rows])
+            ridge = default_ridge(policy, first, [(row.z, row.total_weight) for row in rows])
             theta = estimate(policy.link, ridge, rows, DIM)
             h = curvature(policy.link, ridge, rows, theta)
         for _, z in waiting:  # as if they were answered
@@ -110,7 +110,7 @@ def play(policy, world, rounds, late=False):
             told, z = waiting.pop(int(world.rng.integers(len(waiting))))
             outcome, weight = world.vote(z)
             policy.tell(told, outcome, weight)
-            rows.append(Row(z, outcome, weight))
+            rows.append(Vote(z, outcome, weight))
     return duels
 
 
@@ -319,7 +319,7 @@ def test_pending_duels_count_as_if_answered(link):
         arms = rng.normal(size=(6, DIM))
         pending = [(2.0 * rng.normal(size=DIM), 0, 1.0) for _ in range(2)]
         theta = policy.theta_
-        rows = [Row(z, 1.0, 1.0) for z in [*learned, *(z for z, _, _ in pending)]]
+        rows = [Vote(z, 1.0, 1.0) for z in [*learned, *(z for z, _, _ in pending)]]
         choice = policy.suggest(arms, pending)
         duel = dl.Duel(choice.first, choice.second, 0)
         assert_most_telling(link, arms, theta, curvature(link, np.full(DIM, 0.5), rows, theta), duel)

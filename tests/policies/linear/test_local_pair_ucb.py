@@ -8,7 +8,7 @@ from scipy import stats
 
 import duelist as dl
 from duelist.model import confidence_radius as radii
-from duelist.reference.fit import Row, curvature, estimate, horizon_in, squared_widths
+from duelist.reference.fit import Vote, curvature, effective_horizon, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
 from tests.helpers.feature_scale import default_ridge
 
@@ -59,14 +59,14 @@ def reach_of(arms):
 
 
 def ridge_of(policy, first_arms, rows=()):
-    return default_ridge(policy, first_arms, [(row.z, row.mass) for row in rows])
+    return default_ridge(policy, first_arms, [(row.z, row.total_weight) for row in rows])
 
 
 def worth(policy, arms, theta, h, t, first_arms):
     """The stated worth of every pair in round t."""
     squares, u = squared_widths(arms, h), arms @ theta
     if policy.radius == "practical":
-        c, horizon = C * policy.scale, horizon_in(policy.horizon, t)
+        c, horizon = C * policy.scale, effective_horizon(policy.horizon, t)
         slopes = link_slope(policy.link, u[:, None] - u[None])
         rounds = np.log1p(horizon * slopes * squares)
         certainty = (slopes / link_slope(policy.link, 0.0)) ** 0.2
@@ -101,7 +101,7 @@ def test_the_curvature_is_that_of_the_told_duels(link, ridge, fixed):
                 told, z = waiting.pop(int(world.rng.integers(len(waiting))))
                 vote, weight = world.vote(z), world.weight()
                 policy.tell(told, vote, weight)
-                rows.append(Row(z, vote, weight))
+                rows.append(Vote(z, vote, weight))
         lam = ridge_of(policy, first, rows)
         theta = estimate(link, lam, rows, DIM)
         np.testing.assert_allclose(policy.theta_, theta, rtol=1e-7, atol=1e-8)
@@ -160,7 +160,7 @@ def play_against_brute_force(policy, world, rounds, late=False):
             told, z = waiting.pop(int(world.rng.integers(len(waiting))))
             vote, weight = world.vote(z), world.weight()
             policy.tell(told, vote, weight)
-            rows.append(Row(z, vote, weight))
+            rows.append(Vote(z, vote, weight))
     return duels
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.reference.fit import Row, estimate, horizon_in
+from duelist.reference.fit import Vote, effective_horizon, estimate
 from duelist.reference.links import link_mean
 from duelist.simulation.environments import FlippedVotes, Hypercube
 from duelist.testing.native_policies import learned_state
@@ -30,13 +30,13 @@ def trust_of(policy, t):
     """The docstring: trust, else sqrt(d) / corruption, else sqrt(d) / sqrt(T)."""
     if policy.trust is not None:
         return policy.trust
-    return math.sqrt(DIM) / (policy.corruption or math.sqrt(horizon_in(policy.horizon, t)))
+    return math.sqrt(DIM) / (policy.corruption or math.sqrt(effective_horizon(policy.horizon, t)))
 
 
 def beta_of(policy, t):
     if isinstance(policy.radius, float):
         return policy.scale * policy.radius
-    return policy.scale * math.sqrt(DIM * math.log(horizon_in(policy.horizon, t)))
+    return policy.scale * math.sqrt(DIM * math.log(effective_horizon(policy.horizon, t)))
 
 
 @pytest.mark.parametrize(("fixed", "ridge"), [(True, 0.2), (False, 0.2), (True, None), (False, None)])
@@ -51,7 +51,7 @@ def test_every_vote_has_the_stated_weight(kind, link, fixed, ridge):
         arms = same if fixed else rng.normal(size=(int(rng.integers(1 if t > 1 else 2, 7)), DIM))
         first = arms if first is None else first
         ridges = default_ridge(policy, first, told)
-        sigma = np.diag(ridges) + sum((r.mass * np.outer(r.z, r.z) for r in rows), np.zeros((DIM, DIM)))
+        sigma = np.diag(ridges) + sum((r.total_weight * np.outer(r.z, r.z) for r in rows), np.zeros((DIM, DIM)))
         theta = estimate(link, ridges, rows, DIM)
         np.testing.assert_allclose(policy.theta_ if t > 1 else np.zeros(DIM), theta, rtol=1e-7, atol=1e-8)
         if t > 1:
@@ -71,7 +71,7 @@ def test_every_vote_has_the_stated_weight(kind, link, fixed, ridge):
             vote = 0.5 if rng.random() < 0.2 else float(rng.random() < link_mean(link, z @ theta_true))
             policy.tell(answered, vote, 2.0)
             told.append((z, 2.0))
-            rows.append(Row(z, vote, 2.0 * w))
+            rows.append(Vote(z, vote, 2.0 * w))
     assert min(weights) < 0.9
 
 
@@ -82,7 +82,7 @@ def test_the_weight_of_a_duel_asked_again_follows_the_horizon():
     policy = dl.RCDB(radius=0.7, ridge=0.5)
     for t in range(1, 10):
         duel = policy.ask(arms, distinct=False)
-        trust = math.sqrt(DIM / horizon_in(None, t))
+        trust = math.sqrt(DIM / effective_horizon(None, t))
         width = 5.0 / math.sqrt(0.5)
         assert pending(policy)[duel.id].share == pytest.approx(min(1.0, trust / width), rel=1e-12), f"round {t}"
         policy.forget(duel)

@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import duelist as dl
-from duelist.reference.fit import Row, estimate
+from duelist.reference.fit import Vote, estimate
 from duelist.reference.links import link_mean, link_slope
 from tests.helpers.feature_scale import default_ridge
 from tests.helpers.policy_state import known, throw_dice
@@ -30,12 +30,12 @@ def taught(seed=0, rounds=25, ridge=0.6, **settings):
         z, weight = rng.normal(size=DIM), 0.5 + t % 3
         outcome = 0.5 if t % 6 == 1 else float(rng.random() < link_mean(policy.link, z @ theta_true))
         policy.learn(z, outcome, weight)
-        rows.append(Row(z, outcome, weight))
-    ridges = default_ridge(policy, first, [(row.z, row.mass) for row in rows])
+        rows.append(Vote(z, outcome, weight))
+    ridges = default_ridge(policy, first, [(row.z, row.total_weight) for row in rows])
     theta = estimate(policy.link, ridges, rows, DIM)
     h = np.diag(ridges)
     for row in rows:
-        h += row.mass * link_slope(policy.link, row.z @ theta) * np.outer(row.z, row.z)
+        h += row.total_weight * link_slope(policy.link, row.z @ theta) * np.outer(row.z, row.z)
     return policy, theta, np.linalg.inv(h)
 
 

@@ -1,6 +1,6 @@
-"""Facts of the papers, checked on the references themselves, so that the definition is not merely equal to the engine.
+"""Theorems and invariances of the papers, tested on the references themselves.
 
-Seeds were fixed before any result was seen.
+Seeds were fixed before any result was known.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.helpers.worlds import World
 
 EXPLORE = pytest.mark.parametrize("explore", ["value", "widest", "random"])
 
-# -- 1 and 2: weights and sizes of layers -------------------------------------------------
+# -- 1 and 2: weights and sizes of layers ----------------------------------------------------
 
 
 @pytest.mark.parametrize("radius", ["practical", "theory"])
 @EXPLORE
 def test_every_explored_pair_has_the_weight_of_its_layer(explore: str, radius: str) -> None:
-    """w |z|_{Sigma_l^-1} = 2^-l and w <= 1, with Sigma_l of before the update; nothing is learned in other layers."""
+    """w |z|_{Sigma_l^-1} = 2^-l and w <= 1, with Sigma_l before the update; other layers do not change."""
     policy = REFERENCES["VACDB"](horizon=500, radius=radius, explore=explore, random_state=0)
     world, layers = World(0, False, dim=2), set()
     for _ in range(200):
@@ -42,7 +42,7 @@ def test_every_explored_pair_has_the_weight_of_its_layer(explore: str, radius: s
             continue
         assert w * math.sqrt(z @ np.linalg.solve(sigma, z)) == pytest.approx(2.0**-choice.layer, rel=1e-9)
         assert w <= 1.0
-        if (policy.feature_scale_.variance == sizes).all():  # else the prior of every layer has changed
+        if (policy.feature_scale_.variance == sizes).all():  # otherwise the priors of all layers have changed
             assert changed == [choice.layer]
         layers.add(choice.layer)
     assert len(layers) >= 2
@@ -61,7 +61,7 @@ def test_in_one_dimension_the_size_of_a_layer_is_known(explore: str) -> None:
 
 @EXPLORE
 def test_a_layer_learns_no_more_than_its_bound(explore: str) -> None:
-    """|Psi_l| <= 4^l 2d log(1 + 4^(l+1) A^2 |Psi_l| / d), with nothing ever eliminated."""
+    """|Psi_l| <= 4^l 2d log(1 + 4^(l+1) A^2 |Psi_l| / d), without eliminations."""
     policy = REFERENCES["VACDB"](horizon=3000, radius="theory", scale=1e6, kappa=0.1, explore=explore, random_state=0)
     arms = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
     for t in range(300):
@@ -71,7 +71,7 @@ def test_a_layer_learns_no_more_than_its_bound(explore: str) -> None:
         bound = 4.0**ell * 2 * 2 * math.log(1 + 4.0 ** (ell + 1) * 2.0 * layer.count / 2)
         assert layer.count <= bound
         full = max(full, layer.count / bound if layer.count else 0.0)
-    assert full > 0.25  # the bound says something: a quarter of it is reached
+    assert full > 0.25  # the bound is not vacuous: a quarter of it is reached
 
 
 # -- 3: regret of a round, appendix C -----------------------------------------------------
@@ -81,7 +81,8 @@ CONSTANTS = {"MaxInP": 4.0, "GreedyChallenger": 3.0, "MaxPairUCB": 2.0, "RCDB": 
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_twice_the_regret_of_a_round_is_at_most_a_multiple_of_the_width(name: str) -> None:
-    """At the worst theta* with |theta - theta*|_Sigma <= beta: for each arm c in the place of the best one,
+    """At the worst theta* with |theta - theta*|_Sigma <= beta: for each arm c that could be the best,
+
     (2c - x - y) . theta* is at most its value at theta plus beta |2c - x - y|_{Sigma^-1}.
     """
     rng, ratios = np.random.default_rng(0), []
@@ -102,14 +103,14 @@ def test_twice_the_regret_of_a_round_is_at_most_a_multiple_of_the_width(name: st
         assert worst <= bound + 1e-9 * (1.0 + abs(worst))
         if i != j:
             ratios.append(worst / bound)
-    assert max(ratios) > 0.5  # the constants are not idle
+    assert max(ratios) > 0.5  # the constants matter
 
 
 # -- 5: invariances ----------------------------------------------------------------------
 
 
 def played(name: str, arms_of_round: list[Any], **settings: Any) -> tuple[Any, Any]:
-    """Duels by round, and the estimate; the arm with the larger sum wins."""
+    """The duels of all rounds, and the estimate; the arm with the larger sum wins."""
     policy = REFERENCES[name](random_state=0, horizon=60, **settings)
     duels = []
     for arms in arms_of_round:
@@ -132,7 +133,7 @@ LOOKS_AT_SINGLE_ARMS = ("CoLSTIM", "SupCoLSTIM")
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_relabelled_arms_give_the_relabelled_duel(name: str) -> None:
-    """Once an estimate is there: at theta = 0 all utilities tie, and the first arm is taken."""
+    """With an estimate: at theta = 0 all utilities tie, and the first arm is chosen."""
     arms, order = rounds_of_arms(), np.random.default_rng(1).permutation(6)
     plain, theta = played(name, arms)
     shuffled, same = played(name, arms[:5] + [a[order] for a in arms[5:]])
@@ -151,11 +152,11 @@ def test_a_vector_added_to_all_arms_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_a_weight_of_two_equals_two_votes(name: str) -> None:
-    """`ask` learns nothing, so a deterministic policy decides alike again; the same vote is then told once more."""
+    """A deterministic policy chooses again the same pair, whose vote is then told twice."""
     arms, alike = rounds_of_arms(1)[0], 0.01 * rounds_of_arms(2)[1][:4]
     once, twice = (REFERENCES[name](horizon=60, random_state=0) for _ in range(2))
     for policy in (once, twice):
-        policy.forget(policy.ask(alike))  # sizes of features that will change
+        policy.forget(policy.ask(alike))  # feature scales that will change
     for outcome in (1.0, 0.0, 1.0, 1.0, 0.5):
         choice = once.decide(arms)
         once.tell(once.commit(arms, choice), outcome, weight=2.0)
@@ -169,7 +170,7 @@ def test_a_weight_of_two_equals_two_votes(name: str) -> None:
             twice.tell(duel, outcome)
     assert (
         once.feature_scale_.variance > 8.0 * alike.var(axis=0)
-    ).any()  # InfoMax asks one pair, whose arms are alike in a feature
+    ).any()  # InfoMax asks one pair, whose arms agree in a feature
     np.testing.assert_allclose(once.feature_scale_.variance, twice.feature_scale_.variance, rtol=1e-14)
     np.testing.assert_allclose(once.theta_, twice.theta_, rtol=1e-9)
     for number, layer in once.layers_.items():
