@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.policies import BUILTIN_POLICIES, POLICIES
-from duelist.policies import recommended as jobs
+from duelist.policies import goals as jobs
 from duelist.policies.goals import GOALS, Goal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
