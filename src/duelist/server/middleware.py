@@ -40,7 +40,7 @@ class RequestMiddleware:
 
     def __init__(self, app: App, server: ServerContext) -> None:
         self._app = app
-        self._desk = server
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -64,7 +64,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            if not self._desk.options.allows_host(headers.get(b"host", b"").decode("latin-1")):
+            if not self._server.options.allows_host(headers.get(b"host", b"").decode("latin-1")):
                 await _send_error(
                     respond,
                     400,
@@ -90,7 +90,7 @@ class RequestMiddleware:
     def _limit_body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
         is_upload = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOAD_PATHS)
         is_upload = is_upload or "/files/" in scope["path"]
-        limit = self._desk.options.max_upload_bytes if is_upload else MAX_JSON_BYTES
+        limit = self._server.options.max_upload_bytes if is_upload else MAX_JSON_BYTES
         content_length = headers.get(b"content-length", b"0")
         received = 0
 
@@ -108,7 +108,7 @@ class RequestMiddleware:
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        metrics = self._desk.metrics
+        metrics = self._server.metrics
         metrics.requests.labels(scope["method"], route, str(status)).inc()
         if not route.endswith("/events"):
             metrics.seconds.labels(scope["method"], route).observe(seconds)
