@@ -94,7 +94,7 @@ def share_examined(s: State) -> float:
     """Pairs that went through the filter or were climbed over, of all pairs."""
     if len(s.arms) < native.MANY_ARMS:
         return 1.0
-    v = parts.whiten(native.factored(s.precision), s.arms)
+    v = parts.whiten(native.cholesky_factor(s.precision), s.arms)
     n = v.shape[1]
     *_, examined = parts.search_best(native.utilities(s.arms, s.theta), v, s.radius)
     return examined / (n * (n - 1) / 2)

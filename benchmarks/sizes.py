@@ -67,7 +67,7 @@ def decision_rows(n_arms: int = 100_000, dim: int = 32) -> list[str]:
         whole.append(time.perf_counter() - start)
         margin = (arms[duel.first] - arms[duel.second]) @ truth
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(-margin))))
-    factor, estimate = policy._player.factor(0), policy.estimate(0)
+    factor, estimate = policy._player.precision_factor(0), policy.estimate(0)
     calls = {
         "utilities": lambda: native.utilities(arms, estimate),
         "whiten, and find the widest pair": lambda: native.widest_pair(arms, factor),

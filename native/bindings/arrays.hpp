@@ -1,109 +1,161 @@
-// What the files that bind the engine to Python share: array types, checks, and arrays that Python owns.
+// Array types, checks and conversions that the bindings share.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "engine/player.hpp"
+#include <span>
+#include <string>
+#include <vector>
+
+#include "numerics/random.hpp"
+#include "search/arm_table.hpp"
 
 namespace duelist {
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// A C-contiguous array whose numbers lie at addresses that are multiples of their size; others do not fit an argument.
+inline void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+inline void require(bool condition, const std::string& message) { require(condition, message.c_str()); }
+
+// -- arguments --------------------------------------------------------------------------------
+
+// A C-contiguous array with aligned data. Other arrays do not match an argument of this type.
 template <class... Args>
-class Aligned : public nb::ndarray<Args..., nb::c_contig, nb::device::cpu> {
+class AlignedArray : public nb::ndarray<Args..., nb::c_contig, nb::device::cpu> {
 public:
     using Plain = nb::ndarray<Args..., nb::c_contig, nb::device::cpu>;
-    Aligned() = default;
-    explicit Aligned(Plain&& array) : Plain(std::move(array)) {}
-    bool lies_well() const {
-        return this->size() == 0 ||
-               reinterpret_cast<std::uintptr_t>(this->data()) % alignof(typename Plain::Scalar) == 0;
+    using Scalar = typename Plain::Scalar;
+
+    AlignedArray() = default;
+    explicit AlignedArray(Plain&& array) : Plain(std::move(array)) {}
+
+    bool is_aligned() const {
+        return this->size() == 0 || reinterpret_cast<std::uintptr_t>(this->data()) % alignof(Scalar) == 0;
     }
+    i64 extent(std::size_t axis) const { return static_cast<i64>(this->shape(axis)); }
+    std::span<Scalar> span() const { return {this->data(), this->size()}; }
 };
 
-using Vector = Aligned<const double, nb::ndim<1>>;
-using Matrix = Aligned<const double, nb::ndim<2>>;
-using Cube = Aligned<const double, nb::ndim<3>>;
-using Whole = Aligned<const i64, nb::ndim<1>>;
-using Words = Aligned<const u64, nb::shape<4>>;
-using TwoArms = Aligned<const u64, nb::shape<2>>;
-using Pairs = Aligned<const i64, nb::shape<-1, 2>>;
+using Vector = AlignedArray<const double, nb::ndim<1>>;
+using Matrix = AlignedArray<const double, nb::ndim<2>>;
+using Tensor3 = AlignedArray<const double, nb::ndim<3>>;
+using Tensor4 = AlignedArray<const double, nb::ndim<4>>;
+using Integers = AlignedArray<const i64, nb::ndim<1>>;
+using IndexPairs = AlignedArray<const i64, nb::shape<-1, 2>>;
+using FingerprintPair = AlignedArray<const u64, nb::shape<2>>;
+using Words = AlignedArray<const u64, nb::shape<4>>;  // the state of a generator
 
-// An array of its own with these numbers.
-template <class T>
-nb::ndarray<nb::numpy, T> copied(const T* numbers, std::initializer_list<i64> shape) {
-    std::vector<std::size_t> sizes(shape.begin(), shape.end());
-    std::size_t n = 1;
-    for (std::size_t size : sizes) n *= size;
-    T* cells = new T[n > 0 ? n : 1];
-    std::copy(numbers, numbers + n, cells);
-    nb::capsule owner(cells, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T>(cells, sizes.size(), sizes.data(), owner);
-}
+inline Sfc64 generator(const Words& words) { return Sfc64(std::span<const u64, 4>(words.data(), 4)); }
 
-template <class T>
-nb::ndarray<nb::numpy, T> copied(const std::vector<T>& numbers) {
-    return copied(numbers.data(), {static_cast<i64>(numbers.size())});
-}
-
-inline PolicyState& known(LivePolicy& policy) {
-    if (!policy.state) throw std::invalid_argument("the policy has seen no arms yet");
-    return *policy.state;
-}
-
-inline Layer& layer_of(LivePolicy& policy, i64 layer) {
-    if (layer < 0 || layer >= known(policy).n_layers()) throw std::invalid_argument("there is no such layer");
-    return policy.state->layer(layer);
-}
-
-// Pairs of positions below n; an arm with itself is left out: `distinct` speaks of those.
-inline PairSet pair_set(const Pairs& pairs, i64 n) {
+// A set of pairs of positions below n. Self-pairs are ignored, because `distinct` decides about these.
+inline PairSet pair_set(const IndexPairs& pairs, i64 n) {
     PairSet set;
-    for (std::size_t k = 0; k < pairs.shape(0); k++) {
+    for (i64 k = 0; k < pairs.extent(0); k++) {
         i64 i = pairs.data()[2 * k], j = pairs.data()[2 * k + 1];
-        if (i < 0 || j < 0 || i >= n || j >= n) throw std::invalid_argument("an excluded pair is not on the table");
+        require(i >= 0 && j >= 0 && i < n && j < n, "An excluded pair has an invalid position.");
         if (i != j) set.add(i, j);
     }
     set.seal();
     return set;
 }
 
-inline ArmTable table_of(LivePolicy& policy, const Matrix& arms, bool distinct, const PairSet& out) {
-    i64 n = static_cast<i64>(arms.shape(0)), dim = static_cast<i64>(arms.shape(1));
-    if (n == 0 || dim != known(policy).dim) throw std::invalid_argument("the arms do not fit the policy");
-    return {arms.data(), n, dim, distinct, out.size() ? &out : nullptr};
+// -- results ----------------------------------------------------------------------------------
+
+// A NumPy array that owns a copy of these numbers.
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(const T* numbers, std::initializer_list<i64> shape) {
+    std::vector<std::size_t> extents(shape.begin(), shape.end());
+    std::size_t n = 1;
+    for (std::size_t extent : extents) n *= extent;
+    T* cells = new T[n > 0 ? n : 1];
+    std::copy(numbers, numbers + n, cells);
+    nb::capsule owner(cells, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T>(cells, extents.size(), extents.data(), owner);
 }
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(const std::vector<T>& numbers) {
+    return to_numpy(numbers.data(), {static_cast<i64>(numbers.size())});
+}
+
+using FloatArray = nb::ndarray<nb::numpy, double>;
+using IntArray = nb::ndarray<nb::numpy, i64>;
+using WordArray = nb::ndarray<nb::numpy, u64>;
+
+inline WordArray to_numpy(const Sfc64& random) { return to_numpy(random.words.data(), {4}); }
+
+// An array of any type, in type stubs.
+class AnyArray : public nb::object {
+    static bool is_any(PyObject*) { return true; }
+    NB_OBJECT(AnyArray, nb::object, "numpy.typing.NDArray[typing.Any]", is_any)
+};
+
+using ArrayDict = nb::typed<nb::dict, nb::str, AnyArray>;
+
+// -- arrays of a snapshot, which may be damaged -----------------------------------------------
+
+inline i64 length_of(const nb::dict& arrays, const char* name) {
+    require(arrays.contains(name), std::string("Array '") + name + "' is missing.");
+    return static_cast<i64>(nb::len(nb::object(arrays[name])));
+}
+
+// The numbers of an array, which must have this type and shape.
+template <class T>
+std::vector<T> read_array(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape);
+
+// The numbers, if all are finite and at least `least`.
+inline std::vector<double> finite(std::vector<double> numbers, const char* name, double least = -INF) {
+    for (double x : numbers)
+        if (!std::isfinite(x) || x < least)
+            throw std::invalid_argument(std::string("Array '") + name + "' contains " + std::to_string(x) + ".");
+    return numbers;
+}
+
+inline std::vector<double> read_finite(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape,
+                                       double least = -INF) {
+    return finite(read_array<double>(arrays, name, shape), name, least);
+}
+
+inline Sfc64 read_generator(const nb::dict& arrays) {
+    std::vector<u64> words = read_array<u64>(arrays, "words", {4});
+    return Sfc64(std::span<const u64, 4>(words.data(), 4));
+}
+
+// -- parts of the modules ---------------------------------------------------------------------
 
 void bind_arm_effects(nb::module_& m);
 void bind_counting(nb::module_& m);
 void bind_estimation(nb::module_& m);
-void bind_pair_counts(nb::module_& m);
-void bind_player(nb::module_& m);
-void bind_selection(nb::module_& m);
+void bind_live_policy(nb::module_& m);
+void bind_pair_search(nb::module_& m);
+void bind_policy_state(nb::module_& m);
 void bind_simulation(nb::module_& m);
-void bind_state(nb::module_& m);
 
-// Of the module that tests use.
-void bind_numeric_parts(nb::module_& m);
-void bind_search_parts(nb::module_& m);
+// Parts of the module that tests use.
+void bind_numerics_for_tests(nb::module_& m);
+void bind_search_for_tests(nb::module_& m);
 
 }  // namespace duelist
 
 namespace nanobind::detail {
 
 template <class... Args>
-struct type_caster<duelist::Aligned<Args...>> {
-    using Plain = typename duelist::Aligned<Args...>::Plain;
-    NB_TYPE_CASTER(duelist::Aligned<Args...>, make_caster<Plain>::Name)
+struct type_caster<duelist::AlignedArray<Args...>> {
+    using Array = duelist::AlignedArray<Args...>;
+    using Plain = typename Array::Plain;
+    // Shape and order are left out of type stubs, because type checkers ignore them.
+    NB_TYPE_CASTER(Array, const_name("numpy.ndarray[") + dtype_name<typename Array::Scalar>::name + const_name("]"))
 
     bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
         make_caster<Plain> plain;
         if (!plain.from_python(source, flags, cleanup)) return false;
-        value = duelist::Aligned<Args...>(std::move(plain.value));
-        return value.lies_well();
+        value = Array(std::move(plain.value));
+        return value.is_aligned();
     }
 };
 
@@ -111,25 +163,16 @@ struct type_caster<duelist::Aligned<Args...>> {
 
 namespace duelist {
 
-// An array of a dictionary, with the type and the shape that it must have.
 template <class T>
 std::vector<T> read_array(const nb::dict& arrays, const char* name, std::initializer_list<i64> shape) {
-    if (!arrays.contains(name)) throw std::invalid_argument(std::string("there is no ") + name);
-    Aligned<const T> array;
-    if (!nb::try_cast(arrays[name], array, false))
-        throw std::invalid_argument(std::string(name) + " has another type than it must have");
+    require(arrays.contains(name), std::string("Array '") + name + "' is missing.");
+    AlignedArray<const T> array;
+    require(nb::try_cast(arrays[name], array, false), std::string("Array '") + name + "' has the wrong type.");
     bool fits = array.ndim() == shape.size();
     std::size_t axis = 0;
-    for (i64 size : shape) fits = fits && static_cast<i64>(array.shape(axis++)) == size;
-    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than it must have");
+    for (i64 extent : shape) fits = fits && array.extent(axis++) == extent;
+    require(fits, std::string("Array '") + name + "' has the wrong shape.");
     return std::vector<T>(array.data(), array.data() + array.size());
-}
-
-inline std::vector<double> finite(std::vector<double> numbers, const char* name, double least = -INF) {
-    for (double x : numbers)
-        if (!std::isfinite(x) || x < least)
-            throw std::invalid_argument(std::string(name) + " holds " + std::to_string(x));
-    return numbers;
 }
 
 }  // namespace duelist

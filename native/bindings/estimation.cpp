@@ -1,68 +1,62 @@
 // Links on arrays, and the solvers of `fit_mle`.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
+#include "model/incremental_fit.hpp"
 
 namespace duelist {
 
 namespace {
 
-nb::ndarray<nb::numpy, double> link_values(const std::string& link, const std::string& what, Vector v) {
-    i64 n = static_cast<i64>(v.shape(0));
-    std::vector<double> out(static_cast<std::size_t>(n));
+FloatArray link_values(const std::string& link, const std::string& what, Vector v) {
+    std::vector<double> out;
     with_link(link_from_name(link), [&](auto l) {
-        for (i64 k = 0; k < n; k++) {
-            if (what == "mean")
-                out[k] = l.mean(v.data()[k]);
-            else if (what == "slope")
-                out[k] = l.slope(v.data()[k]);
-            else
-                out[k] = l.potential(v.data()[k]);
-        }
+        for (double x : v.span())
+            out.push_back(what == "mean" ? l.mean(x) : what == "slope" ? l.slope(x) : l.potential(x));
     });
-    return copied(out);
+    return to_numpy(out);
 }
 
 // Columns of z are rows of data, padded to a multiple of 16 by rows without mass.
-GlmProblem problem_of(const Matrix& z, const Vector& mass, const Vector& wins, double ridge, const std::string& link) {
-    i64 n = static_cast<i64>(z.shape(1));
-    if (n % 16 != 0 || mass.shape(0) != z.shape(1) || wins.shape(0) != z.shape(1) || z.shape(0) == 0)
-        throw std::invalid_argument("rows, mass and wins do not fit");
-    return {z.data(), n, static_cast<i64>(z.shape(0)), mass.data(), wins.data(), n, {ridge}, link_from_name(link)};
+GlmProblem make_problem(const Matrix& z, const Vector& mass, const Vector& wins, double ridge,
+                        const std::string& link) {
+    i64 dim = z.extent(0), n = z.extent(1);
+    require(n % 16 == 0 && mass.extent(0) == n && wins.extent(0) == n && dim > 0, "z, mass and wins do not match.");
+    return {z.data(), n, dim, mass.data(), wins.data(), n, {ridge}, link_from_name(link)};
 }
 
-nb::tuple solve(const std::string& solver, Matrix z, Vector mass, Vector wins, double ridge, const std::string& link,
-                Vector start, double tolerance, i64 most, Words words) {
-    GlmProblem problem = problem_of(z, mass, wins, ridge, link);
-    if (static_cast<i64>(start.shape(0)) != problem.dim) throw std::invalid_argument("the start does not fit");
+SolverResult run_solver(const std::string& solver, const GlmProblem& problem, double* theta, double tolerance,
+                        i64 max_iterations, const Sfc64& random) {
+    if (solver == "newton") return newton(problem, theta, tolerance, max_iterations);
+    if (solver == "agd") return accelerated_gradient(problem, theta, tolerance, max_iterations);
+    if (solver == "svrg") return variance_reduced(problem, theta, tolerance, max_iterations, random);
+    require(solver == "online", "There is no solver '" + solver + "'.");
+    one_pass(problem, theta);
+    return {SolverStatus::converged, 1};
+}
+
+std::tuple<FloatArray, int, i64> solve(const std::string& solver, Matrix z, Vector mass, Vector wins, double ridge,
+                                       const std::string& link, Vector start, double tolerance, i64 max_iterations,
+                                       Words words) {
+    GlmProblem problem = make_problem(z, mass, wins, ridge, link);
+    require(start.extent(0) == problem.dim, "start does not match z.");
     AlignedDoubles theta(problem.dim);
     std::copy_n(start.data(), problem.dim, theta.data());
-    SolverResult outcome{SolverStatus::converged, 1};
+    SolverResult result;
     {
-        nb::gil_scoped_release others_go_on;
-        if (solver == "newton")
-            outcome = newton(problem, theta.data(), tolerance, most);
-        else if (solver == "agd")
-            outcome = accelerated_gradient(problem, theta.data(), tolerance, most);
-        else if (solver == "svrg") {
-            Sfc64 random;
-            std::copy_n(words.data(), 4, random.words.begin());
-            outcome = variance_reduced(problem, theta.data(), tolerance, most, random);
-        } else if (solver == "online")
-            one_pass(problem, theta.data());
-        else
-            throw std::invalid_argument("the engine has no solver '" + solver + "'");
+        nb::gil_scoped_release release;
+        result = run_solver(solver, problem, theta.data(), tolerance, max_iterations, generator(words));
     }
-    return nb::make_tuple(copied(theta.data(), {problem.dim}), static_cast<int>(outcome.status), outcome.iterations);
+    return {to_numpy(theta.data(), {problem.dim}), static_cast<int>(result.status), result.iterations};
 }
 
-nb::ndarray<nb::numpy, double> gradient(Matrix z, Vector mass, Vector wins, double ridge, const std::string& link,
-                                        Vector theta) {
-    GlmProblem problem = problem_of(z, mass, wins, ridge, link);
-    if (static_cast<i64>(theta.shape(0)) != problem.dim) throw std::invalid_argument("theta does not fit");
+FloatArray gradient(Matrix z, Vector mass, Vector wins, double ridge, const std::string& link, Vector theta) {
+    GlmProblem problem = make_problem(z, mass, wins, ridge, link);
+    require(theta.extent(0) == problem.dim, "theta does not match z.");
     AlignedDoubles margins(problem.n), out(problem.dim);
     problem.gradient(theta.data(), margins.data(), out.data());
-    return copied(out.data(), {problem.dim});
+    return to_numpy(out.data(), {problem.dim});
 }
 
 }  // namespace
@@ -71,7 +65,7 @@ void bind_estimation(nb::module_& m) {
     m.def("link_values", &link_values, "link"_a, "what"_a, "v"_a);
     m.def("max_slope", [](const std::string& link) { return max_slope(link_from_name(link)); }, "link"_a);
     m.def("solve", &solve, "solver"_a, "z"_a, "mass"_a, "wins"_a, "ridge"_a, "link"_a, "start"_a, "tolerance"_a,
-          "most"_a, "words"_a);
+          "max_iterations"_a, "words"_a);
     m.def("gradient", &gradient, "z"_a, "mass"_a, "wins"_a, "ridge"_a, "link"_a, "theta"_a);
 }
 

@@ -1,7 +1,8 @@
 // Beat the Mean (Yue, Joachims, ICML 2011, Algorithm 1).
 //
-// notes: of every arm whether it is in W. tallies: of every ordered pair (b, c) the duels in which b met c to measure itself against
-// the mean, then how many of them b won; then n_b of every arm, its duels with arms that are in, and w_b, those it won.
+// integers: per arm, whether it is in W. reals: per ordered pair (b, c), the duels in which b was compared with c to
+// estimate its mean, then how many of these b won; then per arm n_b, its duels with arms in W, and w_b, its wins among
+// these.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -62,8 +63,7 @@ public:
 
     bool is_valid_state(const CountingState& state) const override {
         return has_size(state.integers, state.n) && has_size(state.reals, 2 * state.n * (state.n + 1)) &&
-               flags_only(state.integers, 0, state.n) &&
-               std::count(state.integers.begin(), state.integers.end(), 1) > 0;
+               are_flags(state.integers, 0, state.n) && std::count(state.integers.begin(), state.integers.end(), 1) > 0;
     }
 
 private:
@@ -82,7 +82,7 @@ private:
     static double wins(const CountingState& state, i64 b) {
         return state.reals[static_cast<std::size_t>(2 * state.n * state.n + state.n + b)];
     }
-    // The share of its duels that b has won, 1/2 before the first.
+    // The share of its duels that b has won; 1/2 without duels.
     static double mean(const CountingState& state, i64 b) {
         return times(state, b) > 0.0 ? wins(state, b) / times(state, b) : 0.5;
     }

@@ -1,7 +1,7 @@
-// Successive elimination on Borda scores: the Borda reduction (Jamieson, Katariya, Deshpande, Nowak, AISTATS 2015) of successive
-// elimination (Even-Dar, Mannor, Mansour, JMLR 2006).
+// Successive elimination on Borda scores: the Borda reduction (Jamieson, Katariya, Deshpande, Nowak, AISTATS 2015) of
+// successive elimination (Even-Dar, Mannor, Mansour, JMLR 2006).
 //
-// notes: of every arm whether it is in. tallies: of every arm how often it was tried, then how often it won.
+// integers: per arm, whether it is active. reals: per arm its number of trials, then its number of wins.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -53,8 +53,7 @@ public:
 
     bool is_valid_state(const CountingState& state) const override {
         return has_size(state.integers, state.n) && has_size(state.reals, 2 * state.n) &&
-               flags_only(state.integers, 0, state.n) &&
-               std::count(state.integers.begin(), state.integers.end(), 1) > 0;
+               are_flags(state.integers, 0, state.n) && std::count(state.integers.begin(), state.integers.end(), 1) > 0;
     }
 
 private:
@@ -65,7 +64,7 @@ private:
     static double share(const CountingState& state, i64 i) {
         return tried(state, i) > 0.0 ? state.reals[static_cast<std::size_t>(state.n + i)] / tried(state, i) : 0.5;
     }
-    // sqrt(log(4 K n^2 / delta) / (2 n)): Hoeffding's inequality for all arms and all n at once.
+    // sqrt(log(4 K n^2 / delta) / (2 n)): Hoeffding's inequality, uniformly over arms and n.
     double radius(const CountingState& state, i64 i) const {
         double n = tried(state, i);
         return n > 0.0 ? std::sqrt(std::max(log(4.0 * static_cast<double>(state.n) * n * n / delta_), 0.0) / (2.0 * n))

@@ -1,6 +1,7 @@
 // CCB, Copeland Confidence Bound (Zoghi, Karnin, Whiteson, de Rijke, NeurIPS 2015, Algorithm 1).
 //
-// notes: the bound L on how often a Copeland winner loses; of every arm whether it is in B; of every pair (i, j) whether j is in B^i.
+// integers: the bound L on the number of losses of a Copeland winner; per arm whether it is in B; per pair (i, j)
+// whether j is in B^i.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -13,47 +14,47 @@ public:
 
     void on_new_arms(CountingState& state, i64) const override { reset(state); }
 
-    // Line 7 of the next round: the hypotheses are brought up to date.
+    // Line 7 of the next round: update the hypotheses.
     void on_vote(CountingState& state, const CountedVote&) const override {
         double a = alpha_ * state.log_round();
-        if (disproved(state, a)) reset(state);  // A
+        if (is_disproved(state, a)) reset(state);  // line 7A
         CopelandScores scores = scores_of(state, all_arms(state), a);
-        remove_losers(state, scores, a);  // B
-        add_winners(state, scores);       // C
+        remove_losers(state, scores, a);  // line 7B
+        add_winners(state, scores);       // line 7C
     }
 
     CountingDecision decide(const CountingState& state, Sfc64& random, const OfferedArms& offered) const override {
         std::vector<i64> available = offered.available();
         if (available.empty()) return {};
         double a = alpha_ * state.log_round();
-        std::vector<std::pair<i64, i64>> shrunk_gap = open_hypotheses(state, offered, a);
-        if (!shrunk_gap.empty() && random.uniform() < 0.25) {  // line 8
-            auto [i, j] = shrunk_gap[static_cast<std::size_t>(random.below(static_cast<i64>(shrunk_gap.size())))];
+        std::vector<std::pair<i64, i64>> undecided = open_hypotheses(state, offered, a);
+        if (!undecided.empty() && random.uniform() < 0.25) {  // line 8
+            auto [i, j] = undecided[static_cast<std::size_t>(random.below(static_cast<i64>(undecided.size())))];
             return {i, j};
         }
         std::vector<i64> present(offered.arms, offered.arms + offered.n);
         CopelandScores scores = scores_of(state, present, a);
         std::vector<i64> best =
             largest(available, [&](i64 i) { return static_cast<double>(scores.upper[static_cast<std::size_t>(i)]); });
-        std::vector<i64> believed;
+        std::vector<i64> in_hypothesis;
         for (i64 i : best)
-            if (in_b(state, i)) believed.push_back(i);
-        if (!believed.empty() && random.uniform() < 2.0 / 3.0) best = believed;  // line 9
-        i64 c = random_choice(random, best);                                     // line 10
-        return {c, opponent(state, random, offered, c, a)};                      // lines 11 and 12
+            if (in_b(state, i)) in_hypothesis.push_back(i);
+        if (!in_hypothesis.empty() && random.uniform() < 2.0 / 3.0) best = in_hypothesis;  // line 9
+        i64 c = random_choice(random, best);                                               // line 10
+        return {c, opponent(state, random, offered, c, a)};                                // lines 11 and 12
     }
 
     bool is_valid_state(const CountingState& state) const override {
         return state.reals.empty() && has_size(state.integers, 1 + state.n + state.n * state.n) &&
                state.integers[0] >= 0 && state.integers[0] <= state.n &&
-               flags_only(state.integers, 1, state.n + state.n * state.n);
+               are_flags(state.integers, 1, state.n + state.n * state.n);
     }
 
 private:
     double alpha_;
 
     struct CopelandScores {
-        std::vector<i64> upper, lower;  // of the Copeland score, by arm
+        std::vector<i64> upper, lower;  // of the Copeland score, per arm
     };
 
     static i64& losses(CountingState& state) { return state.integers[0]; }
@@ -93,8 +94,8 @@ private:
         return scores;
     }
 
-    // Whether some i beats for sure an arm of which it was thought to lose to it.
-    static bool disproved(const CountingState& state, double a) {
+    // Whether some arm i certainly beats an arm j in B^i.
+    static bool is_disproved(const CountingState& state, double a) {
         for (i64 i = 0; i < state.n; i++)
             for (i64 j = 0; j < state.n; j++)
                 if (beaten_by(state, i)[j] && beats(state, i, j, a)) return true;
@@ -129,7 +130,7 @@ private:
         }
     }
 
-    // B^j has `size` members, chosen by chance where it had more, or none.
+    // Shrink B^j to `size` random members, or clear it if it has fewer.
     static void shorten(CountingState& state, i64 j, i64 size) {
         i64* set = beaten_by(state, j);
         std::vector<i64> members;
@@ -143,7 +144,7 @@ private:
         }
     }
 
-    // Pairs (i, j), j in B^i, that are not decided.
+    // Pairs (i, j) with j in B^i that are undecided.
     static std::vector<std::pair<i64, i64>> open_hypotheses(const CountingState& state, const OfferedArms& offered,
                                                             double a) {
         std::vector<std::pair<i64, i64>> found;

@@ -1,6 +1,6 @@
-// What a policy without features knows: who won how often against whom, and what its rule has written down.
+// The state of a policy without features: wins by pair, and the variables of its rule.
 //
-// Inside, arms are numbered in the order in which they were first seen; `names` says who they are outside.
+// Arms have consecutive indices in the order in which they were first seen; `ids` are those used outside.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 
 namespace duelist {
 
-inline constexpr i64 MAX_COUNTING_ARMS = 4096;  // arms: the table of wins grows with the square
+inline constexpr i64 MAX_COUNTING_ARMS = 4096;  // the table of wins is quadratic
 
-// An outcome that was learned: 1 the first arm won, 0 the second. What a layer is, each rule says.
+// A learned outcome: 1 if the first arm won, 0 if the second did. The rule defines what its layers are.
 struct CountedVote {
     i64 first, second;
     double outcome, weight;
     i64 layer;
 };
 
-// Two arms that a rule names, and the layer in which their outcome will be learned.
+// The duel that a rule decided, and the layer in which its outcome will be learned.
 struct CountingDecision {
     i64 first = -1, second = -1, layer = 0;
     bool none() const { return first < 0 || second < 0; }
@@ -30,20 +30,20 @@ inline constexpr i64 EXPLORE = 0, EXPLOIT = 1;  // layers of rules that commit t
 
 class CountingState {
 public:
-    i64 n = 0;      // arms that were seen
+    i64 n = 0;      // number of arms
     i64 votes = 0;  // outcomes learned
     Sfc64 random;
-    std::vector<i64> names;
-    std::vector<i64> integers;  // what the rule writes down in whole numbers,
-    std::vector<double> reals;  // and in numbers; its header says where what stands
+    std::vector<i64> ids;
+    std::vector<i64> integers;  // variables of the rule; its header defines the layout
+    std::vector<double> reals;  // further variables, likewise
 
-    // The round that comes next, from 1.
+    // The number of the next round, from 1.
     i64 round() const { return votes + 1; }
     double log_round() const { return log(static_cast<double>(round())); }
 
     double won(i64 i, i64 j) const { return wins_[at(i, j)]; }
     double met(i64 i, i64 j) const { return wins_[at(i, j)] + wins_[at(j, i)]; }
-    // The share of duels that i has won against j; 1/2 where they never met.
+    // The share of its duels with j that i has won; 1/2 without duels.
     double share(i64 i, i64 j) const {
         double total = met(i, j);
         return total > 0.0 ? won(i, j) / total : 0.5;
@@ -56,7 +56,7 @@ public:
         wins_[at(vote.second, vote.first)] += vote.weight * (1.0 - vote.outcome);
     }
 
-    // Room for so many arms; what is known of the old ones stays.
+    // Make room for `arms` arms.
     void grow(i64 arms) {
         wins_ = resized_square(wins_, n, arms, 0.0);
         n = arms;
@@ -65,7 +65,7 @@ public:
     const std::vector<double>& wins() const { return wins_; }
     void set_wins(std::vector<double> wins) { wins_ = std::move(wins); }
 
-    // A square table of `before` rows in the corner of one of `after`.
+    // Copy a square table of `before` rows into the corner of one of `after` rows.
     template <class T>
     static std::vector<T> resized_square(const std::vector<T>& old, i64 before, i64 after, T fill) {
         std::vector<T> made(static_cast<std::size_t>(after * after), fill);
@@ -75,8 +75,8 @@ public:
         return made;
     }
 
-    // What rules compute of pairs and keep while it holds: a function of the wins alone, so it is in no snapshot.
-    std::vector<double> pairs, rows;
+    // Statistics maintained by the rule; functions of the wins, so snapshots omit them.
+    std::vector<double> pair_statistics, row_statistics;
 
     std::size_t at(i64 i, i64 j) const { return static_cast<std::size_t>(i * n + j); }
 
@@ -84,16 +84,16 @@ private:
     std::vector<double> wins_;
 };
 
-// The arms on the table, by their numbers inside, and which pairs of them may be asked.
+// The arms of a round by index, and the pairs of them that are allowed.
 struct OfferedArms {
     const i64* arms;
     i64 n;
     bool distinct = false;
-    const PairSet* out = nullptr;  // by numbers inside
+    const PairSet* excluded = nullptr;  // by index
 
     // A single arm can only meet itself.
     bool allows_self() const { return !distinct || n == 1; }
-    bool allows(i64 i, i64 j) const { return i == j ? allows_self() : !out || !out->has(i, j); }
+    bool allows(i64 i, i64 j) const { return i == j ? allows_self() : !excluded || !excluded->has(i, j); }
     bool has(i64 arm) const { return std::find(arms, arms + n, arm) != arms + n; }
     bool can_duel(i64 i) const {
         if (allows_self()) return true;
@@ -101,14 +101,14 @@ struct OfferedArms {
             if (arms[k] != i && allows(i, arms[k])) return true;
         return false;
     }
-    // Arms that may be asked at all.
+    // Arms with an allowed partner.
     std::vector<i64> available() const {
         std::vector<i64> found;
         for (i64 k = 0; k < n; k++)
             if (can_duel(arms[k])) found.push_back(arms[k]);
         return found;
     }
-    // Arms that may meet arm i.
+    // The allowed partners of arm i.
     std::vector<i64> partners(i64 i) const {
         std::vector<i64> found;
         for (i64 k = 0; k < n; k++)
@@ -117,12 +117,12 @@ struct OfferedArms {
     }
 };
 
-// One of these, each with the same chance; nothing is drawn where there is no choice.
+// A uniform draw; with a single arm, no random number is used.
 inline i64 random_choice(Sfc64& random, const std::vector<i64>& arms) {
     return arms.size() == 1 ? arms[0] : arms[static_cast<std::size_t>(random.below(static_cast<i64>(arms.size())))];
 }
 
-// The arms of the largest value, in order.
+// The arms of largest value, in order.
 template <class Value>
 std::vector<i64> largest(const std::vector<i64>& arms, Value value) {
     std::vector<i64> best;
@@ -130,7 +130,7 @@ std::vector<i64> largest(const std::vector<i64>& arms, Value value) {
     for (i64 arm : arms) {
         double here = value(arm);
         if (here > most) best.clear();
-        if (!(here < most)) {  // so that what is not a number leaves nobody out
+        if (!(here < most)) {  // the negation keeps arms whose value is NaN
             most = here;
             best.push_back(arm);
         }
@@ -142,7 +142,7 @@ inline bool holds(const std::vector<i64>& arms, i64 arm) {
     return std::find(arms.begin(), arms.end(), arm) != arms.end();
 }
 
-// An arm that leads against the one that does best against it: what is played where it may not meet itself.
+// An arm to exploit: against itself, or, if self-duels are not allowed, against its best rival.
 inline CountingDecision against_best_rival(const CountingState& state, const OfferedArms& offered, i64 arm, i64 layer) {
     if (offered.allows_self()) return {arm, arm, layer};
     i64 partner = -1;
@@ -151,7 +151,7 @@ inline CountingDecision against_best_rival(const CountingState& state, const Off
     return {arm, partner, layer};
 }
 
-// The pair that has met least, where what a rule waits for is not on the table.
+// The pair with the fewest duels, for rounds without the arms that a rule waits for.
 inline CountingDecision least_compared(const CountingState& state, const OfferedArms& offered, i64 layer = EXPLORE) {
     CountingDecision found;
     for (i64 a = 0; a < offered.n; a++)

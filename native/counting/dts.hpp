@@ -15,8 +15,8 @@ public:
         std::vector<i64> available = offered.available();
         if (available.empty()) return {};
         double a = alpha_ * state.log_round();
-        std::vector<i64> candidates =
-            largest(available, [&](i64 i) { return upper_score(state, offered, i, a); });  // lines 5 and 6
+        // Lines 5 and 6.
+        std::vector<i64> candidates = largest(available, [&](i64 i) { return upper_score(state, offered, i, a); });
         i64 first = candidates.size() == 1 ? candidates[0]
                     : plus_                ? least_regret(state, random, offered, candidates)
                                            : most_sampled_wins(state, random, offered, candidates);
@@ -27,12 +27,12 @@ private:
     double alpha_;
     bool plus_;
 
-    // The upper bound of the Copeland score: arms j with u_ij > 1/2.
+    // The upper bound of the Copeland score: the number of arms j with u_ij > 1/2.
     static double upper_score(const CountingState& state, const OfferedArms& offered, i64 i, double a) {
         i64 score = 0;
         for (i64 k = 0; k < offered.n; k++) {
             i64 j = offered.arms[k];
-            score += j != i && (state.pairs[state.at(i, j)] < a || state.met(i, j) == 0.0);
+            score += j != i && (state.pair_statistics[state.at(i, j)] < a || state.met(i, j) == 0.0);
         }
         return static_cast<double>(score);
     }
@@ -41,7 +41,7 @@ private:
         return draw_beta(random, state.won(i, j) + 1.0, state.won(j, i) + 1.0);
     }
 
-    // Lines 7 to 10. Only the theta_ij of candidates are read, so only these are drawn.
+    // Lines 7 to 10. Only candidates need theta_ij, so only these are drawn.
     static i64 most_sampled_wins(const CountingState& state, Sfc64& random, const OfferedArms& offered,
                                  const std::vector<i64>& candidates) {
         std::vector<double> wins(static_cast<std::size_t>(state.n), 0.0);
@@ -58,7 +58,8 @@ private:
         return random_choice(random, largest(candidates, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; }));
     }
 
-    // D-TS+: of the candidates with most wins, the one with the least sum over j of the loss of (i, j) over the divergence of theta_ij.
+    // D-TS+: of the candidates with the most sampled wins, the one of smallest regret bound, the sum over j of the
+    // regret of (i, j) divided by the divergence of theta_ij.
     static i64 least_regret(const CountingState& state, Sfc64& random, const OfferedArms& offered,
                             const std::vector<i64>& candidates) {
         std::vector<double> wins(static_cast<std::size_t>(state.n), 0.0),
@@ -87,7 +88,7 @@ private:
         return best;
     }
 
-    // Lines 12 and 13: the largest theta_j against the first arm, of those j with l_j <= 1/2.
+    // Lines 12 and 13: the arm j of largest sampled theta_j against the first, among those with l_j <= 1/2.
     static i64 second_of(const CountingState& state, Sfc64& random, const OfferedArms& offered, i64 first, double a) {
         std::vector<i64> open, partners = offered.partners(first);
         for (i64 j : partners)

@@ -1,7 +1,7 @@
 // Interleaved Filter 2 (Yue, Broder, Kleinberg, Joachims, JCSS 2012, Algorithm 2).
 //
-// notes: the candidate, the pass over its opponents from 1, and of every arm whether it is in W.
-// tallies: of every arm how often it met this candidate, then how often the candidate won.
+// integers: the candidate, the number of the pass over its opponents (from 1), and per arm whether it is in W. reals:
+// per arm its duels with this candidate, then the candidate's wins among these.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -60,7 +60,7 @@ public:
 
     bool is_valid_state(const CountingState& state) const override {
         return has_size(state.integers, 2 + state.n) && has_size(state.reals, 2 * state.n) &&
-               flags_only(state.integers, 2, state.n) && state.integers[0] >= 0 && state.integers[0] < state.n &&
+               are_flags(state.integers, 2, state.n) && state.integers[0] >= 0 && state.integers[0] < state.n &&
                state.integers[1] >= 1 && state.integers[1] <= MAX_ROUNDS;
     }
 
@@ -81,7 +81,7 @@ private:
         return times(state, b) > 0.0 ? std::sqrt(4.0 * log(horizon_ * arms * arms) / times(state, b)) : 1.0;
     }
 
-    // All opponents have been met; or one of them once more, because the others are not to be had.
+    // Whether all opponents were compared in this pass, or one of them twice, because the others are not offered.
     static bool pass_is_over(const CountingState& state) {
         double pass = static_cast<double>(state.integers[1]);
         bool all = true;
@@ -93,7 +93,7 @@ private:
         return all;
     }
 
-    // The winner is the next candidate. Arms that the old one was ahead of are dropped with it, and all counts begin anew.
+    // Make the winner the next candidate. Arms that the old one was ahead of are dropped, and the counts are reset.
     static void succeed(CountingState& state, i64 winner) {
         for (i64 b = 0; b < state.n; b++)
             if (share(state, b) > 0.5) in_w(state, b) = 0;

@@ -1,7 +1,8 @@
-// MergeRUCB (Zoghi, Whiteson, de Rijke, WSDM 2015, Algorithm 1) and MergeDTS (Li, Markov, de Rijke, Zoghi, TOIS 2020, Algorithm 1):
-// arms duel within small batches, losers leave, and batches are merged as they shrink.
+// MergeRUCB (Zoghi, Whiteson, de Rijke, WSDM 2015, Algorithm 1) and MergeDTS (Li, Markov, de Rijke, Zoghi, TOIS 2020,
+// Algorithm 1): duels within small batches, elimination of losers, and merging of batches as they shrink.
 //
-// notes: the stage S from 1, the number of batches, the batch of the next round, and of every arm its batch, -1 once it is out.
+// integers: the stage S (from 1), the number of batches, the batch of the next round, and per arm its batch, -1 once
+// eliminated.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -16,10 +17,10 @@ public:
           delta_(hyperparameters.number("delta")),
           size_(hyperparameters.whole("batch_size")) {
         if (size_ < 2 || !(alpha_ > 0.5) || !(delta_ > 0.0))
-            throw std::invalid_argument("batches, alpha or delta are too small");
+            throw std::invalid_argument("batch_size, alpha or delta is too small.");
     }
 
-    // Batches by chance in the beginning; an arm that comes later joins the smallest.
+    // The first arms are dealt to batches at random; later ones join the smallest batch.
     void on_new_arms(CountingState& state, i64 before) const override {
         if (before == 0) state.integers = {1, 0, 0};
         state.integers.resize(static_cast<std::size_t>(3 + state.n), -1);
@@ -58,7 +59,7 @@ public:
         std::vector<i64> rivals;
         for (i64 j : here)
             if (j != c && offered.allows(c, j)) rivals.push_back(j);
-        if (rivals.empty()) {  // those of its batch are out with somebody, or not on the table
+        if (rivals.empty()) {  // the rest of its batch is pending or not offered
             rivals = offered.partners(c);
             if (rivals.size() > 1) std::erase(rivals, c);
         }
@@ -108,12 +109,12 @@ private:
 
     double bonus(const CountingState& state) const {
         double arms = static_cast<double>(state.n), rate = 2.0 * alpha_ - 1.0;
-        double shift = log((4.0 * alpha_ - 1.0) * arms * arms / (rate * delta_)) / rate;  // log C, which is positive
+        double shift = log((4.0 * alpha_ - 1.0) * arms * arms / (rate * delta_)) / rate;  // log C > 0
         return alpha_ * (shift + log1p(static_cast<double>(state.round()) * exp_neg_abs(shift)));
     }
 
-    // What comes before the choice of round t: batches are merged at the end of a stage, that of the round loses its losers, and
-    // one that has a single arm left joins the next.
+    // The steps before the decision of round t: merge batches at the end of a stage, eliminate the losers of the
+    // round's batch, and merge it with the next one if a single arm is left.
     void settle(CountingState& state) const {
         i64 &stage = state.integers[0], &batches = state.integers[1];
         double few = static_cast<double>(state.n) / power_of_two(std::min<i64>(stage, 60));
@@ -131,7 +132,7 @@ private:
                     losers.push_back(i);
                     break;
                 }
-        if (losers.size() < batch.size())  // in a circle all of them might leave
+        if (losers.size() < batch.size())  // a cycle could eliminate all
             for (i64 i : losers) batch_of(state, i) = -1;
         if (batches > 1 && batch.size() - losers.size() == 1)
             join_batches(state, turn(state), (turn(state) + 1) % batches);
@@ -144,7 +145,7 @@ private:
         return found;
     }
 
-    // Two batches become the earlier of them; those after the later one move up.
+    // Merge two batches into the earlier one and renumber those after the later one.
     static void join_batches(CountingState& state, i64 one, i64 other) {
         i64 row_statistic = std::min(one, other), removed = std::max(one, other);
         for (i64 i = 0; i < state.n; i++) {
@@ -158,7 +159,7 @@ private:
         state.integers[2] = row_statistic;
     }
 
-    // The smallest with the largest, unless together they have more than 1.5 times the size of a batch.
+    // Merge the smallest with the largest, unless together they exceed 1.5 times the batch size.
     void merge_all(CountingState& state) const {
         std::vector<i64> sizes = sizes_of(state), order;
         for (i64 b = 0; b < state.integers[1]; b++) order.push_back(b);
@@ -198,7 +199,7 @@ public:
     using MergeRule::MergeRule;
 
 protected:
-    // The arm that wins most of its batch in one draw of all chances.
+    // The arm with the most wins in its batch by one sample of all probabilities.
     i64 champion(const CountingState& state, Sfc64& random, const std::vector<i64>& batch) const override {
         std::vector<double> wins(static_cast<std::size_t>(state.n), 0.0);
         for (std::size_t x = 0; x < batch.size(); x++)
@@ -209,7 +210,7 @@ protected:
             }
         return random_choice(random, largest(batch, [&](i64 i) { return wins[static_cast<std::size_t>(i)]; }));
     }
-    // The arm that loses most surely against it in a second draw.
+    // The arm with the smallest probability of beating it in a second sample.
     i64 rival(const CountingState& state, Sfc64& random, const std::vector<i64>& rivals, i64 c) const override {
         i64 worst = -1;
         double least = INF;

@@ -1,4 +1,4 @@
-// All rules that count wins, by the names of their policies.
+// All counting rules by policy name.
 #include <functional>
 
 #include "counting/beat_the_mean.hpp"
@@ -49,7 +49,7 @@ std::vector<std::string> counting_rule_names() {
 
 std::unique_ptr<CountingRule> make_counting_rule(const std::string& policy, const Hyperparameters& hyperparameters) {
     auto found = factories().find(policy);
-    if (found == factories().end()) throw std::invalid_argument("the engine has no counting rule '" + policy + "'");
+    if (found == factories().end()) throw std::invalid_argument("There is no counting rule for '" + policy + "'.");
     std::unique_ptr<CountingRule> rule = found->second(hyperparameters);
     hyperparameters.check_all_read();
     return rule;

@@ -1,7 +1,7 @@
-// Relative Minimum Empirical Divergence: RMED1, RMED2 and RMED2FH (Komiyama, Honda, Kashima, Nakagawa, COLT 2015, Algorithm 1).
+// Relative Minimum Empirical Divergence: RMED1, RMED2 and RMED2FH (Komiyama, Honda, Kashima, Nakagawa, COLT 2015,
+// Algorithm 1).
 //
-// notes: the phase; of every arm whether it is in L_C, in L_R, in L_N, and its opponent
-// b*, -1 while it is not fixed (RMED2FH).
+// integers: the phase; per arm whether it is in L_C, L_R and L_N, and its opponent b*, -1 unless fixed (RMED2FH).
 #pragma once
 
 #include <optional>
@@ -20,16 +20,16 @@ public:
           power_(hyperparameters.number("power")),
           draws_(hyperparameters.number("draws")) {
         if (variant_ < one || variant_ > two_with_horizon)
-            throw std::invalid_argument("there is no such variant of RMED");
+            throw std::invalid_argument("There is no such variant of RMED.");
     }
 
-    // N_ij d(mu_ij, 1/2) where arm i does not beat j, of which I_i is the sum.
+    // N_ij d(mu_ij, 1/2) if arm i does not beat j; I_i is the sum over j.
     double pair_statistic(double won, double lost) const override {
         return won < lost ? (won + lost) * divergence_from_half(won / (won + lost)) : 0.0;
     }
     RowStatistic row_statistic() const override { return RowStatistic::sum; }
 
-    // Arms that come later join the pass, and their pairs are drawn as in the beginning.
+    // New arms join the pass, and their pairs are drawn as in the initial phase.
     void on_new_arms(CountingState& state, i64 before) const override {
         std::vector<i64> made(static_cast<std::size_t>(1 + 4 * state.n), 0);
         made[0] = INITIAL;
@@ -48,10 +48,10 @@ public:
         if (vote.layer != DRAWN || !current(state)[vote.first]) return;
         current(state)[vote.first] = 0;
         remaining(state)[vote.first] = 0;
-        double least = *std::min_element(state.rows.begin(), state.rows.end());
+        double least = *std::min_element(state.row_statistics.begin(), state.row_statistics.end());
         double limit = log(static_cast<double>(state.votes)) + exploration(state.n);
         for (i64 j = 0; j < state.n; j++)
-            if (!remaining(state)[j] && state.rows[static_cast<std::size_t>(j)] - least <= limit)
+            if (!remaining(state)[j] && state.row_statistics[static_cast<std::size_t>(j)] - least <= limit)
                 following(state)[j] = 1;
         if (std::count(current(state), current(state) + state.n, 1) > 0) return;
         for (i64 j = 0; j < state.n; j++) {
@@ -79,7 +79,7 @@ public:
 
     bool is_valid_state(const CountingState& state) const override {
         if (!state.reals.empty() || !has_size(state.integers, 1 + 4 * state.n) ||
-            !flags_only(state.integers, 1, 3 * state.n) || state.integers[0] < INITIAL || state.integers[0] > PASS)
+            !are_flags(state.integers, 1, 3 * state.n) || state.integers[0] < INITIAL || state.integers[0] > PASS)
             return false;
         for (i64 i = 0; i < state.n; i++)
             if (fixed(state, i) < -1 || fixed(state, i) >= state.n) return false;
@@ -89,7 +89,7 @@ public:
 private:
     enum Variant { one = 1, two = 2, two_with_horizon = 3 };
     enum Phase : i64 { INITIAL = 0, TOPPING_UP = 1, PASS = 2 };
-    static constexpr i64 DRAWN = 1;  // the layer of draws of a pass; the others only count
+    static constexpr i64 DRAWN = 1;  // layer of the draws of a pass; other draws are only counted
     using Pair = std::pair<i64, i64>;
 
     Variant variant_;
@@ -108,7 +108,7 @@ private:
 
     // f(K)
     double exploration(i64 arms) const { return weight_ / exp_neg_abs(power_ * log(static_cast<double>(arms))); }
-    // log log t, 0 before it is positive
+    // log log t, or 0 where it is not positive
     static double log_log(double t) { return t > E ? log(log(t)) : 0.0; }
 
     static OfferedArms all_arms(const CountingState& state) {
@@ -117,7 +117,7 @@ private:
         return {all.data(), state.n};
     }
 
-    // The first pair that has met less often than so.
+    // The first pair with fewer than `times` duels.
     static std::optional<Pair> below(const CountingState& state, const OfferedArms& offered, double times) {
         for (i64 x = 0; x < offered.n; x++)
             for (i64 y = x + 1; y < offered.n; y++)
@@ -133,13 +133,14 @@ private:
         return below(state, offered, alpha_ * log_log(static_cast<double>(state.round())));
     }
 
-    // i*(t): the arm with the least I_i.
+    // i*(t): the arm of smallest I_i.
     static i64 likeliest(const CountingState& state, const OfferedArms& offered) {
         i64 best = -1;
         for (i64 k = 0; k < offered.n; k++) {
             i64 i = offered.arms[k];
-            double gap =
-                best < 0 ? -1.0 : state.rows[static_cast<std::size_t>(i)] - state.rows[static_cast<std::size_t>(best)];
+            double gap = best < 0 ? -1.0
+                                  : state.row_statistics[static_cast<std::size_t>(i)] -
+                                        state.row_statistics[static_cast<std::size_t>(best)];
             if ((gap < 0.0 || (gap == 0.0 && i < best)) && offered.can_duel(i)) best = i;
         }
         return best;
@@ -152,7 +153,7 @@ private:
             bool often = state.met(l, best) * times >= state.met(l, b);
             if (b != l && state.share(l, b) <= 0.5 && often && offered.has(b) && offered.allows(l, b)) return b;
         }
-        bool loses = false;  // whether the set O of arms that l does not beat has anybody
+        bool loses = false;  // whether l loses to or ties with some arm (the set O is not empty)
         for (i64 k = 0; k < offered.n; k++)
             loses = loses || (offered.arms[k] != l && state.share(l, offered.arms[k]) <= 0.5);
         bool to_best = best != l && state.share(l, best) <= 0.5;
@@ -163,7 +164,7 @@ private:
         return worst < 0 ? l : worst;
     }
 
-    // b*: the opponent j that costs least for what it tells of arm i, (gap_i + gap_j) / d(mu_ij, 1/2).
+    // b*: the opponent j of smallest cost per information about arm i, (gap_i + gap_j) / d(mu_ij, 1/2).
     static i64 cheapest(const CountingState& state, i64 i, i64 best) {
         constexpr double LEAST_COST = 0.01;  // estimated gaps may be negative
         i64 found = best;
@@ -177,7 +178,7 @@ private:
         return found;
     }
 
-    // The phase after a draw that belongs to no pass.
+    // The phase after a draw outside of passes.
     i64 phase_after(CountingState& state, i64 phase) const {
         if (phase == INITIAL && !undrawn(state, all_arms(state))) {
             if (variant_ == two_with_horizon) fix_opponents(state);

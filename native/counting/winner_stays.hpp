@@ -1,7 +1,7 @@
 // Winner Stays for weak regret, WS-W, and for strong regret, WS-S (Chen, Frazier, ICML 2017).
 //
-// tallies: q of every arm, duels won minus duels lost; WS-S: and beta^l.
-// notes: the two arms of the last duel, -1 before it; WS-S: and the round l, how many duels of exploitation are left, and of which arm.
+// reals: per arm q, duels won minus duels lost; WS-S also stores beta^l. integers: the two arms of the last duel, or
+// -1; WS-S also stores the round l, the number of exploiting duels left, and their arm.
 #pragma once
 
 #include "counting/counting_rule.hpp"
@@ -19,7 +19,8 @@ public:
 
     void on_vote(CountingState& state, const CountedVote& vote) const override { note(state, vote); }
 
-    // Whoever is ahead wins, of equals the first: a share that is level moves nobody, and the next rater would be given the same pair.
+    // The arm that is ahead wins, or the first on a tie: with a draw no arm would move, and the next rater would get
+    // the same pair.
     double expected_outcome(const CountingState& state, const CountingDecision& duel, double) const override {
         auto q = [&](i64 arm) { return state.reals[static_cast<std::size_t>(arm)]; };
         return q(duel.first) >= q(duel.second) ? 1.0 : 0.0;
@@ -53,7 +54,7 @@ protected:
         state.integers[1] = vote.second;
     }
 
-    // argmax of q; of equals the first arm of the last duel, else the second, else one by chance.
+    // argmax of q. Ties go to the first arm of the last duel, then to the second, then to a random one.
     static i64 leader(const CountingState& state, Sfc64& random, const std::vector<i64>& among) {
         std::vector<i64> best = largest(among, [&](i64 i) { return state.reals[static_cast<std::size_t>(i)]; });
         if (holds(best, state.integers[0])) return state.integers[0];
@@ -65,7 +66,7 @@ protected:
 class WSS : public WSW {
 public:
     explicit WSS(const Hyperparameters& hyperparameters) : WSW(hyperparameters), beta_(hyperparameters.number("beta")) {
-        if (!(beta_ > 1.0)) throw std::invalid_argument("beta is not above 1");
+        if (!(beta_ > 1.0)) throw std::invalid_argument("beta must be greater than 1.");
     }
 
     void on_new_arms(CountingState& state, i64 before) const override {
@@ -111,7 +112,7 @@ public:
 private:
     double beta_;
 
-    // At the end of round l all arms but one have q = -l.
+    // Round l ends when all arms but one have q = -l.
     static bool round_is_over(const CountingState& state, i64 l) {
         auto q = state.reals.begin();
         return std::count_if(q, q + state.n, [l](double lead) { return lead > -static_cast<double>(l); }) <= 1;

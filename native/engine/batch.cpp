@@ -6,34 +6,33 @@ namespace duelist {
 
 namespace {
 
-constexpr i64 GROUP =
-    100;  // contexts whose best is remembered, so that the best of ten thousand is found among a hundred
+constexpr i64 GROUP = 100;  // contexts per group: the best context is the best of the groups' best
 
 constexpr i64 TOGETHER = 64;  // contexts whose differences are whitened at once
 
-// The duel of every context.
+// The decision for each context.
 struct ContextDecisions {
     std::vector<Decision> duels;
-    AlignedDoubles lifted;  // (contexts, dim): w R'^-1 z of every duel; zero where nothing would be learned
+    AlignedDoubles whitened;  // (contexts, dim): w R'^-1 z of each duel, or zero if its outcome would not be learned
 };
 
-// w z of a duel into the row of its context.
+// Store w z of a duel in the row of its context.
 void write_difference(const Decision& duel, const ArmTable& table, double* z) {
     double root = std::sqrt(duel.share);
     for (i64 k = 0; k < table.dim; k++) z[k] = root * (table.arm(duel.first)[k] - table.arm(duel.second)[k]);
 }
 
-// The differences of the listed contexts become R'^-1 of what they are.
-void lift(const double* factor, i64 dim, const std::vector<i64>& contexts, double* lifted, AlignedDoubles& buffer) {
+// Replace the differences z of the listed contexts by R'^-1 z.
+void whiten(const double* factor, i64 dim, const std::vector<i64>& contexts, double* whitened, AlignedDoubles& buffer) {
     i64 n = static_cast<i64>(contexts.size()), stride = padded(n);
     double* v = buffer.fit(dim * stride);
-    kernels->whiten(lifted, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
+    kernels->whiten(whitened, contexts.data(), n, dim, nullptr, factor, nullptr, v, stride);
     for (i64 c = 0; c < n; c++)
-        for (i64 k = 0; k < dim; k++) lifted[contexts[c] * dim + k] = v[k * stride + c];
+        for (i64 k = 0; k < dim; k++) whitened[contexts[c] * dim + k] = v[k * stride + c];
 }
 
-void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts, const DifferenceSet& out,
-                 i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
+void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
+                 const DifferenceSet& pending, i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
     Workspace workspace;
     AlignedDoubles buffer;
     i64 dim = state.dim;
@@ -41,40 +40,40 @@ void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArm
         std::vector<std::vector<i64>> learning(static_cast<std::size_t>(state.n_layers()));
         for (i64 c = from; c < std::min(from + TOGETHER, stop); c++) {
             ArmTable table{contexts.arm(c, 0), contexts.count(c), dim, distinct};
-            Decision duel = decide_excluding(out, rule, state, workspace, table);
+            Decision duel = decide_excluding(pending, rule, state, workspace, table);
             decided.duels[static_cast<std::size_t>(c)] = duel;
             if (duel.first < 0 || !(duel.share > 0.0) || duel.layer < 0) continue;
-            write_difference(duel, table, decided.lifted.data() + c * dim);
+            write_difference(duel, table, decided.whitened.data() + c * dim);
             learning[static_cast<std::size_t>(duel.layer)].push_back(c);
         }
         for (i64 layer = 0; layer < state.n_layers(); layer++) {
             const std::vector<i64>& listed = learning[static_cast<std::size_t>(layer)];
-            if (!listed.empty()) lift(state.layer(layer).factor.data(), dim, listed, decided.lifted.data(), buffer);
+            if (!listed.empty()) whiten(state.layer(layer).factor.data(), dim, listed, decided.whitened.data(), buffer);
         }
     }
 }
 
-i64 best_of_group(const std::vector<double>& worth, i64 group) {
-    auto from = worth.begin() + group * GROUP;
-    auto to = worth.begin() + std::min<i64>((group + 1) * GROUP, static_cast<i64>(worth.size()));
-    return std::max_element(from, to) - worth.begin();
+i64 best_of_group(const std::vector<double>& value, i64 group) {
+    auto from = value.begin() + group * GROUP;
+    auto to = value.begin() + std::min<i64>((group + 1) * GROUP, static_cast<i64>(value.size()));
+    return std::max_element(from, to) - value.begin();
 }
 
-// The lifted difference a under the precision that p has raised; `square` is |p|^2.
-void discount(double* a, const double* p, double square, i64 dim) {
+// Update the whitened difference a for the precision that p has added; `square` is |p|^2.
+void downdate(double* a, const double* p, double square, i64 dim) {
     if (square == 0.0) return;
     double size = (1.0 - 1.0 / std::sqrt(1.0 + square)) * kernels->dot(a, p, dim) / square;
     for (i64 i = 0; i < dim; i++) a[i] -= size * p[i];
 }
 
 ContextDecisions decide_all(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                            const DifferenceSet& out, bool distinct, i64 threads) {
+                            const DifferenceSet& pending, bool distinct, i64 threads) {
     ContextDecisions decided;
     decided.duels.resize(static_cast<std::size_t>(contexts.n));
-    decided.lifted.fit(contexts.n * state.dim);
+    decided.whitened.fit(contexts.n * state.dim);
     threads = rule.draws() ? 1 : usable_threads(threads, contexts.n);
     run_in_parts(threads, [&](i64 k) {
-        decide_some(rule, state, contexts, out, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct,
+        decide_some(rule, state, contexts, pending, contexts.n * k / threads, contexts.n * (k + 1) / threads, distinct,
                     decided);
     });
     return decided;
@@ -84,29 +83,29 @@ BatchDecision all_in_order(const ContextDecisions& decided, i64 dim) {
     BatchDecision batch;
     batch.duels = decided.duels;
     for (i64 c = 0; c < static_cast<i64>(decided.duels.size()); c++) {
-        const double* z = decided.lifted.data() + c * dim;
+        const double* z = decided.whitened.data() + c * dim;
         batch.contexts.push_back(c);
         batch.information.push_back(log1p(kernels->dot(z, z, dim)));
     }
     return batch;
 }
 
-// After a duel with lifted difference p is chosen, every other a of its layer becomes
-// a - (1 - 1/sqrt(1 + |p|^2)) (a.p / |p|^2) p. This is done only to a context that would be chosen next, for all duels chosen
-// since it was last looked at.
+// After a duel with whitened difference p is selected, every other a of its layer becomes a - (1 - 1/sqrt(1 + |p|^2))
+// (a.p / |p|^2) p. The update is lazy: only a context that would be selected next is updated, for all duels selected
+// since.
 BatchDecision choose_contexts(ContextDecisions& decided, i64 dim, i64 k) {
     i64 n = static_cast<i64>(decided.duels.size());
     BatchDecision batch;
-    auto lifted = [&](i64 c) { return decided.lifted.data() + c * dim; };
+    auto whitened = [&](i64 c) { return decided.whitened.data() + c * dim; };
     auto layer = [&](i64 c) { return decided.duels[static_cast<std::size_t>(c)].layer; };
-    std::vector<double> worth(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
+    std::vector<double> value(static_cast<std::size_t>(n)), square(static_cast<std::size_t>(k));
     std::vector<i64> seen(static_cast<std::size_t>(n), 0), best(static_cast<std::size_t>((n + GROUP - 1) / GROUP));
-    for (i64 c = 0; c < n; c++) worth[c] = kernels->dot(lifted(c), lifted(c), dim);
-    for (i64 group = 0; group < static_cast<i64>(best.size()); group++) best[group] = best_of_group(worth, group);
+    for (i64 c = 0; c < n; c++) value[c] = kernels->dot(whitened(c), whitened(c), dim);
+    for (i64 group = 0; group < static_cast<i64>(best.size()); group++) best[group] = best_of_group(value, group);
     auto most = [&] {
         i64 top = best[0];
         for (i64 candidate : best)
-            if (worth[candidate] > worth[top]) top = candidate;
+            if (value[candidate] > value[top]) top = candidate;
         return top;
     };
     for (i64 done = 0; done < k; done++) {
@@ -114,19 +113,19 @@ BatchDecision choose_contexts(ContextDecisions& decided, i64 dim, i64 k) {
         while (seen[c] != done) {
             for (i64 past = seen[c]; past < done; past++)
                 if (layer(batch.contexts[past]) == layer(c))
-                    discount(lifted(c), lifted(batch.contexts[past]), square[past], dim);
+                    downdate(whitened(c), whitened(batch.contexts[past]), square[past], dim);
             seen[c] = done;
-            worth[c] = kernels->dot(lifted(c), lifted(c), dim);
-            best[c / GROUP] = best_of_group(worth, c / GROUP);
+            value[c] = kernels->dot(whitened(c), whitened(c), dim);
+            best[c / GROUP] = best_of_group(value, c / GROUP);
             c = most();
         }
         batch.contexts.push_back(c);
         batch.duels.push_back(decided.duels[static_cast<std::size_t>(c)]);
-        batch.information.push_back(log1p(worth[c]));
-        square[done] = worth[c];
-        worth[c] = -1.0;
+        batch.information.push_back(log1p(value[c]));
+        square[done] = value[c];
+        value[c] = -1.0;
         seen[c] = k;
-        best[c / GROUP] = best_of_group(worth, c / GROUP);
+        best[c / GROUP] = best_of_group(value, c / GROUP);
     }
     return batch;
 }
@@ -144,12 +143,12 @@ BatchDecision designed(const std::vector<DesignedPair>& chosen) {
 }  // namespace
 
 std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                                          const DifferenceSet& out, i64 k, bool distinct, i64 threads) {
+                                          const DifferenceSet& pending, i64 k, bool distinct, i64 threads) {
     Workspace workspace;
     rule.prepare(state, workspace);
     if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)
         return designed(rule.design(state, workspace, contexts, k, threads));
-    ContextDecisions decided = decide_all(rule, state, contexts, out, distinct, threads);
+    ContextDecisions decided = decide_all(rule, state, contexts, pending, distinct, threads);
     for (const Decision& duel : decided.duels)
         if (duel.first < 0) return std::nullopt;
     return k < 0 ? all_in_order(decided, contexts.dim) : choose_contexts(decided, contexts.dim, k);

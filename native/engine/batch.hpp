@@ -1,7 +1,7 @@
-// Many contexts at once: a prompt with its answers each, thousands of prompts in one call.
+// Batches of contexts: for example thousands of prompts with a few answers each.
 //
-// The policy's own rule decides every context from what it knows now; contexts are dealt to threads, which read one
-// state that was brought up to date before. A rule that draws random numbers plays the contexts in order, in one thread.
+// The policy's rule decides each context with the present state. The contexts are divided among threads, which share
+// the state read-only. A randomized rule decides them in order in a single thread.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,18 @@ namespace duelist {
 
 struct BatchDecision {
     std::vector<i64> contexts;
-    std::vector<Decision> duels;      // one each
-    std::vector<double> information;  // what each adds, to those before it where contexts were chosen
+    std::vector<Decision> duels;      // one per context
+    std::vector<double> information;  // gained by each duel, given those selected before it
 };
 
-// The duels of all contexts in their order (k < 0), or of k contexts; nothing where a context has no pair to ask.
+// The duels of all contexts in order (k < 0), or of the best k contexts. No value if some context has no allowed pair.
 //
-// The k contexts are those of most information, greedily, each for what it adds to those before it; equal ones: the first. The
-// growth of log det Sigma that a duel brings shrinks once other duels are chosen; greedy choice reaches at least 1 - 1/e of
-// the best total (Nemhauser, Wolsey and Fisher 1978), and since a worth only ever falls, few have to be looked at again. A rule
-// that designs chooses contexts and pairs together (`design.hpp`), among up to MANY_ARMS candidates.
-// Pairs with a difference that is `out` with somebody are left out while a context has others.
+// The k contexts are selected greedily by the growth of log det Sigma that their duels add to those before; ties go to
+// the first. Greedy selection reaches at least 1 - 1/e of the best total (Nemhauser, Wolsey and Fisher 1978), and
+// because values only decrease, few have to be updated in each step. A rule that designs batches selects contexts and
+// pairs together (`d_optimal_design.hpp`), up to MANY_ARMS candidates. Pairs with a `pending` difference are excluded
+// while a context has others.
 std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                                          const DifferenceSet& out, i64 k, bool distinct, i64 threads);
+                                          const DifferenceSet& pending, i64 k, bool distinct, i64 threads);
 
 }  // namespace duelist

@@ -1,4 +1,4 @@
-#include "engine/counting_player.hpp"
+#include "engine/live_counting_policy.hpp"
 
 namespace duelist {
 
@@ -17,8 +17,8 @@ bool play(const CountingRule& rule, CountingState& state, const RoundBlock& bloc
         i64 round = state.round();
         CountingDecision duel = rule.decide(state, state.random, offered);
         if (duel.none()) return false;
-        double chance = block.vote_model.vote_chance(utilities, duel.first, duel.second, round);
-        double outcome = block.uniforms[run * block.length + t] < chance ? 1.0 : 0.0;
+        double probability = block.vote_model.vote_probability(utilities, duel.first, duel.second, round);
+        double outcome = block.uniforms[run * block.length + t] < probability ? 1.0 : 0.0;
         rule.learn_vote(state, {duel.first, duel.second, outcome, 1.0, duel.layer});
         block.log.write(run, t, duel.first, duel.second, duel.first == duel.second ? 0 : duel.layer + 1, outcome,
                         utilities, best);

@@ -1,26 +1,26 @@
-// Simulated runs whose votes come late: a policy is asked `delay` times more before it hears of a round, as live policies are.
+// Simulated runs with delayed votes: a policy decides `delay` further rounds before it learns the outcome of a round.
 #pragma once
 
 #include <deque>
 
-#include "engine/counting_player.hpp"
-#include "engine/player.hpp"
+#include "engine/live_counting_policy.hpp"
+#include "engine/live_policy.hpp"
 
 namespace duelist {
 
-// Who was shown, and the layer that will learn the outcome, from 1; 0: none.
+// The positions shown, and the layer that will learn the outcome, from 1 (0: none).
 struct ShownDuel {
     i64 first, second, layer;
 };
 
-// A run of a policy that knows arms by their features.
+// A run of a policy with features.
 class DelayedPolicyRun {
 public:
     DelayedPolicyRun(std::shared_ptr<const SelectionRule> rule, const PolicyState& first) : policy_(std::move(rule)) {
         policy_.begin(first);
     }
 
-    // The number of the next duel; -1: there was no pair to ask.
+    // The id of the next duel, or -1 if no pair is allowed.
     i64 ask(const RoundInputs& r, i64 place, bool distinct, ShownDuel& shown) {
         i64 id = policy_.ask({r.arms + place * r.n_arms * r.dim, r.counts[place], r.dim, distinct});
         if (id < 0) return -1;
@@ -37,7 +37,7 @@ private:
     LivePolicy policy_;
 };
 
-// A run of a policy that counts wins, where arm k is the one at position k.
+// A run of a policy that counts wins, where the id of an arm is its position.
 class DelayedCountingRun {
 public:
     DelayedCountingRun(std::shared_ptr<const CountingRule> rule, const CountingState& first)
@@ -46,9 +46,10 @@ public:
     }
 
     i64 ask(const RoundInputs& r, i64 place, bool distinct, ShownDuel& shown) {
-        while (static_cast<i64>(names_.size()) < r.counts[place]) names_.push_back(static_cast<i64>(names_.size()));
-        std::vector<i64> table = policy_.add_arms(names_.data(), r.counts[place]);
-        PendingCountingDuel asked = policy_.decide(table, policy_.state.random, distinct, nullptr, policy_.waiting());
+        while (static_cast<i64>(ids_.size()) < r.counts[place]) ids_.push_back(static_cast<i64>(ids_.size()));
+        std::vector<i64> arms = policy_.indices_of({ids_.data(), static_cast<std::size_t>(r.counts[place])});
+        PendingCountingDuel asked =
+            policy_.decide(arms, policy_.state.random, distinct, nullptr, policy_.pending_duels());
         if (asked.duel.none()) return -1;
         shown = {asked.first, asked.second, asked.first == asked.second ? 0 : asked.duel.layer + 1};
         policy_.pending.emplace(policy_.next_id, asked);
@@ -64,18 +65,19 @@ public:
 
 private:
     LiveCountingPolicy policy_;
-    std::vector<i64> names_;
+    std::vector<i64> ids_;
 };
 
-// A run, the votes that are out, and how many rounds it has been asked about.
+// A run with its pending votes and the number of rounds so far.
 template <class Run>
 struct DelayedRun {
     Run run;
-    std::deque<std::pair<i64, double>> out;
+    std::deque<std::pair<i64, double>> pending;
     i64 rounds = 0;
 };
 
-// One run through a stretch of rounds: ask, draw the outcome, tell the one of `delay` rounds ago. False: a round had no pair to ask.
+// Play one run through a block of rounds: decide, draw the outcome, learn that of `delay` rounds ago. Return false if a
+// round has no allowed pair.
 template <class Run>
 bool play_delayed(DelayedRun<Run>& delayed, const RoundBlock& block, i64 number) {
     const RoundInputs& r = block.rounds;
@@ -86,14 +88,14 @@ bool play_delayed(DelayedRun<Run>& delayed, const RoundBlock& block, i64 number)
         ShownDuel shown{};
         i64 id = delayed.run.ask(r, place, block.distinct, shown);
         if (id < 0) return false;
-        double chance = block.vote_model.vote_chance(utilities, shown.first, shown.second, ++delayed.rounds);
-        double outcome = block.uniforms[number * block.length + t] < chance ? 1.0 : 0.0;
+        double probability = block.vote_model.vote_probability(utilities, shown.first, shown.second, ++delayed.rounds);
+        double outcome = block.uniforms[number * block.length + t] < probability ? 1.0 : 0.0;
         double best = *std::max_element(utilities, utilities + r.counts[place]);
         block.log.write(number, t, shown.first, shown.second, shown.layer, outcome, utilities, best);
-        delayed.out.emplace_back(id, outcome);
-        if (static_cast<i64>(delayed.out.size()) <= block.vote_model.delay) continue;
-        delayed.run.tell(delayed.out.front().first, delayed.out.front().second);
-        delayed.out.pop_front();
+        delayed.pending.emplace_back(id, outcome);
+        if (static_cast<i64>(delayed.pending.size()) <= block.vote_model.delay) continue;
+        delayed.run.tell(delayed.pending.front().first, delayed.pending.front().second);
+        delayed.pending.pop_front();
     }
     return true;
 }

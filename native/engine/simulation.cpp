@@ -7,7 +7,7 @@ bool play(const SelectionRule& rule, PolicyState& state, Workspace& workspace, c
     i64 world = r.arm_runs > 1 ? run : 0, utility_run = r.utility_runs > 1 ? run : 0;
     AlignedDoubles difference(r.dim);
     double best = 0.0;
-    workspace.cache.forget();
+    workspace.cache.clear();
     for (i64 t = 0; t < block.length; t++) {
         i64 at = r.arm_rounds > 1 ? t : 0, place = world * r.arm_rounds + at;
         ArmTable table{r.arms + place * r.n_arms * r.dim, r.counts[place], r.dim, block.distinct};
@@ -15,8 +15,8 @@ bool play(const SelectionRule& rule, PolicyState& state, Workspace& workspace, c
         if (t == 0 || at > 0) best = *std::max_element(utilities, utilities + table.n);
         Decision duel = decide_round(rule, state, workspace, table);
         if (duel.first < 0 || duel.second < 0) return false;
-        double chance = block.vote_model.vote_chance(utilities, duel.first, duel.second, state.rounds);
-        double outcome = block.uniforms[run * block.length + t] < chance ? 1.0 : 0.0;
+        double probability = block.vote_model.vote_probability(utilities, duel.first, duel.second, state.rounds);
+        double outcome = block.uniforms[run * block.length + t] < probability ? 1.0 : 0.0;
         subtract(table.arm(duel.first), table.arm(duel.second), r.dim, difference.data());
         bool learned = learn_outcome(state, workspace, duel, {difference.data(), outcome}, 1.0);
         block.log.write(run, t, duel.first, duel.second, learned ? duel.layer + 1 : 0, outcome, utilities, best);

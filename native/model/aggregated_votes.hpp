@@ -1,8 +1,8 @@
-// The data of one exact estimator: distinct differences z with mass W = sum w^2 and wins O = sum w^2 o.
+// Votes aggregated by difference: distinct differences z, each with mass W = sum w^2 and wins O = sum w^2 o.
 //
-// A difference seen again adds to its row, so K fixed arms need at most K(K-1)/2 rows however long they are played. z and
-// -z share a row: a difference is stored with its first nonzero entry positive, and the outcome is turned with it.
-// Rows are columns of z, each feature one contiguous stretch, so that a step of a solver is a few long vector operations.
+// Repeated differences share a row, so K fixed arms need at most K(K-1)/2 rows for any number of votes. So do z and -z:
+// a difference is stored with its first nonzero entry positive, and its outcome is flipped accordingly. The matrix is
+// stored feature by feature, which makes a solver's step a few long vector operations.
 #pragma once
 
 #include "numerics/fingerprint.hpp"
@@ -15,7 +15,7 @@ public:
 
     i64 count() const { return count_; }
     i64 dim() const { return dim_; }
-    // Rows that loops run over: a multiple of 16, those past the last without mass and without a difference.
+    // The number of rows that loops run over: a multiple of 16. Rows past the last are zero and have no mass.
     i64 padded_count() const { return (count_ + PAD - 1) / PAD * PAD; }
     i64 stride() const { return capacity_ + PAD; }
     const double* z() const { return z_.data(); }
@@ -23,14 +23,14 @@ public:
     const double* wins() const { return wins_.data(); }
     double entry(i64 row, i64 feature) const { return z_[feature * stride() + row]; }
 
-    // One more outcome of a difference, whose first nonzero entry is positive.
+    // Add an outcome of a difference whose first nonzero entry is positive.
     void add(const double* z, double mass, double wins) {
         i64 row = row_of(z);
         mass_[row] += mass;
         wins_[row] += wins;
     }
 
-    // Room for so many rows in all, made at once.
+    // Make room for `rows` rows in total.
     void reserve(i64 rows) {
         i64 wanted = capacity_ ? capacity_ : FIRST;
         while (wanted < rows) wanted *= 2;
@@ -38,15 +38,14 @@ public:
     }
 
 private:
-    static constexpr i64 PAD =
-        16;  // also keeps the same row of every feature from competing for one place in the cache
+    static constexpr i64 PAD = 16;  // also offsets the same row of different features in the cache
     static constexpr i64 FIRST = 64;
 
     i64 dim_, count_ = 0, capacity_ = 0;
     AlignedDoubles z_, mass_, wins_;
-    std::vector<i64> table_;  // open addressing: row + 1, or 0 where empty; twice as many places as rows
+    std::vector<i64> table_;  // open addressing at half load: row + 1, or 0 if empty
 
-    // Where the search for z starts in the table.
+    // The first slot to probe for z.
     i64 slot_of(const double* z, i64 step) const {
         return static_cast<i64>(fingerprint(z, dim_, step) & (table_.size() - 1));
     }

@@ -1,146 +1,148 @@
-// How large each feature is, which the ridge and the prior precision are multiples of.
+// The scale of each feature. Ridge and prior precision are multiples of its square.
 //
-// One number for all features would shrink away those that come in small numbers and credit their effect to others, so
-// each has its own: the variance of the first arms in it. First arms may not be typical, and later ones may be of
-// another kind, so what is learned is watched: d^2 / 2 of the differences d in a feature is, on average, the variance of the arms they
-// come from. Outcomes are looked at in stretches, each twice as long as the one before. After a stretch, a feature is given its mean of
-// d^2 / 2 there if that is FACTOR times its size or more, or if even the largest is less than 1 / FACTOR of it. (Not if the mean
-// is: a policy that knows a feature's effect stops asking about it, and rare features differ rarely. For the same reason a feature in
-// which nothing differed keeps its size.) Where more than half of the features shrink, the arms before were of another kind, and the few
-// pairs that tell by how much may hardly differ in one of them: no feature then shrinks to less than half of the part that
-// the middle one of those that shrink does (the larger of two). A feature in which the first arms do not differ has no size, and is not
-// counted among them: until the first outcome, the arms of later rounds give it one, and after it the first duel that differs in it.
+// A common scale would shrink features with small numbers away and credit their effect to others. So the squared scale
+// s of a feature starts as its variance among the first arms, and adapts to the differences d that are learned, because
+// d^2 / 2 has that variance as its mean. Outcomes are counted in windows, each twice as long as the one before. At the
+// end of a window:
 //
-// A policy whose first arms were far too large is so sure that it lets an arm meet itself, and hears of nothing any more; one whose
-// first arms were nearly alike believes its first votes without measure, and ends there, too. So until the end of the second stretch the
-// arms of a round speak, and it is decided as if sizes were their variances: in a feature where that is more than FAR times its
-// size, and not for one arm's sake (half of the arms are farther than FACTOR sizes from the middle one, in squares); and where four
-// arms or more have a variance under 1 / FAR of the size in more than half of the features that they differ in, in all of those.
-// A feature without a size has, in any round, its variance among the arms.
+// 1. s grows to the window's mean of d^2 / 2 if that is at least RESCALE_FACTOR s.
+// 2. s shrinks to that mean if even the largest d^2 / 2 is below s / RESCALE_FACTOR. (The mean would be the wrong
+//    criterion: a policy stops comparing arms that differ in a feature whose effect it knows, and rare features seldom
+//    differ.)
+// 3. If more than half of the features shrink, none shrinks by a factor below half of the median factor.
 //
-// In the second case, and where most features shrink after the second stretch, the first arms were of another kind than those since. A vote on
-// them tells who is better and not by how much, so that a hundred times the distance does not tell ten thousand times as much. In the
-// precision, sum w^2 z z', a pair whose d^2 / 2 is more than FAR of the sizes that are found then, in more than half of the features, counts as
-// a typical pair: for 1 over the d^2 / 2, in those sizes, of the middle feature (the smaller of two). FAR is so large that pairs of one kind
-// never meet it. The exact estimator weighs all its votes again. The one-pass estimator keeps those of the two stretches and takes them in
-// once more, and such a pair counts for as little in the estimate, whose curvature it could not correct later. (Sizes that shrink later are no reason:
-// a policy that has found the best arms compares those that are alike, and the votes before are what it knows of the others.)
+// A feature in which the first arms are equal has no scale. Until the first vote it takes the variance of any later
+// round's arms, then d^2 / 2 of the first duel that differs in it.
+//
+// Until the end of the second window a round can also be decided with the variances of its own arms: for a feature
+// whose variance exceeds OUTLIER_FACTOR s, unless single arms are the reason; and for all features, if among at least
+// four arms most features have a variance below s / OUTLIER_FACTOR. Without this, a policy whose first arms were far
+// too large would be certain at once, and one whose first arms were nearly equal would trust its first votes blindly.
+//
+// In the latter case, and if rule 3 applies at the end of the second window, the first arms were atypical. A difference
+// whose d^2 / 2 exceeds OUTLIER_FACTOR times the typical s in most features is then an outlier. Its weight in the
+// precision is divided by d^2 / (2 s) of the median feature, because a vote on such a pair says who is better but
+// hardly by how much.
 #pragma once
 
 #include "numerics/buffer.hpp"
 
 namespace duelist {
 
-// Whether the arms of a round are of another kind than those that sizes come from, of a smaller one, and the sizes to decide it by.
+// What the arms of a round say about the scale: whether it differs, whether it is far smaller, and the scale to decide
+// with.
 struct RoundScale {
-    bool unlike = false, smaller = false;
+    bool differs = false, smaller = false;
     AlignedDoubles squared;
 };
 
 struct FeatureScale {
-    static constexpr double FACTOR = 8.0;
+    static constexpr double RESCALE_FACTOR = 8.0;
     static constexpr double FIRST_WINDOW = 4.0;
-    static constexpr double FAR = 64.0;
-    static constexpr i64 FEWEST = 4, ENOUGH = 256;  // arms that show how large features are
-    static constexpr i64 MAX_EARLY_VOTES = 64;      // that are kept: votes that weigh little would be many
+    static constexpr double OUTLIER_FACTOR = 64.0;
+    static constexpr i64 MIN_ARMS = 4, SAMPLE_SIZE = 256;  // fewest arms that show a scale, and how many suffice
+    static constexpr i64 MAX_EARLY_VOTES = 64;             // light votes could otherwise be many
 
-    bool follow = false;               // whether they follow what is learned
-    bool first_arms_atypical = false;  // whether the first arms were of another kind than those since
-    bool just_found_atypical = false;  // whether that was found just now
-    AlignedDoubles squared;            // in force
-    AlignedDoubles sum, largest;       // of d^2 / 2 in the present stretch, each outcome with its weight
-    AlignedDoubles
-        reach;  // the largest number of a feature among the first arms: what differs by less than its rounding is the same
-    std::vector<char> unknown;  // whether no two arms have differed in a feature yet
-    double counted = 0.0, length = FIRST_WINDOW;
-    AlignedDoubles
-        kind;  // sizes after first arms of another kind; 0 of a feature without one, and of all where there were none
+    bool adaptive = false;             // whether the scale adapts to what is learned
+    bool first_arms_atypical = false;  // see above
+    bool just_found_atypical = false;  // set by the last call of `observe`
+    AlignedDoubles squared;            // s of each feature
+    AlignedDoubles sum, largest;       // of d^2 / 2 in the present window, weighted
+    AlignedDoubles magnitude;          // the largest among the first arms; its rounding error counts as no difference
+    std::vector<char> unknown;         // whether no two arms have differed in the feature yet
+    double window_weight = 0.0, window_length = FIRST_WINDOW;
+    AlignedDoubles typical;  // s since atypical first arms were found; 0 where it is unknown
 
     explicit FeatureScale(i64 dim)
-        : squared(dim), sum(dim), largest(dim), reach(dim), unknown(static_cast<std::size_t>(dim), 0), kind(dim) {
+        : squared(dim),
+          sum(dim),
+          largest(dim),
+          magnitude(dim),
+          unknown(static_cast<std::size_t>(dim), 0),
+          typical(dim) {
         for (i64 k = 0; k < dim; k++) squared[k] = 1.0;
     }
 
-    // From these first arms on, sizes follow what is learned.
-    void begin(const double* arms, i64 n, i64 dim) {
-        follow = true;
+    // Start adapting from these first arms.
+    void start(const double* arms, i64 n, i64 dim) {
+        adaptive = true;
         std::fill(unknown.begin(), unknown.end(), 1);
         for (i64 a = 0; a < n; a++)
-            for (i64 k = 0; k < dim; k++) reach[k] = std::max(reach[k], std::fabs(arms[a * dim + k]));
+            for (i64 k = 0; k < dim; k++) magnitude[k] = std::max(magnitude[k], std::fabs(arms[a * dim + k]));
     }
 
-    // One more outcome; whether sizes should change, and then to what. A weight of 2 is the same outcome twice, so that one outcome
-    // may end a stretch and begin the next.
-    bool notice(const double* z, i64 dim, double weight, AlignedDoubles& wanted) {
-        if (!follow) return false;
-        bool fresh = is_new(z, dim);
-        if (!fresh && counted + weight < length) {
-            count(z, dim, weight);
+    // Count an outcome; return whether the scale should change to `wanted`. A weight of 2 equals the same outcome
+    // twice, so that one outcome can end several windows.
+    bool observe(const double* z, i64 dim, double weight, AlignedDoubles& wanted) {
+        if (!adaptive) return false;
+        bool fresh = scales_unknown(z, dim);
+        if (!fresh && window_weight + weight < window_length) {
+            accumulate(z, dim, weight);
             return false;
         }
         wanted = squared;
-        if (fresh) name_new(z, dim, wanted);
+        if (fresh) scale_by_difference(z, dim, wanted);
         bool changed = fresh;
-        while (counted + weight >= length) {
-            double part = length - counted;
-            count(z, dim, part);
+        while (window_weight + weight >= window_length) {
+            double part = window_length - window_weight;
+            accumulate(z, dim, part);
             weight -= part;
             changed |= end_window(dim, wanted);
         }
-        if (weight > 0.0) count(z, dim, weight);
+        if (weight > 0.0) accumulate(z, dim, weight);
         return changed;
     }
 
-    // Sizes from the arms of a round, for features that have none; whether any got one, and then what all are.
-    bool meet(const double* arms, i64 n, i64 dim, AlignedDoubles& wanted) {
-        bool met = false;
+    // Scale unknown features by the arms of a round; return whether any got a scale, and all scales in `wanted`.
+    bool scale_unknown(const double* arms, i64 n, i64 dim, AlignedDoubles& wanted) {
+        bool changed = false;
         for (i64 k = 0; k < dim; k++) {
             char& is_unknown = unknown[static_cast<std::size_t>(k)];
             double variance = is_unknown ? variance_in(k, arms + k, n, dim) : 0.0;
             if (!usable(variance)) continue;
-            if (!met) wanted = squared;
-            met = true;
+            if (!changed) wanted = squared;
+            changed = true;
             wanted[k] = variance;
             is_unknown = 0;
         }
-        return met;
+        return changed;
     }
 
-    // What an outcome of a difference counts for in the precision: 1, or less where the pair is out of all proportion.
-    double counts(const double* z, i64 dim, i64 step = 1) const {
+    // The weight of a difference in the precision: 1, or less for an outlier.
+    double influence(const double* z, i64 dim, i64 step = 1) const {
         if (!first_arms_atypical) return 1.0;
-        std::vector<double> in_sizes;
+        std::vector<double> ratios;
         i64 far = 0;
         for (i64 k = 0; k < dim; k++) {
-            if (kind[k] == 0.0) continue;
-            in_sizes.push_back(0.5 * z[k * step] * z[k * step] / kind[k]);
-            far += in_sizes.back() > FAR;
+            if (typical[k] == 0.0) continue;
+            ratios.push_back(0.5 * z[k * step] * z[k * step] / typical[k]);
+            far += ratios.back() > OUTLIER_FACTOR;
         }
-        i64 known = static_cast<i64>(in_sizes.size());
-        return 2 * far > known ? 1.0 / ranked(in_sizes, (known - 1) / 2) : 1.0;
+        i64 known = static_cast<i64>(ratios.size());
+        return 2 * far > known ? 1.0 / order_statistic(ratios, (known - 1) / 2) : 1.0;
     }
 
-    // Whether the second stretch is not over, so that the first arms may yet turn out to be of another kind.
-    bool early() const { return follow && length <= 2.0 * FIRST_WINDOW; }
+    // Whether the second window has not ended, so that the first arms may still turn out to be atypical.
+    bool early() const { return adaptive && window_length <= 2.0 * FIRST_WINDOW; }
 
-    // What the arms of a round say: nothing, or other sizes to decide it by. Features in which nobody has differed yet have the size that they
-    // have among these arms: in raw units nobody would ask about an arm that is the first to differ in one.
-    RoundScale see(const double* arms, i64 n, i64 dim) const {
-        RoundScale seen = early() ? see_kind(arms, n, dim) : RoundScale{};
+    // What the arms of a round say. Unknown features take their variance among these arms: in raw units, a policy would
+    // never compare an arm that is the first to differ in one.
+    RoundScale inspect(const double* arms, i64 n, i64 dim) const {
+        RoundScale seen = early() ? inspect_known(arms, n, dim) : RoundScale{};
         if (!any_unknown()) return seen;
         for (i64 k = 0; k < dim; k++) {
             double variance = unknown[static_cast<std::size_t>(k)] ? variance_in(k, arms + k, n, dim) : 0.0;
             if (!usable(variance)) continue;
-            if (!seen.unlike) seen = {true, false, squared};
+            if (!seen.differs) seen = {true, false, squared};
             seen.squared[k] = variance;
         }
         return seen;
     }
 
-    // What they say as long as the first arms may turn out to be of another kind.
-    RoundScale see_kind(const double* arms, i64 n, i64 dim) const {
+    // As above, for features with a scale.
+    RoundScale inspect_known(const double* arms, i64 n, i64 dim) const {
         bool wider = is_wider(arms, n, dim),
-             smaller = are_smaller(arms, n, dim, ENOUGH) && are_smaller(arms, n, dim, n);
+             smaller = are_smaller(arms, n, dim, SAMPLE_SIZE) && are_smaller(arms, n, dim, n);
         if (!wider && !smaller) return {};
         RoundScale seen{true, smaller, squared};
         for (i64 k = 0; k < dim; k++) {
@@ -151,14 +153,14 @@ struct FeatureScale {
         return seen;
     }
 
-    void believe(const RoundScale& seen, i64 dim) {
+    void accept(const RoundScale& seen, i64 dim) {
         if (seen.smaller) set_typical_scale(dim, seen.squared);
     }
 
-    bool any_unknown() const { return follow && std::find(unknown.begin(), unknown.end(), 1) != unknown.end(); }
+    bool any_unknown() const { return adaptive && std::find(unknown.begin(), unknown.end(), 1) != unknown.end(); }
 
-    // The variance of n numbers, `stride` apart; exactly zero where they are all the same, or differ by rounding alone, of these or of numbers
-    // up to `largest`, from which they may have been computed.
+    // The variance of n numbers, `stride` apart; exactly zero if they differ by no more than the rounding error of
+    // numbers of size `largest`.
     static double variance_of(const double* x, i64 n, i64 stride, double largest = 0.0) {
         double mean = 0.0, total = 0.0;
         for (i64 a = 0; a < n; a++) {
@@ -174,63 +176,66 @@ struct FeatureScale {
     }
 
 private:
-    static constexpr double ROUNDING =
-        0x1p-40;  // parts of the largest number: what computations of one thing may differ by
+    static constexpr double ROUNDING = 0x1p-40;  // relative rounding error of features
 
     static bool usable(double half) { return half > std::numeric_limits<double>::min() && half < 1e300; }
 
-    double variance_in(i64 k, const double* x, i64 n, i64 stride) const { return variance_of(x, n, stride, reach[k]); }
+    double variance_in(i64 k, const double* x, i64 n, i64 stride) const {
+        return variance_of(x, n, stride, magnitude[k]);
+    }
 
-    // Whether a difference is one in a feature that has no size.
-    bool names(i64 k, const double* z) const {
-        return unknown[static_cast<std::size_t>(k)] && std::fabs(z[k]) > ROUNDING * reach[k] &&
+    // Whether the difference scales feature k, which has no scale yet.
+    bool scales(i64 k, const double* z) const {
+        return unknown[static_cast<std::size_t>(k)] && std::fabs(z[k]) > ROUNDING * magnitude[k] &&
                usable(0.5 * z[k] * z[k]);
     }
 
-    bool is_new(const double* z, i64 dim) const {
+    bool scales_unknown(const double* z, i64 dim) const {
         for (i64 k = 0; k < dim; k++)
-            if (names(k, z)) return true;
+            if (scales(k, z)) return true;
         return false;
     }
 
-    void count(const double* z, i64 dim, double weight) {
+    void accumulate(const double* z, i64 dim, double weight) {
         for (i64 k = 0; k < dim; k++) {
             double half = 0.5 * z[k] * z[k];
             sum[k] += weight * half;
             largest[k] = std::max(largest[k], half);
         }
-        counted += weight;
+        window_weight += weight;
     }
 
-    void name_new(const double* z, i64 dim, AlignedDoubles& wanted) {
+    void scale_by_difference(const double* z, i64 dim, AlignedDoubles& wanted) {
         for (i64 k = 0; k < dim; k++) {
-            if (!names(k, z)) continue;
+            if (!scales(k, z)) continue;
             wanted[k] = 0.5 * z[k] * z[k];
             unknown[static_cast<std::size_t>(k)] = 0;
         }
     }
 
     bool is_wide(const double* arms, i64 n, i64 dim, i64 k) const {
-        return !unknown[static_cast<std::size_t>(k)] && variance_in(k, arms + k, n, dim) > FAR * squared[k] &&
-               middle_square(arms + k, n, dim) > FACTOR * squared[k];
+        return !unknown[static_cast<std::size_t>(k)] &&
+               variance_in(k, arms + k, n, dim) > OUTLIER_FACTOR * squared[k] &&
+               median_square(arms + k, n, dim) > RESCALE_FACTOR * squared[k];
     }
 
-    // The squared distance from the middle one of n numbers that half of them have (the larger of two).
-    static double middle_square(const double* x, i64 n, i64 stride) {
+    // The upper median of the squared distances from the lower median.
+    static double median_square(const double* x, i64 n, i64 stride) {
         std::vector<double> numbers;
         for (i64 a = 0; a < n; a++) numbers.push_back(x[a * stride]);
-        double middle = ranked(numbers, (n - 1) / 2);
+        double middle = order_statistic(numbers, (n - 1) / 2);
         for (double& each : numbers) each = (each - middle) * (each - middle);
-        return ranked(numbers, n / 2);
+        return order_statistic(numbers, n / 2);
     }
 
-    // Whether a feature is far larger among these arms. A variance is at most the largest squared distance from any one of them.
+    // Whether a feature varies far more among these arms. The variance is at most the largest squared distance from any
+    // one of them.
     bool is_wider(const double* arms, i64 n, i64 dim) const {
         bool suspect = false;
         for (i64 a = 1; a < n; a++)
             for (i64 k = 0; k < dim; k++) {
                 double gap = arms[a * dim + k] - arms[k];
-                suspect |= gap * gap > FAR * squared[k];
+                suspect |= gap * gap > OUTLIER_FACTOR * squared[k];
             }
         if (!suspect) return false;
         for (i64 k = 0; k < dim; k++)
@@ -238,58 +243,60 @@ private:
         return false;
     }
 
-    // Whether most features are far smaller among these arms, of which about `most` are looked at.
+    // Whether most features vary far less among these arms, judged by about `most` of them.
     bool are_smaller(const double* arms, i64 n, i64 dim, i64 most) const {
-        if (n < FEWEST) return false;
+        if (n < MIN_ARMS) return false;
         i64 every = (n + most - 1) / most, differ = 0, smaller = 0;
         for (i64 k = 0; k < dim; k++) {
             if (unknown[static_cast<std::size_t>(k)]) continue;
             double variance = variance_in(k, arms + k, (n + every - 1) / every, dim * every);
             differ += usable(variance);
-            smaller += usable(variance) && FAR * variance < squared[k];
+            smaller += usable(variance) && OUTLIER_FACTOR * variance < squared[k];
         }
         return 2 * smaller > differ;
     }
 
-    bool has_told(i64 k) const { return !unknown[static_cast<std::size_t>(k)] && usable(sum[k] / counted); }
-    bool shrinks(i64 k, const AlignedDoubles& wanted) const { return has_told(k) && FACTOR * largest[k] < wanted[k]; }
+    bool was_observed(i64 k) const { return !unknown[static_cast<std::size_t>(k)] && usable(sum[k] / window_weight); }
+    bool shrinks(i64 k, const AlignedDoubles& wanted) const {
+        return was_observed(k) && RESCALE_FACTOR * largest[k] < wanted[k];
+    }
 
-    // The least part of its size that a feature shrinks to: half of what the middle one does, where most shrink.
-    double least_part(i64 dim, const AlignedDoubles& wanted) const {
+    // The smallest factor by which a feature may shrink (rule 3); 0 if there is none.
+    double smallest_factor(i64 dim, const AlignedDoubles& wanted) const {
         std::vector<double> parts;
         i64 known = 0;
         for (i64 k = 0; k < dim; k++) {
             known += !unknown[static_cast<std::size_t>(k)];
-            if (shrinks(k, wanted)) parts.push_back(sum[k] / counted / wanted[k]);
+            if (shrinks(k, wanted)) parts.push_back(sum[k] / window_weight / wanted[k]);
         }
         i64 shrunk = static_cast<i64>(parts.size());
-        return 2 * shrunk > known ? 0.5 * ranked(parts, shrunk / 2) : 0.0;
+        return 2 * shrunk > known ? 0.5 * order_statistic(parts, shrunk / 2) : 0.0;
     }
 
     void set_typical_scale(i64 dim, const AlignedDoubles& wanted) {
         first_arms_atypical = just_found_atypical = true;
-        for (i64 k = 0; k < dim; k++) kind[k] = unknown[static_cast<std::size_t>(k)] ? 0.0 : wanted[k];
+        for (i64 k = 0; k < dim; k++) typical[k] = unknown[static_cast<std::size_t>(k)] ? 0.0 : wanted[k];
     }
 
-    static double ranked(std::vector<double>& numbers, i64 rank) {
+    static double order_statistic(std::vector<double>& numbers, i64 rank) {
         std::nth_element(numbers.begin(), numbers.begin() + rank, numbers.end());
         return numbers[static_cast<std::size_t>(rank)];
     }
 
     bool end_window(i64 dim, AlignedDoubles& wanted) {
         bool changed = false;
-        double least = least_part(dim, wanted);
+        double floor = smallest_factor(dim, wanted);
         for (i64 k = 0; k < dim; k++) {
-            double mean = sum[k] / counted;
-            bool shrunk = shrinks(k, wanted), grown = has_told(k) && mean >= FACTOR * wanted[k];
-            if (shrunk) wanted[k] = std::max(mean, least * wanted[k]);
+            double mean = sum[k] / window_weight;
+            bool shrunk = shrinks(k, wanted), grown = was_observed(k) && mean >= RESCALE_FACTOR * wanted[k];
+            if (shrunk) wanted[k] = std::max(mean, floor * wanted[k]);
             if (grown) wanted[k] = mean;
             changed |= shrunk || grown;
             sum[k] = largest[k] = 0.0;
         }
-        if (length == 2.0 * FIRST_WINDOW && least > 0.0) set_typical_scale(dim, wanted);
-        counted = 0.0;
-        length *= 2.0;
+        if (window_length == 2.0 * FIRST_WINDOW && floor > 0.0) set_typical_scale(dim, wanted);
+        window_weight = 0.0;
+        window_length *= 2.0;
         return changed;
     }
 };

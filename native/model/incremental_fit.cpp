@@ -4,14 +4,14 @@ namespace duelist {
 
 namespace {
 
-// The search ends with a step after which the decrement g'H^-1 g, the squared error in units of the standard error, is
-// expected to be at most this: what the last step gained, this one will gain too.
+// The search stops once the decrement g'H^-1 g after the step, which is the squared error in standard errors, is
+// expected to be at most this. A step is expected to reduce it as much as the one before.
 constexpr double TOLERANCE = 1e-20;
 constexpr int MAX_ITERATIONS = 200;
 constexpr double NEAR = 1e-2;
 constexpr double GOOD_STEP = 1e-3;
 constexpr double AT_ROUNDING = 1e-14;
-constexpr double BEST_GAIN = 1e-5;  // a step may gain more than this by luck; the next one is not expected to
+constexpr double BEST_GAIN = 1e-5;  // a larger reduction than this is not expected to repeat
 
 double norm(const double* x, i64 dim) { return std::sqrt(kernels->dot(x, x, dim)); }
 
@@ -19,19 +19,19 @@ void add(double* theta, const double* step, i64 dim) {
     for (i64 k = 0; k < dim; k++) theta[k] += step[k];
 }
 
-// The right side falls in a, so the root lies between 0 and its value at 0; Newton steps that leave the bracket are
-// replaced by its middle.
+// The right side decreases in a, so the root is between 0 and its value at 0. Newton steps that leave the bracket are
+// replaced by bisection.
 template <class L>
-double root_of_step(L link, double v, double q, double mass, double wins, int most) {
+double root_of_step(L link, double v, double q, double mass, double wins, int max_iterations) {
     double a = 0.0, value = mass * link.mean(v) - wins;
     double low = std::min(0.0, -value), high = std::max(0.0, -value), before = INF;
-    for (int step = 0; step < most; step++) {
+    for (int step = 0; step < max_iterations; step++) {
         double following = a - value / (1.0 + mass * q * link.slope(v + a * q));
-        // Steps that do not shrink go back and forth around the bend of the link; the middle gets them out.
+        // Newton steps that do not shrink cycle around the inflection point of the link; bisection ends the cycle.
         bool by_newton = low <= following && following <= high && std::fabs(following - a) <= 0.5 * before;
         if (!by_newton) following = 0.5 * (low + high);
-        // The error squares with every Newton step: after one this small, it is at rounding.
-        if (step == most - 1 || (by_newton && std::fabs(following - a) <= 1e-9 * std::fabs(following)))
+        // Newton's method converges quadratically: after a step this small only rounding error is left.
+        if (step == max_iterations - 1 || (by_newton && std::fabs(following - a) <= 1e-9 * std::fabs(following)))
             return following;
         before = std::fabs(following - a);
         a = following;
@@ -41,7 +41,7 @@ double root_of_step(L link, double v, double q, double mass, double wins, int mo
     return a;
 }
 
-// x = (R'R + shift I)^-1 b by conjugate gradients, started from x.
+// Solve (R'R + shift I) x = b by conjugate gradients, starting at x.
 void shifted_solve(const double* factor, i64 dim, double shift, const double* b, double* x) {
     AlignedDoubles product(dim), rest(dim), along(dim);
     kernels->multiply(factor, dim, x, product.data());
@@ -62,7 +62,7 @@ void shifted_solve(const double* factor, i64 dim, double shift, const double* b,
     }
 }
 
-// `step`, minus the gradient on entry, becomes minus H^-1 g; returns g'H^-1 g. The gradient is kept beside.
+// Replace `step`, the negative gradient, by -H^-1 g. Store the negative gradient in `kept` and return g'H^-1 g.
 double newton_step(const double* curvature, i64 dim, double* step, double* kept) {
     for (i64 k = 0; k < dim; k++) kept[k] = step[k];
     kernels->solve_lower(curvature, dim, step);
@@ -71,7 +71,7 @@ double newton_step(const double* curvature, i64 dim, double* step, double* kept)
     return decrement;
 }
 
-// step = -H^-1 g by conjugate gradients with the kept factor as preconditioner; returns g'H^-1 g.
+// step = -H^-1 g by conjugate gradients with the stored factor as preconditioner. Return g'H^-1 g.
 double preconditioned_step(const GlmProblem& p, const double* slopes, const double* curvature,
                            const double* negative_gradient, double* step) {
     i64 dim = p.dim;
@@ -112,8 +112,8 @@ bool filled(const GlmProblem& p, const double* slopes, SolverWorkspace& workspac
     return kernels->cholesky(factor, p.dim);
 }
 
-// The step of the true curvature, into room.step; returns its decrement, NaN if there is none. room.slopes are the W mu' of the
-// rows; room.trial holds minus the gradient.
+// Set workspace.step to the Newton step for the true curvature and return its decrement, or NaN if there is none.
+// workspace.slopes are the W mu' of the rows, and workspace.trial is the negative gradient.
 double true_newton_step(const GlmProblem& p, double* curvature, SolverWorkspace& workspace) {
     if (p.dim > MAX_DIRECT_DIM)
         return preconditioned_step(p, workspace.slopes.data(), curvature, workspace.trial.data(),
@@ -123,12 +123,13 @@ double true_newton_step(const GlmProblem& p, double* curvature, SolverWorkspace&
     return newton_step(curvature, p.dim, workspace.step.data(), workspace.trial.data());
 }
 
-// Steps with the kept curvature to the root of a model of the gradient, the first of them in room.step.
+// Find the root of a model of the gradient with the stored curvature, starting with the step in workspace.step. The sum
+// of the steps goes to workspace.shift.
 //
-// With m_s the move of a margin, a row's residual is taken as W (mu + mu' m + mu'' m^2 / 2) - O. The sum of the steps goes to
-// room.shift. Returns the decrement that the model may have missed: the third derivative of the logistic link is at most mu',
-// so it is at most sum W mu' (m^3 / 6)^2, where sum W mu' m^2 is the decrement and no m^2 exceeds the sum of all.
-// Infinite: the curvature is stale, and nothing was gained.
+// With m_s the move of a margin, the model takes a row's residual as W (mu + mu' m + mu'' m^2 / 2) - O. Return the
+// decrement that the model may have missed. For the logistic link the third derivative is at most mu', so this is at
+// most sum W mu' (m^3 / 6)^2, where sum W mu' m^2 is the decrement and no m^2 exceeds the sum of all. Return infinity
+// if the curvature is too stale to make progress.
 double follow_model(const GlmProblem& p, const double* theta, const double* curvature, double decrement, double goal,
                     SolverWorkspace& workspace) {
     double *step = workspace.step.data(), *shift = workspace.shift.data(), *moves = workspace.moves.data();
@@ -145,7 +146,7 @@ double follow_model(const GlmProblem& p, const double* theta, const double* curv
         decrement = newton_step(curvature, p.dim, step, workspace.trial.data());
         if (!(decrement <= GOOD_STEP * last)) return INF;
         add(shift, step, p.dim);
-        // No need to know the root of the model better than the model knows the truth.
+        // The root of the model need not be more accurate than the model.
         if (decrement * std::max(decrement / last, BEST_GAIN) <= std::max(goal, missed)) return missed;
         last = decrement;
         kernels->margins(p.z, p.stride, p.dim, shift, p.n, moves);
@@ -158,12 +159,12 @@ bool factor_curvature(const GlmProblem& p, const double* slopes, SolverWorkspace
     return filled(p, slopes, workspace, factor, 0.0) || filled(p, slopes, workspace, factor, 0x1p-36);
 }
 
-double implicit_step(Link link, double v, double q, double mass, double wins, int most) {
-    return with_link(link, [&](auto l) { return root_of_step(l, v, q, mass, wins, most); });
+double implicit_step(Link link, double v, double q, double mass, double wins, int max_iterations) {
+    return with_link(link, [&](auto l) { return root_of_step(l, v, q, mass, wins, max_iterations); });
 }
 
-// It is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| falls in s: bisection on s, each x by conjugate
-// gradients in O(dim^2) a step.
+// The projection is x = (H + s I)^-1 H theta for the s > 0 with |x| = bound. |x| decreases in s, so bisect on s. Each x
+// takes conjugate gradient steps of O(dim^2).
 void project(double* theta, const double* curvature, i64 dim, double bound) {
     AlignedDoubles target(dim), x(dim);
     kernels->multiply(curvature, dim, theta, target.data());
@@ -181,14 +182,14 @@ void project(double* theta, const double* curvature, i64 dim, double bound) {
 }
 
 double one_pass_step(double* theta, const double* curvature, i64 dim, const double* z, double mass, double wins,
-                     Link link, int most, SolverWorkspace& workspace) {
+                     Link link, int max_iterations, SolverWorkspace& workspace) {
     double* direction = workspace.direction.data();
     for (i64 k = 0; k < dim; k++) direction[k] = z[k];
     kernels->solve_lower(curvature, dim, direction);
     double q = kernels->dot(direction, direction, dim);
     kernels->solve_upper(curvature, dim, direction);
     double v = kernels->dot(z, theta, dim);
-    double a = implicit_step(link, v, q, mass, wins, most);
+    double a = implicit_step(link, v, q, mass, wins, max_iterations);
     for (i64 k = 0; k < dim; k++) theta[k] += a * direction[k];
     return v + a * q;
 }
@@ -214,10 +215,10 @@ void one_pass(const GlmProblem& p, double* theta) {
     }
 }
 
-// A step with a kept curvature costs O(n dim + dim^2). It converges as fast as the curvature is near the true one: after a step
-// that gained less than GOOD_STEP, or far from the root, the curvature is made anew (up to DIRECT dimensions), or
-// the step is found by conjugate gradients on the true curvature with the kept one as preconditioner. Such steps have a
-// line search.
+// A step with the stored curvature costs O(n dim + dim^2) and converges fast while that curvature is near the true one.
+// After a step that gained less than GOOD_STEP, or far from the root, the curvature is factored again (up to
+// MAX_DIRECT_DIM dimensions), or the step is found by conjugate gradients on the true curvature with the stored one as
+// preconditioner. Such steps have a line search.
 SolverStatus refine(const GlmProblem& p, double* theta, double* curvature, SolverWorkspace& workspace) {
     workspace.fit(p.dim, p.n);
     double *margins = workspace.margins.data(), *moves = workspace.moves.data(), *step = workspace.step.data();
@@ -233,13 +234,14 @@ SolverStatus refine(const GlmProblem& p, double* theta, double* curvature, Solve
             p.residuals(margins, workspace.residual.data(), workspace.slopes.data());
         kernels->negative_gradient(p.z, p.stride, p.dim, workspace.residual.data(), p.n, p.ridge, theta, step);
         double decrement = newton_step(curvature, p.dim, step, workspace.trial.data());
-        // What a step with this curvature gained, the next one will gain too; a true Newton step says nothing of it.
+        // The next step with this curvature gains as much as this one; a Newton step with the true curvature says
+        // nothing about it.
         double gain = kept && 0.0 < decrement && decrement < last ? std::max(decrement / last, BEST_GAIN) : 1.0;
         if (decrement * gain <= goal) {
             add(theta, step, p.dim);
             return SolverStatus::converged;
         }
-        // A true Newton step gained nothing this close to the root: the rest is rounding.
+        // A true Newton step gained nothing this close to the root, so only rounding error is left.
         if (!kept && decrement >= 0.5 * last && decrement <= AT_ROUNDING * scale) return SolverStatus::converged;
         kept = !(decrement > NEAR * scale || (last > 0.0 && decrement > GOOD_STEP * last));
         if (kept && p.link == Link::logistic) {
@@ -249,7 +251,7 @@ SolverStatus refine(const GlmProblem& p, double* theta, double* curvature, Solve
                 add(theta, workspace.shift.data(), p.dim);
                 if (missed <= goal) return SolverStatus::converged;
                 kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins);
-                last = 0.0;  // the steps on the model say nothing of the gain of a single one
+                last = 0.0;  // the gain of several model steps says nothing about a single step
                 continue;
             }
             kernels->negative_gradient(p.z, p.stride, p.dim, workspace.residual.data(), p.n, p.ridge, theta,

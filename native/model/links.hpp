@@ -1,8 +1,8 @@
-// Links: how a difference of utilities v becomes the chance mu(v) that the first arm wins; mu(v) + mu(-v) = 1.
+// Links: mu(v) is the probability that the first arm wins if utilities differ by v; mu(v) + mu(-v) = 1.
 //
-// A link is a type that carries everything there is to supply: its name, mu, its slope mu', the potential M with M' = mu,
-// the largest slope, and `bend`, a bound on |d log mu' / dv| near v that says how far a Newton step can be trusted. To add
-// one, write the type and list it in `with_link`; nothing else in the engine knows which links there are.
+// A link is a type with a name, mu, its slope mu', the potential M with M' = mu, the largest slope, and a bound on |d
+// log mu' / dv| near v, which says how far a Newton step can be trusted. To add a link, write its type and list it in
+// `with_link`.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Logistic {
         return e / ((1.0 + e) * (1.0 + e));
     }
     static double potential(double v) { return std::max(v, 0.0) + log1p(exp_neg_abs(v)); }
-    static double bend(double, double) { return 1.0; }
+    static double log_slope_bound(double, double) { return 1.0; }
 };
 
 // mu(v) = Phi(v): Thurstone-Mosteller.
@@ -40,10 +40,10 @@ struct Probit {
     static double mean(double v) { return 0.5 * erfc(-v * 0.70710678118654752440); }
     static double slope(double v) { return max_slope * exp_neg_abs(0.5 * v * v); }
     static double potential(double v) { return v * mean(v) + slope(v); }
-    static double bend(double v, double move) { return std::fabs(v) + move; }
+    static double log_slope_bound(double v, double move) { return std::fabs(v) + move; }
 };
 
-// mu(v) = e^v / 2 below zero, 1 - e^-v / 2 above: exponential noise.
+// mu(v) = e^v / 2 for v < 0 and 1 - e^-v / 2 above: the difference of exponential noise terms.
 struct Exponential {
     static constexpr Link code = Link::exponential;
     static constexpr const char* name = "exponential";
@@ -54,10 +54,10 @@ struct Exponential {
     }
     static double slope(double v) { return 0.5 * exp_neg_abs(v); }
     static double potential(double v) { return std::max(v, 0.0) + 0.5 * exp_neg_abs(v); }
-    static double bend(double, double) { return 1.0; }
+    static double log_slope_bound(double, double) { return 1.0; }
 };
 
-// Call `action` with the type of the link.
+// Call `action` with an object of the link's type.
 template <class Action>
 decltype(auto) with_link(Link link, Action&& action) {
     switch (link) {
@@ -65,13 +65,13 @@ decltype(auto) with_link(Link link, Action&& action) {
         case Link::probit: return action(Probit{});
         case Link::exponential: return action(Exponential{});
     }
-    throw std::logic_error("a link of number " + std::to_string(static_cast<int>(link)) + " is not known");
+    throw std::logic_error("There is no link with the number " + std::to_string(static_cast<int>(link)) + ".");
 }
 
 inline Link link_from_name(const std::string& name) {
     for (Link link : {Link::logistic, Link::probit, Link::exponential})
         if (with_link(link, [&](auto l) { return name == l.name; })) return link;
-    throw std::invalid_argument("link is '" + name + "'; the engine knows logistic, probit and exponential");
+    throw std::invalid_argument("There is no link '" + name + "'. Choose logistic, probit or exponential.");
 }
 
 inline double mean(Link link, double v) {
@@ -80,8 +80,8 @@ inline double mean(Link link, double v) {
 inline double slope(Link link, double v) {
     return with_link(link, [v](auto l) { return l.slope(v); });
 }
-// A gap of utilities as far as it says how certain an outcome is: what is known only to within more than 8, as of an arm that joins with a
-// feature far larger than any before, counts in parts of that doubt. At its word, nobody would ever ask about such an arm.
+// A gap of utilities, shrunk if its standard deviation exceeds 8, as for a new arm with a feature far larger than any
+// before. Taken at face value, such a gap would make the outcome look certain, and the arm would never be compared.
 inline double shrunk_gap(double gap, double square) {
     constexpr double MOST = 64.0;
     return square > MOST ? gap * std::sqrt(MOST / square) : gap;

@@ -18,7 +18,8 @@ Layer::Layer(i64 dim, double ridge, double prior, double radius, const AlignedDo
 
 namespace {
 
-// R'R + diag(added), factored, in the place of R; false, and R as it was, where rounding has left nothing to factor.
+// Replace R by the factor of R'R + diag(added). Return false and keep R if the sum is not positive definite after
+// rounding.
 bool add_to_diagonal(AlignedDoubles& factor, i64 dim, const AlignedDoubles& added) {
     AlignedDoubles whole(dim * dim);
     for (i64 i = 0; i < dim; i++)
@@ -32,7 +33,7 @@ bool add_to_diagonal(AlignedDoubles& factor, i64 dim, const AlignedDoubles& adde
     return true;
 }
 
-// Whether there is nothing but the ridge in the row and the column of feature k.
+// Whether row and column k of the factor contain the ridge only.
 bool is_alone(const AlignedDoubles& factor, i64 dim, i64 k, double ridge) {
     for (i64 i = 0; i < k; i++)
         if (factor[i * dim + k] != 0.0) return false;
@@ -43,14 +44,14 @@ bool is_alone(const AlignedDoubles& factor, i64 dim, i64 k, double ridge) {
 
 }  // namespace
 
-void PolicyState::meet(const double* arms, i64 n, SolverWorkspace& workspace) {
+void PolicyState::observe_arms(const double* arms, i64 n, SolverWorkspace& workspace) {
     AlignedDoubles wanted;
-    if (scale.any_unknown() && !has_learned() && scale.meet(arms, n, dim, wanted)) rescale(wanted, workspace);
+    if (scale.any_unknown() && !has_learned() && scale.scale_unknown(arms, n, dim, wanted)) rescale(wanted, workspace);
 }
 
-void PolicyState::adopt(const RoundScale& seen, SolverWorkspace& workspace) {
-    if (!seen.unlike) return;
-    scale.believe(seen, dim);
+void PolicyState::use_scale_of_round(const RoundScale& seen, SolverWorkspace& workspace) {
+    if (!seen.differs) return;
+    scale.accept(seen, dim);
     rescale(seen.squared, workspace);
 }
 
@@ -67,8 +68,8 @@ void PolicyState::rescale(const AlignedDoubles& squared, SolverWorkspace& worksp
     }
     std::vector<Layer> kept = online ? layers : std::vector<Layer>();
     if (rescale_layers(before, workspace)) return;
-    layers =
-        std::move(kept);  // rounding leaves nothing of a ridge that becomes so much smaller: those stay as they were
+    // The ridge shrank by more than the precision of the factor, so informed features keep their scale.
+    layers = std::move(kept);
     for (i64 k = 0; k < dim; k++) {
         bool told =
             std::any_of(layers.begin(), layers.end(), [&](const Layer& at) { return is_informed(at, k, before[k]); });
@@ -77,7 +78,8 @@ void PolicyState::rescale(const AlignedDoubles& squared, SolverWorkspace& worksp
     rescale_layers(before, workspace);
 }
 
-// Whether a vote has told of a feature of this size. The one-pass estimator has no votes: what rounding has left of them tells.
+// Whether a vote has involved feature k at this scale. The one-pass estimator stores no votes, so its factors are
+// examined.
 bool PolicyState::is_informed(const Layer& at, i64 k, double size) const {
     if (online)
         return !is_alone(at.factor, dim, k, at.prior * size) || !is_alone(at.curvature, dim, k, at.ridge * size);
@@ -97,7 +99,7 @@ bool PolicyState::rescale_layers(const AlignedDoubles& before, SolverWorkspace& 
     return true;
 }
 
-// Ridge and prior of features of which no vote has told, in which nothing else is to be made anew; whether others are to be resized, too.
+// Rescale ridge and prior of features that no vote has involved. Return whether other features remain to be rescaled.
 bool PolicyState::rescale_uninformed(Layer& at, const AlignedDoubles& before) const {
     bool others = false;
     for (i64 k = 0; k < dim; k++) {
@@ -113,7 +115,7 @@ bool PolicyState::rescale_uninformed(Layer& at, const AlignedDoubles& before) co
     return others;
 }
 
-// The first few votes, which the one-pass estimator still has, once more, in other sizes.
+// Learn the stored early votes of the one-pass estimator again at the new scale.
 void PolicyState::refit_early_votes(Layer& at, SolverWorkspace& workspace) {
     workspace.fit(dim, 0);
     Layer fresh(dim, at.ridge, at.prior, at.radius, scale.squared);
@@ -125,16 +127,16 @@ void PolicyState::refit_early_votes(Layer& at, SolverWorkspace& workspace) {
     AlignedDoubles z(dim);
     for (i64 row = 0; row < at.rows->count(); row++) {
         for (i64 k = 0; k < dim; k++) z[k] = at.rows->entry(row, k);
-        take(at, {z.data(), at.rows->mass()[row], at.rows->wins()[row]}, workspace);
+        add_term(at, {z.data(), at.rows->mass()[row], at.rows->wins()[row]}, workspace);
     }
 }
 
-// One outcome into the estimate, its precision and its curvature. A pair out of all proportion counts for less in the precision, and where its
-// curvature stays what it was at once, there, too.
-void PolicyState::take(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const {
-    double counts = scale.counts(given.z, dim), part = online ? counts : 1.0;
+// Add a term to estimate, precision and curvature. An outlier counts for less in the precision, and also in the
+// curvature if that cannot be corrected later.
+void PolicyState::add_term(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const {
+    double counts = scale.influence(given.z, dim), part = online ? counts : 1.0;
     double mass = part * given.mass, wins = part * given.wins;
-    if (online && mass == 0.0) return;  // so far off that it counts for nothing
+    if (online && mass == 0.0) return;  // the outlier's weight has underflowed
     double margin = one_pass_step(at.theta.data(), at.curvature.data(), dim, given.z, mass, wins, link,
                                   online ? UNTIL_CONVERGED : SINGLE_STEP, workspace);
     kernels->cholesky_update_both(at.factor.data(), counts * given.mass, at.curvature.data(),
@@ -145,7 +147,8 @@ void PolicyState::take(Layer& at, const LikelihoodTerm& given, SolverWorkspace& 
     at.residual += wins * (1.0 - p) * (1.0 - p) + (mass - wins) * p * p;
 }
 
-// The quadratic that stands for the outcomes keeps its minimum; only the ridge under it changes. False: rounding has left nothing of it.
+// Change the ridge under the quadratic that stands for the outcomes, and keep the quadratic's minimum. Return false if
+// rounding makes a factor indefinite.
 bool PolicyState::rescale_summary(Layer& at, const AlignedDoubles& before, SolverWorkspace& workspace) {
     workspace.fit(dim, 0);
     AlignedDoubles added(dim);
@@ -176,12 +179,12 @@ void PolicyState::rescale_votes(i64 number, SolverWorkspace& workspace) {
         if (factor_curvature(p, weights, workspace, whole.data())) out = std::move(whole);
     };
     AlignedDoubles counted(p.n);
-    for (i64 s = 0; s < p.n; s++) counted[s] = p.mass[s] * scale.counts(p.z + s, dim, p.stride);
+    for (i64 s = 0; s < p.n; s++) counted[s] = p.mass[s] * scale.influence(p.z + s, dim, p.stride);
     factored(counted.data(), at.prior, at.factor);
     kernels->margins(p.z, p.stride, dim, at.theta.data(), p.n, workspace.margins.data());
     p.residuals(workspace.margins.data(), workspace.residual.data(), workspace.slopes.data());
     factored(workspace.slopes.data(), at.ridge, at.curvature);
-    at.stale = at.learned > 0.0;  // what has learned nothing keeps the radius it was given
+    at.stale = at.learned > 0.0;  // a layer that has learned nothing keeps its initial radius
     if (at.stale) at.fit_status = FitStatus::outdated;
 }
 
@@ -191,21 +194,21 @@ UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share
     LikelihoodTerm given{};
     if (!seen.likelihood_term(dim, share * weight, workspace.shift.data(), given)) return UpdateScope::nothing;
     AlignedDoubles wanted;
-    bool other_sizes = scale.notice(given.z, dim, weight, wanted);
+    bool other_sizes = scale.observe(given.z, dim, weight, wanted);
     if (other_sizes) rescale(wanted, workspace);
     Layer& at = layer(number);
-    take(at, given, workspace);
+    add_term(at, given, workspace);
     if (!online) at.fit_status = FitStatus::outdated;
-    if (!online || (scale.early() && has_all_early_votes)) keep(at, given);
+    if (!online || (scale.early() && has_all_early_votes)) store_term(at, given);
     if (online && at.rows->count() > FeatureScale::MAX_EARLY_VOTES) has_all_early_votes = false;
     if (online && !(scale.early() && has_all_early_votes)) discard_early_votes();
     at.learned += weight;
-    at.stamp = rounds;
+    at.last_update = rounds;
     at.stale = true;
     return other_sizes ? UpdateScope::all_layers : UpdateScope::one_layer;
 }
 
-void PolicyState::keep(Layer& at, const LikelihoodTerm& given) {
+void PolicyState::store_term(Layer& at, const LikelihoodTerm& given) {
     if (at.rows.use_count() > 1) at.rows = std::make_shared<AggregatedVotes>(*at.rows);
     at.rows->add(given.z, given.mass, given.wins);
 }
@@ -215,11 +218,11 @@ void PolicyState::discard_early_votes() {
         if (at.rows->count() > 0) at.rows = std::make_shared<AggregatedVotes>(dim);
 }
 
-void PolicyState::expect(i64 number, const double* difference, double share, SolverWorkspace& workspace) {
+void PolicyState::add_expected(i64 number, const double* difference, double share, SolverWorkspace& workspace) {
     workspace.fit(dim, 0);
     Layer& at = layer(number);
     double expected = share * slope(link, kernels->dot(difference, at.theta.data(), dim));
-    kernels->cholesky_update_both(at.factor.data(), share * scale.counts(difference, dim), at.curvature.data(),
+    kernels->cholesky_update_both(at.factor.data(), share * scale.influence(difference, dim), at.curvature.data(),
                                   expected, dim, difference, workspace.step.data(), workspace.trial.data());
 }
 
@@ -227,14 +230,13 @@ const double* PolicyState::theta(i64 number, SolverWorkspace& workspace) {
     Layer& at = layer(number);
     if (at.fit_status == FitStatus::outdated && !online) {
         SolverStatus status = refine(problem(number), at.theta.data(), at.curvature.data(), workspace);
-        if (status ==
-            SolverStatus::out_of_iterations) {  // guesses upon guesses led far astray: from where nothing is known
+        if (status == SolverStatus::out_of_iterations) {  // the guesses have diverged: restart from the prior
             Layer fresh(dim, at.ridge, at.prior, at.radius, scale.squared);
             at.theta = std::move(fresh.theta);
             at.curvature = std::move(fresh.curvature);
             status = refine(problem(number), at.theta.data(), at.curvature.data(), workspace);
         }
-        at.fit_status = status == SolverStatus::out_of_iterations ? FitStatus::unfinished : FitStatus::yes;
+        at.fit_status = status == SolverStatus::out_of_iterations ? FitStatus::unfinished : FitStatus::current;
     }
     return at.theta.data();
 }

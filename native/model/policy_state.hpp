@@ -1,8 +1,8 @@
-// What a policy knows: estimators in layers, a generator, counts. Python holds it as one opaque object.
+// The state of a policy: estimators in layers, a random generator, and counters. Python holds it as an opaque object.
 //
-// Policies without layers have one estimator. Each keeps the upper factor R of its precision Sigma = R'R, its estimate theta, the
-// upper factor of the curvature H that theta was found with (`tracking.hpp`), and its data, of which the one-pass
-// estimator keeps the first few for a while.
+// A policy without layers has one estimator. Each estimator has the upper factor R of its precision Sigma = R'R, its
+// estimate theta, the upper factor of the curvature H at which theta was found (`incremental_fit.hpp`), and its data.
+// The one-pass estimator keeps its data only for the first few votes.
 #pragma once
 
 #include <memory>
@@ -15,28 +15,25 @@
 
 namespace duelist {
 
-inline constexpr i64 MAX_ROUNDS = i64{1} << 53;  // beyond them, counts are no longer exact as doubles
+inline constexpr i64 MAX_ROUNDS = i64{1} << 53;  // doubles count exactly up to here
 
-enum class FitStatus : i64 {
-    yes,
-    outdated,
-    unfinished
-};  // unfinished: the solver gave up, and goes on with the next outcome
+// Unfinished: the solver stopped early and continues after the next outcome.
+enum class FitStatus : i64 { current, outdated, unfinished };
 
-enum class UpdateScope { nothing, one_layer, all_layers };  // all: features have other sizes than was thought
+// All layers: the feature scale has changed.
+enum class UpdateScope { nothing, one_layer, all_layers };
 
 struct Layer {
-    double ridge = 1.0;     // of the estimate, in multiples of the squared size of each feature
-    double prior = 1.0;     // precision before the first outcome, in the same multiples
-    double radius = 0.0;    // for policies whose radius belongs to the estimate
-    double learned = 0.0;   // duels learned from, each counted with its weight
-    double residual = 0.0;  // sum of w^2 (o - mu)^2 as the one-pass estimator met them
-    FitStatus fit_status = FitStatus::yes;
-    bool stale = false;  // the data have moved on since the radius, or the local curvature, was computed
-    i64 stamp = 0;       // round of the last update
+    double ridge = 1.0;     // of the estimate, as a multiple of the squared scale of each feature
+    double prior = 1.0;     // precision before the first outcome, as such a multiple
+    double radius = 0.0;    // of policies whose radius depends on the estimate
+    double learned = 0.0;   // total weight of the outcomes learned
+    double residual = 0.0;  // sum of w^2 (o - mu)^2 as the one-pass estimator predicted it
+    FitStatus fit_status = FitStatus::current;
+    bool stale = false;   // whether outcomes were learned since the radius, or the local curvature, was computed
+    i64 last_update = 0;  // round of the last update
     AlignedDoubles theta, factor, curvature;
-    std::shared_ptr<AggregatedVotes>
-        rows;  // of the one-pass estimator the first few; shared by copies of a state until one of them learns
+    std::shared_ptr<AggregatedVotes> rows;  // copies of a state share the data until one of them learns
 
     Layer(i64 dim, double ridge, double prior, double radius, const AlignedDoubles& scale);
 };
@@ -46,14 +43,12 @@ struct PolicyState {
     Link link;
     bool online;
     Sfc64 random;
-    i64 rounds = 0;      // duels asked
-    double kappa = 1.0;  // smallest slope of the link
-    double units = 1.0;  // squared size of a feature, which practical priors are multiples of
-    double bound = INF;  // what |theta| is kept within by the one-pass estimator
-    double base_ridge = 1.0,
-           base_prior = 1.0;  // what the ridge and the prior precision of every layer are multiples of
-    bool has_all_early_votes =
-        true;  // whether the rows of the one-pass estimator are all it has learned, while sizes are early
+    i64 rounds = 0;                             // duels decided
+    double kappa = 1.0;                         // smallest slope of the link
+    double units = 1.0;                         // squared scale of a feature, by which practical priors are multiplied
+    double bound = INF;                         // on |theta|, for the one-pass estimator
+    double base_ridge = 1.0, base_prior = 1.0;  // of every layer, to be multiplied by a factor per layer
+    bool has_all_early_votes = true;            // whether the one-pass estimator has stored all its votes
     FeatureScale scale;
     std::vector<Layer> layers;
 
@@ -66,30 +61,30 @@ struct PolicyState {
         layers.emplace_back(dim, ridge, prior, radius, scale.squared);
     }
 
-    // One outcome into one estimator; what it changed. `share` is the policy's w^2, `weight` the caller's.
-    // A self-duel carries no information and changes nothing.
+    // Learn an outcome in one layer. `share` is the weight w^2 of the policy, `weight` that of the caller. A duel
+    // between equal arms changes nothing.
     UpdateScope learn(i64 layer, const PairOutcome& seen, double share, double weight, SolverWorkspace& workspace);
 
-    // A duel that is out counts in the precision and the curvature, at the present estimate, as if it were answered.
-    void expect(i64 layer, const double* difference, double share, SolverWorkspace& workspace);
+    // Account for a pending duel in precision and curvature, as if its outcome were the expected one.
+    void add_expected(i64 layer, const double* difference, double share, SolverWorkspace& workspace);
 
-    // The up-to-date estimate of a layer.
+    // The estimate of a layer, solved first if outdated.
     const double* theta(i64 layer, SolverWorkspace& workspace);
 
-    // The upper factor of the curvature at the present estimate, made anew where data came in since.
+    // The upper factor of the curvature at the present estimate, recomputed if outdated.
     //
-    // The one-pass estimator keeps its own. Above DIRECT dimensions, where a factorisation is too dear for a round, it stays
-    // the one kept by rank-one updates, each with the slope at the estimate of its round.
+    // The one-pass estimator returns the one it updates. So does the exact estimator above MAX_DIRECT_DIM dimensions,
+    // where factoring takes too long for one round; each rank-one update then has the slope of its own round.
     const double* local_curvature(i64 layer, SolverWorkspace& workspace);
 
-    // The arms of a round, before anything is learned: they give features a size that have none.
-    void meet(const double* arms, i64 n, SolverWorkspace& workspace);
+    // Use the arms of a round to scale features that have no scale yet. Has no effect once votes were learned.
+    void observe_arms(const double* arms, i64 n, SolverWorkspace& workspace);
 
-    // The sizes of these arms, if they show that the present ones are not theirs: for a copy that decides one round, since what is known is a
-    // function of votes alone.
-    void adopt(const RoundScale& seen, SolverWorkspace& workspace);
+    // Use the scale of these arms if it differs. Only for a copy that decides one round, because the state depends on
+    // votes alone.
+    void use_scale_of_round(const RoundScale& seen, SolverWorkspace& workspace);
 
-    // Other sizes of features: ridge and prior change with them, and what follows from the data is made anew.
+    // Change the feature scale. Ridge and prior follow, and everything that depends on them is computed again.
     void rescale(const AlignedDoubles& squared, SolverWorkspace& workspace);
 
     double width(i64 layer, const double* z, SolverWorkspace& workspace) const;
@@ -99,8 +94,8 @@ struct PolicyState {
 
 private:
     void refit_early_votes(Layer& at, SolverWorkspace& workspace);
-    void take(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const;
-    void keep(Layer& at, const LikelihoodTerm& given);
+    void add_term(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const;
+    void store_term(Layer& at, const LikelihoodTerm& given);
     void discard_early_votes();
     bool is_informed(const Layer& at, i64 k, double size) const;
     bool rescale_uninformed(Layer& at, const AlignedDoubles& before) const;

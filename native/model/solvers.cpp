@@ -56,13 +56,13 @@ void GlmProblem::residuals(const double* margins, double* residual, double* slop
     });
 }
 
-// If no margin moves by more than h, curvature along the step changes by a factor of at most e^(h bend); a full step
-// decreases F when that is below 2.
+// If no margin moves by more than h, the curvature along the step changes by a factor of at most e^(h bound). A full
+// step decreases F if that factor is below 2.
 bool full_step_is_safe(Link link, const double* margins, const double* moves, i64 n) {
     return with_link(link, [&](auto l) {
         for (i64 s = 0; s < n; s++) {
             double h = std::fabs(moves[s]);
-            if (!(h * l.bend(margins[s], h) <= 0.5)) return false;  // NaN is not safe either
+            if (!(h * l.log_slope_bound(margins[s], h) <= 0.5)) return false;  // the negation rejects NaN
         }
         return true;
     });
@@ -79,16 +79,16 @@ double line_search(const GlmProblem& problem, const double* theta, const double*
     return 0.0;
 }
 
-// Newton's method with a line search; stops on the Newton decrement g'H^-1 g, twice the decrease that the quadratic model
-// promises. Once it is at most `tolerance` (times the total mass where that is below 1, so that scaling all weights and the
-// ridge changes nothing), one last full step is taken, which squares the error. Undamped Newton diverges on
-// separable data, so a step is halved until F decreases enough, except where a full step provably does.
-SolverResult newton(const GlmProblem& problem, double* theta, double tolerance, i64 most) {
+// Newton's method with a line search. It stops on the Newton decrement g'H^-1 g, which is twice the decrease that the
+// quadratic model predicts. Once the decrement is at most `tolerance` (times the total mass if that is below 1, so that
+// scaling all weights and the ridge changes nothing), one last full step squares the error. Undamped Newton steps
+// diverge on separable data, so a step is halved until F decreases enough, unless a full step provably does.
+SolverResult newton(const GlmProblem& problem, double* theta, double tolerance, i64 max_iterations) {
     i64 dim = problem.dim, n = problem.n;
     AlignedDoubles step(dim), hessian(dim * dim), margins(n), moves(n), residual(n), slopes(n), weighted(n);
     kernels->margins(problem.z, problem.stride, dim, theta, n, margins.data());
     double goal = tolerance * std::min(1.0, problem.total_mass());
-    for (i64 iteration = 0; iteration < most; iteration++) {
+    for (i64 iteration = 0; iteration < max_iterations; iteration++) {
         problem.residuals(margins.data(), residual.data(), slopes.data());
         kernels->negative_gradient(problem.z, problem.stride, dim, residual.data(), n, problem.ridge, theta,
                                    step.data());
@@ -112,14 +112,14 @@ SolverResult newton(const GlmProblem& problem, double* theta, double tolerance, 
         for (i64 k = 0; k < dim; k++) theta[k] += size * step[k];
         kernels->margins(problem.z, problem.stride, dim, theta, n, margins.data());
     }
-    return {SolverStatus::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, max_iterations};
 }
 
-// Power iteration, raised by its residual, at most the trace.
+// Power iteration; the result is raised by its residual and is at most the trace.
 double smoothness(const GlmProblem& problem) {
     i64 dim = problem.dim, n = problem.n;
     AlignedDoubles q(dim), product(dim), along(n);
-    for (i64 k = 0; k < dim; k++) {  // not symmetric: differences of arms are often orthogonal to (1, .., 1)
+    for (i64 k = 0; k < dim; k++) {  // asymmetric, because differences of arms are often orthogonal to (1, .., 1)
         double turn = 0.618 * static_cast<double>(k);
         q[k] = 1.0 + (turn - std::floor(turn));
     }
@@ -148,16 +148,16 @@ double smoothness(const GlmProblem& problem) {
     return problem.largest_ridge() + max_slope(problem.link) * std::min(trace, 1.05 * estimate + residual);
 }
 
-// Nesterov's accelerated gradient descent with restarts; stops on the gradient norm. Momentum grows as for a merely convex F and is
-// dropped whenever it points uphill (O'Donoghue and Candes 2015), which adapts to the true strong convexity: the ridge
-// alone is a poor lower bound of it.
-SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, double tolerance, i64 most) {
+// Nesterov's accelerated gradient descent with restarts. It stops on the norm of the gradient. Momentum grows as for a
+// convex F and is reset whenever it points uphill (O'Donoghue and Candes 2015), which adapts to the true strong
+// convexity; the ridge alone is a poor lower bound of it.
+SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, double tolerance, i64 max_iterations) {
     i64 dim = problem.dim;
     double step = 1.0 / smoothness(problem);
     AlignedDoubles margins(problem.n), g(dim), start(dim), ahead(dim), previous(dim);
     for (i64 k = 0; k < dim; k++) start[k] = ahead[k] = previous[k] = theta[k];
     double first_size = -1.0, momentum = 1.0;
-    for (i64 iteration = 0; iteration < most; iteration++) {
+    for (i64 iteration = 0; iteration < max_iterations; iteration++) {
         problem.gradient(ahead.data(), margins.data(), g.data());
         double size = norm(g.data(), dim);
         if (size <= tolerance) {
@@ -165,9 +165,8 @@ SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, doub
             return {SolverStatus::converged, iteration + 1};
         }
         if (first_size < 0.0) first_size = size;
-        if (!std::isfinite(first_size) || step == 0.0)
-            return {SolverStatus::stalled, iteration};  // numbers have overflowed
-        if (!(size <= 1e3 * first_size)) {              // the step was too long after all: halve it and start again
+        if (!std::isfinite(first_size) || step == 0.0) return {SolverStatus::stalled, iteration};  // overflow
+        if (!(size <= 1e3 * first_size)) {  // the smoothness was underestimated: halve the step and restart
             step *= 0.5;
             momentum = 1.0;
             for (i64 k = 0; k < dim; k++) theta[k] = ahead[k] = start[k];
@@ -185,12 +184,14 @@ SolverResult accelerated_gradient(const GlmProblem& problem, double* theta, doub
         momentum = following;
         for (i64 k = 0; k < dim; k++) ahead[k] = theta[k] + push * (theta[k] - previous[k]);
     }
-    return {SolverStatus::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, max_iterations};
 }
 
-// SVRG (Johnson and Zhang 2013); stops on the gradient norm, taken once an epoch. Rows are drawn in proportion to their
-// smoothness bound (importance sampling), which lets the step be set by the average row and not the worst one.
-SolverResult variance_reduced(const GlmProblem& problem, double* theta, double tolerance, i64 most, Sfc64 random) {
+// SVRG (Johnson and Zhang 2013). It stops on the norm of the gradient, evaluated once per epoch. Rows are drawn in
+// proportion to their smoothness bound (importance sampling), so that the step size depends on the mean bound and not
+// on the largest.
+SolverResult variance_reduced(const GlmProblem& problem, double* theta, double tolerance, i64 max_iterations,
+                              Sfc64 random) {
     i64 dim = problem.dim, n = problem.n;
     double top = max_slope(problem.link), total = 0.0;
     std::vector<double> bound(static_cast<std::size_t>(n));
@@ -200,7 +201,7 @@ SolverResult variance_reduced(const GlmProblem& problem, double* theta, double t
         total += top * problem.mass[s] * square;
         bound[s] = total;
     }
-    if (total == 0.0) {  // no row says anything: the ridge alone decides
+    if (total == 0.0) {  // no row has any information
         for (i64 k = 0; k < dim; k++) theta[k] = 0.0;
         return {SolverStatus::converged, 0};
     }
@@ -211,17 +212,17 @@ SolverResult variance_reduced(const GlmProblem& problem, double* theta, double t
         for (i64 k = 0; k < dim; k++) sum += problem.z[k * problem.stride + s] * at[k];
         return sum;
     };
-    for (i64 epoch = 0; epoch < most; epoch++) {
+    for (i64 epoch = 0; epoch < max_iterations; epoch++) {
         problem.gradient(theta, margins.data(), g.data());
         double size = norm(g.data(), dim);
         if (size <= tolerance) return {SolverStatus::converged, epoch + 1};
-        if (!std::isfinite(size)) return {SolverStatus::stalled, epoch};  // numbers have overflowed
+        if (!std::isfinite(size)) return {SolverStatus::stalled, epoch};  // overflow
         for (i64 k = 0; k < dim; k++) anchor[k] = theta[k];
         for (i64 draw = 0; draw < 2 * n; draw++) {
             double target = total * random.uniform();
             i64 s = std::upper_bound(bound.begin(), bound.end(), target) - bound.begin();
             s = std::min(s, n - 1);
-            while (s > 0 && bound[s] == bound[s - 1]) s--;  // rounding may lead past the last row that has a chance
+            while (s > 0 && bound[s] == bound[s - 1]) s--;  // rounding may lead to a row of probability zero
             double chance = (bound[s] - (s > 0 ? bound[s - 1] : 0.0)) / total;
             double change = problem.mass[s] *
                             (mean(problem.link, margin(s, theta)) - mean(problem.link, margin(s, anchor.data()))) /
@@ -231,7 +232,7 @@ SolverResult variance_reduced(const GlmProblem& problem, double* theta, double t
                                     change * problem.z[k * problem.stride + s]);
         }
     }
-    return {SolverStatus::out_of_iterations, most};
+    return {SolverStatus::out_of_iterations, max_iterations};
 }
 
 double residual_sum(const GlmProblem& problem, const double* theta, double* margins) {

@@ -1,11 +1,13 @@
-// Beta random numbers for shapes of at least 1, by rejection (R. C. H. Cheng, Communications of the ACM 21, 1978, algorithm BB).
+// Draw from the beta distribution, for shapes of at least 1, by rejection (R. C. H. Cheng, Communications of the ACM
+// 21, 1978, algorithm BB).
 #pragma once
 
 #include "numerics/random.hpp"
 
 namespace duelist {
 
-inline constexpr int MAX_TRIES = 10000;  // one in three is taken; absurd shapes must end too
+// two of three draws are rejected on average; the limit ends the loop for absurd shapes
+inline constexpr int MAX_TRIES = 10000;
 
 inline double draw_beta(Sfc64& random, double first, double second) {
     double a = first < second ? first : second, b = first < second ? second : first, both = a + b;
@@ -25,7 +27,7 @@ inline double draw_beta(Sfc64& random, double first, double second) {
     return (first < second ? w : b) / (b + w);
 }
 
-// The Kullback-Leibler divergence of a coin of chance p from a fair one.
+// The Kullback-Leibler divergence of a Bernoulli(p) variable from a Bernoulli(1/2) one.
 inline double divergence_from_half(double p) {
     double above = p > 0.0 ? p * log(2.0 * p) : 0.0, below = p < 1.0 ? (1.0 - p) * log(2.0 * (1.0 - p)) : 0.0;
     return above + below;

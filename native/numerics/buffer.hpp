@@ -1,4 +1,4 @@
-// Numbers that start with a cache line and have room for one vector past their end, as the kernels want them.
+// Cache-aligned buffers with room for one vector past their end, because kernels read and write whole vectors.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace duelist {
 
-// Memory that is zero when it is new. Where there is much of it, it comes in large pages: to be given a hundred thousand arms
-// page by page takes as long as to look at them.
+// Allocates zeroed memory. Large allocations use huge pages: faulting in the pages of a hundred thousand arms one by
+// one would take as long as computing with them.
 template <class T>
 struct AlignedAllocator {
     using value_type = T;
@@ -31,7 +31,7 @@ struct AlignedAllocator {
         if (bytes >= LARGE) {
             void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (p == MAP_FAILED) throw std::bad_alloc();
-            madvise(p, bytes, MADV_HUGEPAGE);  // a wish: where it is not granted, small pages do
+            madvise(p, bytes, MADV_HUGEPAGE);  // a hint to the kernel, which may fall back to small pages
             return static_cast<T*>(p);
         }
 #endif
@@ -47,7 +47,7 @@ struct AlignedAllocator {
         ::operator delete(p, std::align_val_t(64));
     }
 
-    // Nothing is written where no value is given: `Buffer` knows what is zero already.
+    // Value-less construction leaves the memory untouched; AlignedBuffer tracks which part of it is already zero.
     template <class U>
     void construct(U* p) {
         ::new (static_cast<void*>(p)) U;
@@ -68,7 +68,7 @@ public:
     AlignedBuffer() = default;
     explicit AlignedBuffer(i64 n) { fit(n); }
 
-    // Room for n entries, zero where new; never less than before.
+    // Make room for n entries, with new entries zero. A buffer never shrinks.
     T* fit(i64 n) {
         std::size_t before = cells_.size(), wanted = static_cast<std::size_t>(n + LANES);
         if (before >= wanted) return cells_.data();

@@ -1,7 +1,8 @@
-// Words that every file of the engine uses, and elementary functions of its own.
+// Integer types, constants and elementary functions.
 //
-// The functions of the system's library differ in their last bits between versions and processors. A run must give
-// the same bits on every machine, so the engine takes only square roots, which are exact, from the outside.
+// The system's math library differs in the last bits between versions and processors, and runs must give the same bits
+// on every machine. The engine therefore has its own elementary functions. The only one it takes from the system is the
+// square root, which IEEE 754 defines exactly.
 #pragma once
 
 #include <bit>
@@ -18,35 +19,35 @@ inline constexpr double INF = std::numeric_limits<double>::infinity();
 inline constexpr double NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double PI = 3.14159265358979323846;
 inline constexpr double E = 2.71828182845904523536;
-inline constexpr double LN2_HIGH =
-    6.93147180369123816490e-01;  // log 2 in two parts, so that k log 2 is exact in the first
+inline constexpr double LN2_HIGH = 6.93147180369123816490e-01;  // log 2 as a sum, so that k * LN2_HIGH is exact
 inline constexpr double LN2_LOW = 1.90821492927058770002e-10;
 inline constexpr double LOG2_E = 1.4426950408889634;
-inline constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: added and subtracted, it rounds to a whole number
-inline constexpr double SMALLEST_EXPONENT = 700.0;   // exp(-700) is 1e-304; what is smaller is cut there
+inline constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: adding and subtracting it rounds to an integer
+inline constexpr double SMALLEST_EXPONENT = 700.0;   // exp(-700) = 1e-304; smaller values are clamped to it
 
 // 2^k, for k from -1022 to 1023
 inline double power_of_two(i64 k) { return std::bit_cast<double>((static_cast<u64>(k) + 1023) << 52); }
 
-// exp(-|v|), to three units in the last place; `kernels.cpp` has the same expressions for eight numbers at a time.
+// exp(-|v|), to three units in the last place. `pair_kernels.hpp` has the same expressions for eight lanes.
 //
-// With x = -|v| = k log 2 + r, |r| <= log(2)/2: a polynomial for exp(r), then 2^k put straight into the exponent bits.
+// With x = -|v| = k log 2 + r and |r| <= log(2) / 2: a polynomial for exp(r), scaled by 2^k through the exponent bits.
 inline double exp_neg_abs(double v) {
     double size = std::fabs(v);
-    double x = -(SMALLEST_EXPONENT < size ? SMALLEST_EXPONENT : size);  // what is not a number stays none
+    double x = -(SMALLEST_EXPONENT < size ? SMALLEST_EXPONENT : size);  // the comparison lets NaN pass
     double shifted = x * LOG2_E + ROUND;
     double k = shifted - ROUND;
     double r = (x - k * LN2_HIGH) - k * LN2_LOW;
     double square = r * r, fourth = square * square;
-    // Pairs of terms first (Estrin), since each step of Horner's rule would wait for the one before it.
+    // Estrin's scheme: it has shorter dependency chains than Horner's rule.
     double low = (1.0 + r) + square * (1.0 / 2.0 + r * (1.0 / 6.0));
     double middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + square * (1.0 / 720.0 + r * (1.0 / 5040.0));
     double high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + square * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
     double series = low + fourth * (middle + fourth * (high + fourth * (1.0 / 479001600.0)));
-    return series * std::bit_cast<double>((std::bit_cast<u64>(shifted) << 52) + (u64{1023} << 52));  // k: its low bits
+    // k is in the low bits
+    return series * std::bit_cast<double>((std::bit_cast<u64>(shifted) << 52) + (u64{1023} << 52));
 }
 
-// log x for a positive finite x: x = 2^k m with m near 1, and log m = 2 atanh(s), s = (m - 1) / (m + 1).
+// log x for positive finite x: x = 2^k m with m near 1, and log m = 2 atanh(s) with s = (m - 1) / (m + 1).
 inline double log(double x) {
     if (!(x > 0.0)) return x == 0.0 ? -INF : NOT_A_NUMBER;
     if (x == INF) return INF;
@@ -83,9 +84,9 @@ inline double log1p(double x) {
 // x^power for x in [0, 1]
 inline double pow_unit(double x, double power) { return x > 0.0 ? exp_neg_abs(power * log(x)) : 0.0; }
 
-// cos(2 pi u) for u in [0, 1): u is folded onto an eighth of the circle, exactly, and a Taylor series does the rest.
+// cos(2 pi u) for u in [0, 1): fold u exactly onto an eighth of the circle, then use a Taylor series.
 inline double cos_2pi(double u) {
-    double fold = u > 0.5 ? 1.0 - u : u;  // the other half of the circle mirrors this one
+    double fold = u > 0.5 ? 1.0 - u : u;  // by symmetry
     double sign = 1.0;
     if (fold > 0.25) {
         fold = 0.5 - fold;
@@ -135,7 +136,7 @@ inline double erfc(double x) {
         }
         result = (top + C[7]) / (bottom + D[7]);
     } else {
-        if (y >= 26.5) return x > 0.0 ? 0.0 : 2.0;  // exp(-y^2) is cut there, and would no longer fall
+        if (y >= 26.5) return x > 0.0 ? 0.0 : 2.0;  // exp_neg_abs(y^2) is clamped from here on and would stop falling
         constexpr double P[] = {3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
                                 1.60837851487422766e-2, 6.58749161529837803e-4, 1.63153871373020978e-2};
         constexpr double Q[] = {2.56852019228982242e00, 1.87295284992346047e00, 5.27905102951428412e-1,
@@ -148,7 +149,7 @@ inline double erfc(double x) {
         result = square * (top + P[4]) / (bottom + Q[4]);
         result = (0.56418958354775628695 - result) / y;
     }
-    double coarse = std::trunc(y * 16.0) / 16.0;  // y^2 in two parts, of which the first is exact
+    double coarse = std::trunc(y * 16.0) / 16.0;  // y^2 as a sum whose first part is exact
     double rest = (y - coarse) * (y + coarse);
     result *= exp_neg_abs(coarse * coarse) * exp_neg_abs(rest);
     return x > 0.0 ? result : 2.0 - result;

@@ -1,4 +1,4 @@
-// A number for a row of features, the same for equal rows: where to look for it in a table, and how to know it without keeping it.
+// 64-bit hashes of feature rows, for hash tables and for recognizing arms without storing their features.
 #pragma once
 
 #include "numerics/buffer.hpp"
@@ -11,12 +11,11 @@ inline u64 mix(u64 h) {
     return h ^ (h >> 29);
 }
 
-// Of dim numbers, `step` apart; -0.0 is 0.0.
+// Hash dim numbers, `step` apart. Equal rows have equal hashes; -0.0 counts as 0.0.
 inline u64 fingerprint(const double* x, i64 dim, i64 step = 1) {
     u64 h = 1;
     for (i64 k = 0; k < dim; k++) h = mix(h ^ std::bit_cast<u64>(x[k * step] + 0.0));
-    return mix(h ^
-               (h >> 32));  // round numbers differ only in high bits, and products move bits up: bring them down again
+    return mix(h ^ (h >> 32));  // products carry bits upwards only, and round numbers differ only in their high bits
 }
 
 }  // namespace duelist

@@ -1,4 +1,4 @@
-// Which version of the kernels runs.
+// Selects the kernels for this processor.
 #include <cstdlib>
 #include <cstring>
 #ifdef DUELIST_X86
@@ -24,8 +24,8 @@ extern const Kernels table;
 #ifdef DUELIST_X86
 namespace {
 
-// What the processor has and the system saves, by the instructions themselves: not every compiler brings the library that
-// __builtin_cpu_supports needs.
+// Features that the processor has and the operating system saves on a context switch. Read with the instructions
+// themselves, because __builtin_cpu_supports needs a runtime library that not every compiler ships.
 struct Processor {
     bool avx2 = false, avx512 = false;
 

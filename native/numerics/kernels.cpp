@@ -1,4 +1,4 @@
-// See kernels.hpp. Compiled once a vector width, with DUELIST_VECTORS as the name of the version.
+// See kernels.hpp. Compiled once per vector width; DUELIST_VECTORS is the name of the version.
 #include <new>
 
 #include "numerics/kernels.hpp"
@@ -28,7 +28,7 @@ inline Lanes root(Lanes x) {
 inline double joined(Lanes s) { return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])); }
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// a . b in eight lanes that are added at the end; what is left over joins the first lane.
+// a . b in eight lanes that are added at the end; the remainder goes to the first lane.
 double dot(const double* a, const double* b, i64 n) {
     i64 whole = n - n % LANES;
     if (whole == 0) {
@@ -47,7 +47,7 @@ bool same_bits(const double* a, const double* b, i64 n) {
     for (i64 start = 0; start < n; start += STRETCH) {
         i64 stop = start + STRETCH < n ? start + STRETCH : n;
         i64 different = 0;
-        for (i64 k = start; k < stop; k++) {  // no way out inside the loop, so that it becomes vector instructions
+        for (i64 k = start; k < stop; k++) {  // no early exit inside the inner loop, so that it vectorizes
             i64 x, y;
             __builtin_memcpy(&x, a + k, sizeof x);
             __builtin_memcpy(&y, b + k, sizeof y);
@@ -60,7 +60,7 @@ bool same_bits(const double* a, const double* b, i64 n) {
 
 // -- triangular factors -----------------------------------------------------------------
 
-// Rotate what is left of z into row k of the factor.
+// Rotate the rest of z into row k of the factor (a Givens rotation).
 inline void rotate(double* __restrict row, double* __restrict rest, i64 k, i64 dim) {
     double entry = rest[k], diagonal = row[k];
     if (entry == 0.0) return;
@@ -73,15 +73,15 @@ inline void rotate(double* __restrict row, double* __restrict rest, i64 k, i64 d
     }
 }
 
-// R becomes the factor of R'R + weight zz'; `rest` is room for dim numbers.
+// Rank-one update: R becomes the factor of R'R + weight zz'. `rest` is scratch space for dim numbers.
 void cholesky_update(double* factor, i64 dim, const double* z, double weight, double* rest) {
     double size = __builtin_sqrt(weight);
     for (i64 k = 0; k < dim; k++) rest[k] = size * z[k];
     for (i64 k = 0; k < dim; k++) rotate(factor + k * dim, rest, k, dim);
 }
 
-// Two factors with the same z. Each rotation waits for a root and a quotient of the one before it; two chains side by side
-// take as long as one.
+// Update two factors with the same z. Each rotation waits for a square root and a division of the one before it, so two
+// interleaved chains take as long as one.
 void cholesky_update_both(double* factor, double weight, double* other, double other_weight, i64 dim, const double* z,
                           double* rest, double* other_rest) {
     double size = __builtin_sqrt(weight), other_size = __builtin_sqrt(other_weight);
@@ -95,7 +95,7 @@ void cholesky_update_both(double* factor, double weight, double* other, double o
     }
 }
 
-// The upper factor of a matrix, in place, from its upper triangle; false if it is not positive definite.
+// Upper Cholesky factor, in place, from the upper triangle. Return false if the matrix is not positive definite.
 bool cholesky(double* matrix, i64 dim) {
     for (i64 k = 0; k < dim; k++) {
         double* __restrict row = matrix + k * dim;
@@ -113,8 +113,8 @@ bool cholesky(double* matrix, i64 dim) {
     return true;
 }
 
-// In few dimensions an entry waits for the one before it, and little else counts: that one is taken in last,
-// and multiplied by a reciprocal, which waits for nothing.
+// In low dimensions the latency of the previous entry dominates. It is therefore used last, and multiplied by a
+// reciprocal that does not depend on it.
 
 // b becomes R'^-1 b.
 void solve_lower(const double* factor, i64 dim, double* __restrict b) {
@@ -169,8 +169,8 @@ inline Lanes feature_of_eight(const Real* const* rows, i64 k) {
                  (double)rows[4][k], (double)rows[5][k], (double)rows[6][k], (double)rows[7][k]};
 }
 
-// GROUPS times eight columns, `across` apart in a row, become R'^-1 of what they are. Earlier entries are subtracted one after the
-// other in their order, four at a time, so that a column is read and written a quarter as often.
+// Solve R'x = v for GROUPS times eight columns in place, where `across` is the row stride. Earlier entries are
+// subtracted in order, four at a time, so that each column is read and written a quarter as often.
 template <int GROUPS>
 inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across, const double* inverse) {
     i64 k = 0;
@@ -212,13 +212,14 @@ inline void whiten_columns(const double* factor, i64 dim, double* v, i64 across,
     }
 }
 
-// Utilities and columns of GROUPS times eight arms from `a` on. `v` is where their columns go, `across` apart.
+// Utilities and whitened columns of GROUPS times eight arms from `a` on. Columns go to `v`, whose row stride is
+// `across`.
 template <int GROUPS, class Real>
 inline void whiten_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 dim, const double* theta,
                         const double* factor, const double* inverse, double* u, double* v, i64 across) {
     for (int g = 0; g < GROUPS; g++) {
         const Real* rows[LANES];
-        for (i64 lane = 0; lane < LANES; lane++) {  // past the end, the last arm stands in
+        for (i64 lane = 0; lane < LANES; lane++) {  // past the end, repeat the last arm
             i64 arm = a + g * LANES + lane < n ? a + g * LANES + lane : n - 1;
             rows[lane] = arms + (chosen ? chosen[arm] : arm) * dim;
         }
@@ -233,21 +234,21 @@ inline void whiten_some(const Real* arms, const i64* chosen, i64 a, i64 n, i64 d
     if (v && factor) whiten_columns<GROUPS>(factor, dim, v, across, inverse);
 }
 
-// Where the columns of all arms do not fit into the first cache together, some are whitened in a place of their own, sixteen at a
-// time, and sixty-four are written out at once: memory likes long stretches.
+// If the columns of all arms exceed the first-level cache, whiten sixteen at a time in a tile and write out sixty-four
+// at once, because memory favors long contiguous writes.
 template <class Real>
 void whiten_arms(const Real* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor,
                  double* u, double* v, i64 stride) {
-    constexpr i64 KEPT = 64;      // features up to which there is room on the stack
-    constexpr i64 CACHED = 2048;  // numbers that certainly fit into the first cache
+    constexpr i64 KEPT = 64;      // up to this dimension the tile is on the stack
+    constexpr i64 CACHED = 2048;  // this many doubles fit into any first-level cache
     constexpr i64 BOTH = 2 * LANES, WIDE = 4 * BOTH;
     bool with_columns = v && factor, apart = with_columns && stride > BOTH && dim * stride > CACHED;
     alignas(64) double few[KEPT], near[KEPT * WIDE];
-    double *inverse = few, *tile = near, *room = nullptr;
+    double *inverse = few, *tile = near, *heap = nullptr;
     if (with_columns && dim > KEPT) {
-        room = static_cast<double*>(::operator new(sizeof(double) * dim * (1 + WIDE), std::align_val_t(64)));
-        tile = room;
-        inverse = room + dim * WIDE;
+        heap = static_cast<double*>(::operator new(sizeof(double) * dim * (1 + WIDE), std::align_val_t(64)));
+        tile = heap;
+        inverse = heap + dim * WIDE;
     }
     for (i64 k = 0; with_columns && k < dim; k++) inverse[k] = 1.0 / factor[k * dim + k];
     for (i64 start = 0; start < n; start += WIDE) {
@@ -266,7 +267,7 @@ void whiten_arms(const Real* arms, const i64* chosen, i64 n, i64 dim, const doub
                 store(v + k * stride + a, load(tile + done / BOTH * BOTH * dim + k * BOTH + done % BOTH));
             }
     }
-    if (room) ::operator delete(room, std::align_val_t(64));
+    if (heap) ::operator delete(heap, std::align_val_t(64));
 }
 
 void whiten(const double* arms, const i64* chosen, i64 n, i64 dim, const double* theta, const double* factor, double* u,
@@ -298,7 +299,7 @@ void margins(const double* z, i64 stride, i64 dim, const double* theta, i64 n, d
     }
 }
 
-// W mu(v) - O, W mu'(v) and W mu''(v) / 2 of every row for the logistic link, from one exponential.
+// W mu(v) - O, W mu'(v) and W mu''(v) / 2 of every row for the logistic link, from a single exponential.
 void logistic_model(const double* mass, const double* wins, const double* margins, i64 n, double* residual,
                     double* slopes, double* second_order) {
     for (i64 s = 0; s < n; s += LANES) {
@@ -313,7 +314,7 @@ void logistic_model(const double* mass, const double* wins, const double* margin
     }
 }
 
-// Moves of the margins become the residuals of the model there.
+// Replace moves of the margins by the residuals of the second-order model at the moved margins.
 void model_residual(const double* residual, const double* slopes, const double* second_order, double* moves, i64 n) {
     for (i64 s = 0; s < n; s += LANES) {
         Lanes m = load(moves + s);
@@ -329,7 +330,7 @@ void negative_gradient(const double* z, i64 stride, i64 dim, const double* resid
     for (i64 k = 0; k < dim; k++) out[k] = -ridge_of(ridge, k) * theta[k] - dot(residual, z + k * stride, n);
 }
 
-// The upper triangle of the ridge + sum slopes zz'; `weighted` is room for a row.
+// Upper triangle of ridge + sum_s slopes_s z_s z_s'; `weighted` is scratch space for a row.
 void fill_curvature(const double* z, i64 stride, i64 dim, const double* slopes, i64 n, Ridge ridge, double* weighted,
                     double* curvature) {
     for (i64 k = 0; k < dim; k++) {

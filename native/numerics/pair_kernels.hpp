@@ -1,9 +1,9 @@
-// Part of `kernels.cpp`, which includes it inside its namespaces, once for each width of vector unit: elementary functions of eight
-// numbers at a time, pairs of arms, and signs of products.
+// Part of `kernels.cpp`, which includes it inside its namespaces: vectorized elementary functions, pairs of arms, and
+// signs of products.
 
 // -- elementary functions ---------------------------------------------------------------
 
-// exp(-|v|): the expressions of numbers.hpp, eight at a time.
+// exp(-|v|), by the expressions of elementary.hpp in eight lanes.
 inline Lanes exp_neg_abs(Lanes v) {
     Lanes size = v < 0.0 ? -v : v;
     Lanes x = -(SMALLEST_EXPONENT < size ? all(SMALLEST_EXPONENT) : size);
@@ -17,13 +17,13 @@ inline Lanes exp_neg_abs(Lanes v) {
     Lanes series = low + fourth * (middle + fourth * (high + fourth * (1.0 / 479001600.0)));
     IntLanes bits;
     __builtin_memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 52) + ((i64)1023 << 52);  // k lies in the low bits of the sum
+    bits = (bits << 52) + ((i64)1023 << 52);  // k is in the low bits of the sum
     Lanes power;
     __builtin_memcpy(&power, &bits, sizeof power);
     return series * power;
 }
 
-// log x of positive numbers that are not tiny: the expressions of numbers.hpp.
+// log x for positive normal x, by the expressions of elementary.hpp.
 inline Lanes log_of(Lanes x) {
     IntLanes bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
@@ -31,10 +31,9 @@ inline Lanes log_of(Lanes x) {
     bits = (bits & 0x000FFFFFFFFFFFFFll) | 0x3FF0000000000000ll;
     Lanes m;
     __builtin_memcpy(&m, &bits, sizeof m);
-    IntLanes large = m > 1.4142135623730951;  // -1 where it is
+    IntLanes large = m > 1.4142135623730951;  // -1 in the lanes where it is true
     m = large ? m * 0.5 : m;
-    exponent =
-        (exponent - large) + 0x4338000000000000ll;  // the bits of ROUND: whole numbers become doubles by adding it
+    exponent = (exponent - large) + 0x4338000000000000ll;  // adding the bits of ROUND converts an integer to a double
     Lanes k;
     __builtin_memcpy(&k, &exponent, sizeof k);
     k = k - ROUND;
@@ -56,7 +55,7 @@ inline Lanes log1p_of(Lanes x) {
 
 // -- pairs ------------------------------------------------------------------------------
 
-// Position of the first largest value.
+// Index of the first maximum.
 i64 argmax(const double* values, i64 n) {
     if (n < 2 * LANES) {
         i64 best = 0;
@@ -75,10 +74,10 @@ i64 argmax(const double* values, i64 n) {
     for (i64 i = whole; i < n; i++) most = larger(most, values[i]);
     for (i64 i = 0; i < n; i++)
         if (values[i] == most) return i;
-    return 0;  // only where a value is not a number
+    return 0;  // only if a value is NaN
 }
 
-// max |value|; 0 if there are none
+// max |value|, or 0 if there are no values
 double largest_magnitude(const double* values, i64 n) {
     double most = 0.0;
     for (i64 i = 0; i < n; i++) most = larger(most, __builtin_fabs(values[i]));
@@ -111,8 +110,8 @@ void gap_products(const double* v, const double* y, i64 stride, i64 dim, i64 arm
     }
 }
 
-// What every pair of one arm adds to the product of v with a graph's Laplacian: out_arm += w_j (v_arm - v_{start + j}), and
-// out_{start + j} -= the same. Weights past the last one, up to a whole vector, are zero.
+// Add to `out` the product of v with the Laplacian of one arm's edges: out_arm += w_j (v_arm - v_{start + j}), and
+// out_{start + j} -= the same. The weights are zero-padded to a whole vector.
 void laplacian_product(const double* v, i64 stride, i64 dim, i64 arm, i64 start, i64 stop, const double* weights,
                        double* out) {
     for (i64 k = 0; k < dim; k++) {
@@ -128,7 +127,7 @@ void laplacian_product(const double* v, i64 stride, i64 dim, i64 arm, i64 start,
     }
 }
 
-// out = matrix v, for a symmetric matrix of dim rows.
+// out = matrix v, for a symmetric matrix with dim rows.
 void multiply_symmetric(const double* matrix, i64 dim, const double* v, i64 stride, i64 n, double* out) {
     for (i64 k = 0; k < dim; k++)
         for (i64 at = 0; at < n; at += LANES) {
@@ -138,19 +137,19 @@ void multiply_symmetric(const double* matrix, i64 dim, const double* v, i64 stri
         }
 }
 
-// out[j] = |v_j - centre|^2
-void squared_distances(const double* v, i64 stride, i64 dim, const double* centre, i64 n, double* out) {
+// out[j] = |v_j - center|^2
+void squared_distances(const double* v, i64 stride, i64 dim, const double* center, i64 n, double* out) {
     for (i64 at = 0; at < n; at += LANES) {
         Lanes total = all(0.0);
         for (i64 k = 0; k < dim; k++) {
-            Lanes gap = load(v + k * stride + at) - all(centre[k]);
+            Lanes gap = load(v + k * stride + at) - all(center[k]);
             total += gap * gap;
         }
         store(out + at, total);
     }
 }
 
-// From squared widths to own + u_j + radius |..|
+// Replace squared widths by own + u_j + radius * width.
 void add_utilities(double own, const double* u, double radius, double* squares, i64 n) {
     for (i64 j = 0; j < n; j += LANES)
         store(squares + j, (all(own) + load(u + j)) + all(radius) * root(load(squares + j)));
@@ -170,7 +169,7 @@ void local_pair_values(double own, const double* u, const double* squares, doubl
     }
 }
 
-// argmax over i < j of u_i + u_j + radius |v_i - v_j| and of the best arm against itself; equal ones: the first.
+// argmax over i < j of u_i + u_j + radius |v_i - v_j|, and over the best arm against itself. Ties go to the first pair.
 FoundPair best_of_all_pairs(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* line) {
     i64 first = argmax(u, n), second = first;
     double best = u[first] + u[first];
@@ -199,13 +198,13 @@ FoundPair widest_of_all_pairs(const double* v, i64 n, i64 stride, i64 dim, doubl
     return found;
 }
 
-// Lists the arms that may be in the best pair, in order; how many they are.
+// List, in order, the arms that can be in the best pair; return their number.
 //
-// With c the arm of the largest u and s_i = u_i + radius |v_i - c|, a pair is worth at most s_i + s_j. The pairs of c, and
-// of the arm that challenges it most, bound the maximum from below.
+// With c the arm of largest u and s_i = u_i + radius |v_i - c|, the value of a pair is at most s_i + s_j. The pairs of
+// c, and those of the best partner of c, bound the maximum from below.
 i64 best_pair_candidates(const double* u, const double* v, i64 n, i64 stride, i64 dim, double radius, double* reach,
                          double* line, i64* kept) {
-    constexpr double ROUNDING = 1e-12;  // thousands of times what sums of some hundred terms can lose
+    constexpr double ROUNDING = 1e-12;  // thousands of times the rounding error of a sum of some hundred terms
     i64 top = argmax(u, n);
     squared_widths(v, stride, dim, top, 0, n, reach);
     add_utilities(0.0, u, radius, reach, n);
@@ -220,12 +219,12 @@ i64 best_pair_candidates(const double* u, const double* v, i64 n, i64 stride, i6
     i64 count = 0;
     for (i64 j = 0; j < n; j++) {
         kept[count] = j;
-        count += reach[j] >= floor;  // without a branch, which would be guessed wrong half the time
+        count += reach[j] >= floor;  // branch-free, because the branch would be mispredicted half of the time
     }
     return count;
 }
 
-// The columns of v that are listed in `kept`.
+// Copy the columns of v that `kept` lists.
 void pick_columns(const double* v, i64 stride, i64 dim, const i64* kept, i64 count, double* out, i64 out_stride) {
     for (i64 k = 0; k < dim; k++) {
         const double* row = v + k * stride;
@@ -239,7 +238,7 @@ void pick_columns(const double* v, i64 stride, i64 dim, const i64* kept, i64 cou
 typedef float FloatLanes __attribute__((vector_size(64)));
 typedef std::int32_t FloatBits __attribute__((vector_size(64)));
 
-constexpr i64 DOWN = 4;  // rows at a time
+constexpr i64 ROWS_PER_STEP = 4;  // rows per step
 
 inline FloatLanes load_floats(const float* p) {
     FloatLanes x;
@@ -253,9 +252,9 @@ inline FloatBits bits_of(FloatLanes x) {
     return b;
 }
 
-// Products of DOWN rows with one tile, folded into what is known of the signs of the chunk.
+// Multiply ROWS rows with one tile and combine the sign bits with those of the chunk so far.
 template <int ROWS>
-inline void fold_tile(const float* left, const float* tile, i64 width, bool negative, FloatBits* signs) {
+inline void accumulate_signs(const float* left, const float* tile, i64 width, bool negative, FloatBits* signs) {
     FloatLanes product[ROWS];
     for (int r = 0; r < ROWS; r++) product[r] = all_floats(0.0f);
     for (i64 k = 0; k < width; k++) {
@@ -274,19 +273,19 @@ void signs_of_rows(const SignBlock& block, i64 row) {
         for (int r = 0; r < ROWS; r++) signs[r] = start;
         i64 stop = (c + 1) * CHUNK < block.columns ? (c + 1) * CHUNK : block.columns;
         for (i64 at = c * CHUNK; at < stop; at += TILE)
-            fold_tile<ROWS>(block.left + row * block.width, block.right + at * block.width, block.width, block.negative,
-                            signs);
+            accumulate_signs<ROWS>(block.left + row * block.width, block.right + at * block.width, block.width,
+                                   block.negative, signs);
         for (int r = 0; r < ROWS; r++) {
-            std::int32_t folded = signs[r][0];
+            std::int32_t combined = signs[r][0];
             for (int lane = 1; lane < TILE; lane++)
-                folded = block.negative ? folded | signs[r][lane] : folded & signs[r][lane];
-            block.mask[(row + r) * chunks + c] = block.negative ? folded < 0 : folded >= 0;
+                combined = block.negative ? combined | signs[r][lane] : combined & signs[r][lane];
+            block.mask[(row + r) * chunks + c] = block.negative ? combined < 0 : combined >= 0;
         }
     }
 }
 
 void signs(const SignBlock& block) {
     i64 row = 0;
-    for (; row + DOWN <= block.rows; row += DOWN) signs_of_rows<DOWN>(block, row);
+    for (; row + ROWS_PER_STEP <= block.rows; row += ROWS_PER_STEP) signs_of_rows<ROWS_PER_STEP>(block, row);
     for (; row < block.rows; row++) signs_of_rows<1>(block, row);
 }

@@ -1,4 +1,4 @@
-// Work in parts, dealt to threads.
+// Run parts of a computation in threads.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@ namespace duelist {
 
 inline constexpr i64 MAX_THREADS = 256;
 
-// How many threads so many pieces of work can use.
+// The number of threads that `pieces` pieces of work can use.
 inline i64 usable_threads(i64 threads, i64 pieces) {
     return std::max<i64>(1, std::min({threads, pieces, MAX_THREADS}));
 }
 
-// part(0), ..., part(parts - 1), each in a thread of its own; what one of them throws is thrown here.
+// Run part(0), ..., part(parts - 1), each in a thread, and rethrow the first exception.
 template <class Part>
 void run_in_parts(i64 parts, Part&& part) {
     std::vector<std::exception_ptr> failures(static_cast<std::size_t>(parts));
     auto guarded = [&](i64 k) {
         try {
             part(k);
-        } catch (...) {  // it may not leave its thread
+        } catch (...) {  // an exception must not leave its thread
             failures[static_cast<std::size_t>(k)] = std::current_exception();
         }
     };
@@ -34,7 +34,7 @@ void run_in_parts(i64 parts, Part&& part) {
     try {
         for (; started + 1 < parts; started++) helpers.emplace_back(guarded, started);
     } catch (const std::system_error&) {
-        // The system gives no more threads: this one does the rest.
+        // The system has no more threads, so this one runs the remaining parts.
     }
     for (i64 k = started; k < parts; k++) guarded(k);
     for (std::thread& helper : helpers) helper.join();

@@ -1,9 +1,11 @@
-// The random generator of policies: NumPy's SFC64, bit for bit.
+// NumPy's SFC64 generator, bit for bit.
 //
-// A generator is four words, so it can be copied with a state and written into a snapshot. NumPy seeds it.
+// Its state is four words, so that it is cheap to copy and to store in a snapshot. NumPy seeds it.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include "numerics/elementary.hpp"
 
@@ -11,6 +13,9 @@ namespace duelist {
 
 struct Sfc64 {
     std::array<u64, 4> words{};
+
+    Sfc64() = default;
+    explicit Sfc64(std::span<const u64, 4> state) { std::copy(state.begin(), state.end(), words.begin()); }
 
     u64 next_word() {
         auto& [a, b, c, counter] = words;
@@ -22,10 +27,10 @@ struct Sfc64 {
         return out;
     }
 
-    // A number in [0, 1) with 53 random bits, as NumPy's `Generator.random`.
+    // Draw from [0, 1) with 53 random bits, as NumPy's `Generator.random` does.
     double uniform() { return static_cast<double>(next_word() >> 11) * 0x1.0p-53; }
 
-    // A whole number in [0, n). The bias, under n / 2^53, is far below what runs can show.
+    // Draw an integer from [0, n). The bias is below n / 2^53.
     i64 below(i64 n) {
         i64 drawn = static_cast<i64>(uniform() * static_cast<double>(n));
         return drawn < n ? drawn : n - 1;
@@ -38,7 +43,7 @@ struct Sfc64 {
         return -log(-log(u));
     }
 
-    // Standard normal by the Box-Muller transform (the sine half is not kept).
+    // Standard normal by the Box-Muller transform, without its sine half.
     double normal() {
         double u = 1.0 - uniform();
         double length = std::sqrt(-2.0 * log(u));

@@ -1,4 +1,4 @@
-// APO (Das, Chakraborty, Pacchiano, Chowdhury 2024): the pair that is known least.
+// APO (Das, Chakraborty, Pacchiano, Chowdhury 2024): the pair of largest uncertainty.
 #pragma once
 
 #include "policies/selection_rule.hpp"
@@ -10,9 +10,9 @@ public:
     explicit APO(const Hyperparameters&) {}
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;
         FoundPair pair = widest_pair(whiten_all(state, workspace, table), table.constraints(), workspace);
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 };
 

@@ -1,4 +1,5 @@
-// Bounds on the utility of each arm by itself, which the rules of ActiveUltraFeedback look at: u_a -+ scale |x_a - mean arm|_{H^-1}.
+// Confidence bounds on the utilities of single arms, for the rules of ActiveUltraFeedback: u_a -+ scale |x_a - mean
+// arm|_{H^-1}.
 #pragma once
 
 #include "policies/selection_rule.hpp"
@@ -14,17 +15,17 @@ struct ArmBounds {
     double low(i64 a) const { return u[a] - spread[a]; }
 };
 
-// The spreads lie in scratch.reach. Utilities are known up to a constant only; the mean arm is where it is taken to be known.
+// The spreads are stored in workspace.reach. Utilities are defined up to a constant, which is fixed at the mean arm.
 inline ArmBounds bounds_of_arms(PolicyState& state, Workspace& workspace, const ArmTable& table, double scale) {
     ArmView view = whiten_all(state, workspace, table, true);
-    double *centre = workspace.noise.data(), *spread = workspace.reach.data();
+    double *center = workspace.noise.data(), *spread = workspace.reach.data();
     for (i64 k = 0; k < view.dim; k++) {
         const double* row = view.v + k * view.stride;
-        double off = 0.0;  // from the first arm, so that equal arms have a spread of exactly zero
+        double off = 0.0;  // relative to the first arm, so that equal arms have a spread of exactly zero
         for (i64 a = 0; a < view.n; a++) off += row[a] - row[0];
-        centre[k] = row[0] + off / static_cast<double>(view.n);
+        center[k] = row[0] + off / static_cast<double>(view.n);
     }
-    kernels->squared_distances(view.v, view.stride, view.dim, centre, view.n, spread);
+    kernels->squared_distances(view.v, view.stride, view.dim, center, view.n, spread);
     for (i64 a = 0; a < view.n; a++) spread[a] = scale * std::sqrt(spread[a]);
     return {view.u, spread, view.n};
 }

@@ -1,4 +1,4 @@
-// BestArmPair (top two, LinGapE): the comparison that tells most about the leader and its strongest rival.
+// BestArmPair (top two, LinGapE): the comparison with the most information about the leader and its strongest rival.
 #pragma once
 
 #include <numeric>
@@ -14,17 +14,18 @@ public:
     bool local() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table, true);
         FoundPair pair = choose(state.link, view, workspace, table);
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
     bool supports_arm_effects() const override { return true; }
 
-    // As above, among the pair of leader and rival, and pairs of the 32 arms that lie farthest along on one side with the 32 on the
-    // other; while nobody leads, the widest pair of the 64 arms that least is known about. Up to 64 arms: among all pairs. Where none
-    // of these may be asked, among the pairs of the best arm that has a partner left.
+    // As above, but only among the leader and its rival, and the pairs of the 32 arms with the largest covariance with
+    // their difference and the 32 with the smallest. If all utilities are equal, the widest pair of the 64 arms of
+    // largest variance; up to 64 arms, of all. If none of these pairs is allowed, among the pairs of the best arm that
+    // has a partner.
     Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64, const ArmTable& table) const override {
         if (table.n == 1) return {0, 0, 0, 1.0};
         ArmEffectsView view(known, table);
@@ -34,14 +35,14 @@ public:
 
 private:
     static constexpr i64 ENDS = 64;
-    static constexpr i64 FREE_ENDS = 32;
+    static constexpr i64 EFFECT_ENDS = 32;
     static constexpr double EAGERNESS = 3.0;
 
-    // What a pair is worth: how much it tells about leader and rival, or how wide it is while nobody leads.
+    // The value of a pair: its information about leader and rival, or its squared width if there is no leader.
     struct PairValue {
         Link link;
         const double* u;
-        const double* along;  // nullptr: nobody leads
+        const double* along;  // null: there is no leader
 
         double operator()(i64 i, i64 j, double square) const {
             return along ? variance_reduction(slope(link, shrunk_gap(u[i] - u[j], square)), along[i] - along[j], square)
@@ -49,30 +50,30 @@ private:
         }
     };
 
-    // The best of the pairs that were tried; equal ones: the first.
+    // The best of the pairs tried; ties go to the first.
     struct EffectsPairSearch {
         ArmEffectsView& view;
         PairConstraints constraints;
-        PairValue worth;
+        PairValue value_of;
         AlignedDoubles line;
         FoundPair found = NO_PAIR;
 
-        // Pairs of one arm with the listed ones (nullptr: with all).
-        void try_pairs(i64 arm, const i64* listed, i64 count) {
-            view.squares(arm, listed, count, line.fit(padded(count)));
-            for (i64 k = 0; k < count; k++) {
-                i64 partner = listed ? listed[k] : k;
+        // Try the pairs of an arm with these partners.
+        void try_pairs(i64 arm, const ArmSubset& partners) {
+            view.squared_widths(arm, partners, line.fit(padded(partners.n)));
+            for (i64 k = 0; k < partners.n; k++) {
+                i64 partner = partners.arm(k);
                 if (partner == arm || !constraints.allows(arm, partner)) continue;
-                double value = worth(arm, partner, line[k]);
+                double value = value_of(arm, partner, line[k]);
                 if (found.first < 0 || value > found.value)
                     found = {std::min(arm, partner), std::max(arm, partner), value};
             }
         }
 
-        // All pairs of the listed arms.
+        // Try all pairs of the listed arms.
         void try_all(const std::vector<i64>& listed) {
             i64 count = static_cast<i64>(listed.size());
-            for (i64 k = 0; k + 1 < count; k++) try_pairs(listed[k], listed.data() + k + 1, count - k - 1);
+            for (i64 k = 0; k + 1 < count; k++) try_pairs(listed[k], ArmSubset::after(listed, k));
         }
     };
 
@@ -81,43 +82,44 @@ private:
         PairConstraints different = table.constraints();
         different.distinct = true;
         AlignedDoubles squares(padded(n)), along(padded(n));
-        view.squares(leader, nullptr, n, squares.data());
-        i64 rival = strongest(view.u(), n, leader, squares.data());
+        view.squared_widths(leader, ArmSubset::all(n), squares.data());
+        i64 rival = cheapest_rival(view.u(), n, leader, squares.data());
         if (rival < 0) return first_pair(n, different);
-        bool led = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
-        if (led) lie_along(view, leader, rival, along.data());
-        EffectsPairSearch search{view, different, {link, view.u(), led ? along.data() : nullptr}, {}};
-        if (led && n > 2 * FREE_ENDS) {
-            search.try_pairs(leader, &rival, 1);
-            auto [low, high] = ends(along.data(), n);
-            for (i64 arm : low) search.try_pairs(arm, high.data(), FREE_ENDS);
+        bool has_leader = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
+        if (has_leader) covariances_with_gap(view, leader, rival, along.data());
+        EffectsPairSearch search{view, different, {link, view.u(), has_leader ? along.data() : nullptr}, {}};
+        if (has_leader && n > 2 * EFFECT_ENDS) {
+            search.try_pairs(leader, {&rival, 1});
+            auto [lowest, highest] = ends(along.data(), n);
+            for (i64 arm : lowest) search.try_pairs(arm, ArmSubset::of(highest));
         } else {
-            search.try_all(ArmEffectsView::largest(view.variance(), n, 2 * FREE_ENDS));
+            search.try_all(ArmEffectsView::largest(view.variance(), n, 2 * EFFECT_ENDS));
         }
         i64 best = search.found.first < 0 ? view.leader(different) : -1;
-        if (best >= 0) search.try_pairs(best, nullptr, n);
+        if (best >= 0) search.try_pairs(best, ArmSubset::all(n));
         return search.found;
     }
 
-    // out_a = the covariance of arm a with leader minus rival.
-    static void lie_along(ArmEffectsView& view, i64 leader, i64 rival, double* out) {
+    // out_a = the covariance of arm a with the leader minus the rival.
+    static void covariances_with_gap(ArmEffectsView& view, i64 leader, i64 rival, double* out) {
         AlignedDoubles other(padded(view.n()));
-        view.covariances(leader, nullptr, view.n(), out);
-        view.covariances(rival, nullptr, view.n(), other.data());
+        view.covariances(leader, ArmSubset::all(view.n()), out);
+        view.covariances(rival, ArmSubset::all(view.n()), other.data());
         for (i64 a = 0; a < view.n(); a++) out[a] -= other[a];
     }
 
-    // The arms that lie farthest along on either side, by position.
+    // Positions of the arms with the largest and the smallest covariance.
     static std::pair<std::vector<i64>, std::vector<i64>> ends(const double* along, i64 n) {
-        std::vector<double> turned(static_cast<std::size_t>(n));
-        for (i64 a = 0; a < n; a++) turned[a] = -along[a];
-        return {ArmEffectsView::largest(turned.data(), n, FREE_ENDS), ArmEffectsView::largest(along, n, FREE_ENDS)};
+        std::vector<double> negated(static_cast<std::size_t>(n));
+        for (i64 a = 0; a < n; a++) negated[a] = -along[a];
+        return {ArmEffectsView::largest(negated.data(), n, EFFECT_ENDS),
+                ArmEffectsView::largest(along, n, EFFECT_ENDS)};
     }
 
     static FoundPair choose(Link link, const ArmView& view, Workspace& workspace, const ArmTable& table) {
         if (table.n == 1) return {0, 0, 0.0};
         PairConstraints different = table.constraints();
-        different.distinct = true;  // an arm against itself tells nothing
+        different.distinct = true;  // a self-duel has no information
         i64 leader = kernels->argmax(view.u, view.n);
         i64 rival = strongest_rival(view, leader, workspace.line.data());
         if (rival < 0) return first_pair(view.n, different);  // all arms are equal
@@ -136,15 +138,16 @@ private:
         return std::all_of(view.u, view.u + view.n, [&](double u) { return u == view.u[leader]; });
     }
 
-    // The rival of the leader; -1: no arm differs from it.
+    // The rival of the leader; -1 if no arm differs from it.
     static i64 strongest_rival(const ArmView& view, i64 leader, double* line) {
         kernels->squared_widths(view.v, view.stride, view.dim, leader, 0, view.n, line);
-        return strongest(view.u, view.n, leader, line);
+        return cheapest_rival(view.u, view.n, leader, line);
     }
 
-    // The cost of ruling an arm out is its squared gap in variances; one that is known well already has to be cheaper: EAGERNESS times the
-    // logarithm of what is known. Without it an arm that was unlucky once is never asked about again while others are close.
-    static i64 strongest(const double* u, i64 n, i64 leader, const double* squares) {
+    // The arm that is cheapest to mistake for the best: its squared gap in units of its variance, minus EAGERNESS times
+    // the logarithm of the variance. Without the logarithm, an arm with early bad luck would not be compared again
+    // while others are close.
+    static i64 cheapest_rival(const double* u, i64 n, i64 leader, const double* squares) {
         i64 rival = -1;
         double least = INF;
         for (i64 j = 0; j < n; j++) {
@@ -169,12 +172,12 @@ private:
         }
     }
 
-    // By how much one more outcome of a pair shrinks the squared width of the leader and its rival.
+    // By how much another outcome of a pair reduces the squared width of leader and rival.
     static double variance_reduction(double slope, double along, double square) {
         return slope * along * along / (1.0 + slope * square);
     }
 
-    // argmax over i < j of the lesson; equal ones: the first.
+    // argmax over allowed i < j of the variance reduction; ties go to the first.
     static FoundPair most_informative_pair(Link link, const ArmView& view, const double* along,
                                            const PairConstraints& constraints, double* line) {
         FoundPair found = NO_PAIR;
@@ -183,7 +186,7 @@ private:
                 kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
                 for (i64 j = i + 1; j < view.n; j++) {
                     double apart = along[i] - along[j], square = line[j - i - 1];
-                    // The lesson is at most that of the largest slope; most pairs need no exponential.
+                    // The reduction is at most that of the largest slope, so most pairs need no exponential.
                     if (found.first >= 0 && variance_reduction(l.max_slope, apart, square) < found.value) continue;
                     double value =
                         variance_reduction(l.slope(shrunk_gap(view.u[i] - view.u[j], square)), apart, square);
@@ -194,17 +197,17 @@ private:
         return found;
     }
 
-    // The same between the arms that lie farthest along, on either side; none where no pair of these may be asked.
+    // As above, between the ENDS arms on either side; no pair if none of these is allowed.
     static FoundPair most_informative_of_ends(Link link, const ArmView& view, const double* along,
                                               const PairConstraints& constraints) {
         std::vector<i64> order(static_cast<std::size_t>(view.n));
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return along[a] < along[b]; });
         FoundPair found = NO_PAIR;
-        for (i64 low = 0; low < ENDS; low++)
-            for (i64 high = view.n - ENDS; high < view.n; high++) {
-                i64 i = order[low], j = order[high];
-                double square = view.square(i, j), gap = shrunk_gap(view.u[i] - view.u[j], square);
+        for (i64 lowest = 0; lowest < ENDS; lowest++)
+            for (i64 highest = view.n - ENDS; highest < view.n; highest++) {
+                i64 i = order[lowest], j = order[highest];
+                double square = view.squared_width(i, j), gap = shrunk_gap(view.u[i] - view.u[j], square);
                 double value = variance_reduction(slope(link, gap), along[i] - along[j], square);
                 if ((found.first < 0 || value > found.value) && constraints.allows(i, j))
                     found = {std::min(i, j), std::max(i, j), value};

@@ -1,4 +1,5 @@
-// CoLSTIM (Bengs, Saha, Huellermeier 2022): imitate the feedback to choose the first arm, challenge it with the second.
+// CoLSTIM (Bengs, Saha, Huellermeier 2022): the first arm imitates the feedback by perturbed utilities, the second
+// challenges it.
 #pragma once
 
 #include "policies/perturbation.hpp"
@@ -22,8 +23,8 @@ public:
         ArmView view = whiten_all(state, workspace, table);
         double horizon = radius_.horizon_in(state);
         double clip = clip_ > 0.0 ? clip_ : practical_radius(table.dim, horizon);
-        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip, state.scale.follow};
-        ArmSubset all_arms{nullptr, table.n};
+        Perturbation noise{Perturbation::coin_chance(table.dim, horizon, t), clip, state.scale.adaptive};
+        ArmSubset all_arms = ArmSubset::all(table.n);
         i64 first = best_scored(noise.perturbed(state, view, workspace), all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
         return {first, challenger(view, first, radius_.flat(state), table.constraints(), workspace), 0, 1.0};

@@ -1,11 +1,11 @@
-// Confidence radii, each with its theorem, which `duelist/radius.py` states.
+// Confidence radii. `duelist/model/radius.py` states the theorem of each.
 #pragma once
 
 #include "numerics/elementary.hpp"
 
 namespace duelist {
 
-// The horizon where it is known (> 0), else the smallest power of two above round t.
+// The horizon if it is known (> 0), else the smallest power of two above round t.
 inline double effective_horizon(i64 horizon, i64 t) {
     if (horizon > 0) return static_cast<double>(horizon);
     return t > 0 ? static_cast<double>(std::bit_ceil(static_cast<u64>(t) + 1)) : 2.0;
@@ -13,7 +13,7 @@ inline double effective_horizon(i64 horizon, i64 t) {
 
 inline constexpr i64 MAX_LAYERS = 1000;  // 2^-1000 is finer than any width
 
-// L = ceil(log2(1 / finest)), from 1 to MOST_LAYERS.
+// L = ceil(log2(1 / finest)), between 1 and MAX_LAYERS.
 inline i64 layers_for(double finest) {
     double layers = std::ceil(-log(finest) / 0.69314718055994530942 - 1e-12);
     if (layers > static_cast<double>(MAX_LAYERS)) return MAX_LAYERS;

@@ -1,12 +1,13 @@
-// Contexts and pairs of a batch chosen together: the greedy D-optimal design in the curvature at the estimate.
+// Greedy D-optimal design in the curvature at the estimate, which selects contexts and pairs of a batch together.
 //
-// With H the curvature, a pair of context c with difference z and slope s = mu'(z . theta) adds log(1 + s z' H^-1 z) to log det H. The
-// pair that adds most is taken, H becomes H + s zz', and so on. With h = H^-1 z sqrt(s / (1 + s z' H^-1 z)) of the pair
-// taken, H^-1 becomes H^-1 - hh', so that any other z' H^-1 z falls by (h . z)^2: a product of h with each arm of the context, and
-// nothing of size dim^2. Since what a pair adds only ever falls, a context is looked at again only when it would be next.
+// With H the curvature, a pair with difference z and slope s = mu'(z . theta) adds log(1 + s z' H^-1 z) to log det H.
+// The pair that adds most is selected, H becomes H + s zz', and so on. With h = H^-1 z sqrt(s / (1 + s z' H^-1 z)) of a
+// selected pair, H^-1 becomes H^-1 - hh', so any other z' H^-1 z decreases by (h . z)^2. That takes a product of h with
+// each arm of a context, and no computation of size dim^2. Since values only decrease, a context is updated only when
+// it would be selected next.
 //
-// What a context adds is divided by one more than the pairs it has in the batch: the second pair of a context has to be worth two
-// of the first in others. No pair is taken twice.
+// The value of a context is divided by one plus the number of its pairs in the batch, so that a second pair of a
+// context is selected only if it is worth two first pairs of others. No pair is selected twice.
 #pragma once
 
 #include <vector>
@@ -20,12 +21,12 @@ namespace duelist {
 struct ContextArms {
     const double* arms;  // (n, candidates, dim)
     i64 n, candidates, dim;
-    const i64* counts = nullptr;  // how many of the candidates of each context are there; nullptr: all
+    const i64* counts = nullptr;  // number of candidates per context; null: all contexts have `candidates`
 
     i64 count(i64 context) const { return counts ? counts[context] : candidates; }
     i64 pairs_of(i64 context) const { return count(context) * (count(context) - 1) / 2; }
     const double* arm(i64 context, i64 k) const { return arms + (context * candidates + k) * dim; }
-    // So many arms of the first contexts, each less the mean of those of its context: contexts may be far from each other.
+    // Up to `most` arms of the first contexts, centered by context, because contexts may be far apart.
     std::vector<double> some_arms(i64 most) const {
         std::vector<double> some;
         for (i64 c = 0; c < n && most > 0; c++) {
@@ -47,19 +48,19 @@ struct ContextArms {
 
 struct DesignedPair {
     i64 context, first, second;
-    double information;  // log(1 + s z' H^-1 z) when it was taken
+    double information;  // log(1 + s z' H^-1 z) when it was selected
 };
 
 class GreedyDesign {
 public:
-    // `factor` is the upper factor of H. There are at least two candidates in some context.
+    // `factor` is the upper factor of H. Some context must have at least two candidates.
     GreedyDesign(Link link, const double* theta, const double* factor, const ContextArms& contexts, i64 threads);
 
-    // A pair of different arms by chance, in a context by chance that is not in the batch; where all are, the pair that adds most.
-    void take_random(Sfc64& random);
+    // Select a random pair in a random context that has none in the batch. If all have one, the best pair.
+    void select_random(Sfc64& random);
 
-    // The pair that adds most; equal ones: the first. There must be one that is not taken.
-    void take_best();
+    // Select the pair that adds most; ties go to the first. Some pair must be left.
+    void select_best();
 
     const std::vector<DesignedPair>& selected() const { return selected_; }
 
@@ -67,13 +68,15 @@ private:
     Link link_;
     const double* factor_;
     ContextArms contexts_;
-    AlignedDoubles utilities_;                 // (n, candidates)
-    AlignedDoubles squares_;                   // (n, pairs): z' H^-1 z, -1 where a pair is taken
-    std::vector<double> value_;                // of every context: what its best pair would add, divided
-    std::vector<i64> best_pair_, pairs_seen_;  // its best pair; how many taken pairs that takes into account
-    std::vector<i64> times_, best_context_;    // its pairs in the batch; the best context of each group
+    AlignedDoubles utilities_;   // (n, candidates)
+    AlignedDoubles squares_;     // (n, pairs): z' H^-1 z, or -1 for selected pairs
+    std::vector<double> value_;  // of each context: the value of its best pair, after division
+    // of each context: its best pair, and the number of selected pairs it accounts for
+    std::vector<i64> best_pair_, accounted_for_;
+    std::vector<i64> n_selected_;    // number of pairs of each context in the batch
+    std::vector<i64> best_context_;  // of each group
     std::vector<DesignedPair> selected_;
-    std::vector<AlignedDoubles> reach_;  // h of every pair taken
+    std::vector<AlignedDoubles> updates_;  // h of each selected pair
 
     double slope_of(i64 context, i64 i, i64 j) const;
     void initialize_contexts(i64 start, i64 stop, const double* theta);
@@ -81,8 +84,8 @@ private:
     void find_best_pair(i64 context);
     void find_best_context(i64 group);
     i64 best_context() const;
-    void take(i64 context, i64 i, i64 j);
-    void follow(i64 context, i64 i, i64 j, double weight);
+    void select(i64 context, i64 i, i64 j);
+    void store_update(i64 context, i64 i, i64 j, double weight);
 };
 
 }  // namespace duelist

@@ -1,4 +1,4 @@
-// DeltaUCB (Melikidze et al. 2026): the pair with the largest gap that the bounds allow.
+// DeltaUCB (Melikidze et al. 2026): the pair with the largest plausible gap.
 #pragma once
 
 #include "policies/arm_bounds.hpp"
@@ -13,16 +13,16 @@ public:
     bool reacts_to_pending() const override { return false; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
-        if (table.n == 1) return workspace.cache.remember({0, 0, 0, 1.0});
+        if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;
+        if (table.n == 1) return workspace.cache.store({0, 0, 0, 1.0});
         FoundPair pair = largest_gap(bounds_of_arms(state, workspace, table, scale_), table.constraints());
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
 private:
     double scale_;
 
-    // argmax of high_i - low_j over allowed i != j; equal ones: the first in row order.
+    // argmax of high_i - low_j over allowed i != j; ties go to the first in row order.
     static FoundPair largest_gap(const ArmBounds& arms, const PairConstraints& constraints) {
         i64 lowest = lowest_but(arms, -1), next = lowest_but(arms, lowest);
         FoundPair found = NO_PAIR;

@@ -1,4 +1,4 @@
-// DRTS (Melikidze et al. 2026), double reverse Thompson sampling: the best arm of one draw against the worst arm of another.
+// DRTS (Melikidze et al. 2026), double reverse Thompson sampling: the best arm of one draw and the worst of another.
 #pragma once
 
 #include "policies/arm_bounds.hpp"
@@ -31,10 +31,10 @@ public:
     }
 
 private:
-    static constexpr int TRIES = 30;  // the authors' max_iterations
+    static constexpr int TRIES = 30;  // max_iterations in the authors' code
     double scale_;
 
-    // sign u_a + zeta_a s_a with zeta_a uniform between -1 and 1, for each arm by itself.
+    // sign u_a + zeta_a s_a with zeta_a uniform on [-1, 1], independent for each arm.
     static void draw(Sfc64& random, const ArmBounds& arms, double sign, double* out) {
         for (i64 a = 0; a < arms.n; a++) out[a] = sign * arms.u[a] + (2.0 * random.uniform() - 1.0) * arms.spread[a];
     }

@@ -1,4 +1,4 @@
-// GreedyUniform: the arm that looks best against a random one.
+// GreedyUniform: the arm of largest estimated utility, and a random one.
 #pragma once
 
 #include "policies/selection_rule.hpp"

@@ -1,4 +1,4 @@
-// LocalPairUCB: the best pair, with widths in the curvature at the estimate and bonuses that know when to stop.
+// LocalPairUCB: the best pair by an upper confidence bound in the curvature at the estimate, with a shrinking bonus.
 #pragma once
 
 #include "policies/local_bonus.hpp"
@@ -18,41 +18,41 @@ public:
             beta *= log_loss_radius(table.dim, state.rounds, state.bound, std::sqrt(state.units), state.layer(0).ridge,
                                     radius_.delta);
         bool by_shape = radius_.kind == RadiusKind::shape;
-        if (workspace.cache.recall(table, by_shape ? horizon : beta)) return workspace.cache.last;
+        if (workspace.cache.hit(table, by_shape ? horizon : beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table, true);
         FoundPair pair = by_shape
                              ? best_local_pair(view, {state.link, 2.0 * beta, horizon}, table.constraints(), workspace)
                              : best_pair(view, beta, table.constraints(), workspace);
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
     bool supports_arm_effects() const override { return radius_.kind != RadiusKind::theory; }
 
-    // The best of all pairs of the leader, and of all pairs among the 64 arms of the largest u + r sqrt(variance), where r is the bonus
-    // of a pair of twice the largest variance, divided by its width. Up to 64 arms these are all pairs.
+    // The best of all pairs of the leader, and of all pairs among the 64 arms of largest u + r sqrt(variance), where r
+    // is the bonus per width of a pair of twice the largest variance. Up to 64 arms these are all pairs.
     Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64 t, const ArmTable& table) const override {
         ArmEffectsView view(known, table);
         PairConstraints constraints = table.constraints();
         LocalBonus bonus{known.link, 2.0 * radius_.factor, effective_horizon(radius_.horizon, t)};
         i64 n = table.n, leader = view.leader(constraints);
         if (leader < 0) return {-1, -1, 0, 0.0};
-        AlignedDoubles squares(padded(n)), near_u(padded(n)), worths(padded(n));
+        AlignedDoubles squares(padded(n)), near_u(padded(n)), values(padded(n));
         FoundPair found = constraints.distinct ? NO_PAIR : FoundPair{leader, leader, 2.0 * view.u()[leader]};
-        auto try_pairs = [&](i64 arm, const i64* listed, i64 count) {
-            view.squares(arm, listed, count, squares.data());
-            for (i64 k = 0; k < count; k++) near_u[k] = view.u()[listed ? listed[k] : k];
-            value_pairs(bonus, view.u()[arm], near_u.data(), squares.data(), worths.data(), count);
-            for (i64 k = 0; k < count; k++) {
-                i64 other = listed ? listed[k] : k;
-                if (other == arm || (found.first >= 0 && !(worths[k] > found.value)) || !constraints.allows(arm, other))
+        auto try_pairs = [&](i64 arm, const ArmSubset& partners) {
+            view.squared_widths(arm, partners, squares.data());
+            for (i64 k = 0; k < partners.n; k++) near_u[k] = view.u()[partners.arm(k)];
+            pair_values(bonus, view.u()[arm], near_u.data(), squares.data(), values.data(), partners.n);
+            for (i64 k = 0; k < partners.n; k++) {
+                i64 other = partners.arm(k);
+                if (other == arm || (found.first >= 0 && !(values[k] > found.value)) || !constraints.allows(arm, other))
                     continue;
-                found = {std::min(arm, other), std::max(arm, other), worths[k]};
+                found = {std::min(arm, other), std::max(arm, other), values[k]};
             }
         };
-        try_pairs(leader, nullptr, n);
-        std::vector<i64> good = promising(view, bonus);
-        for (i64 k = 0; k + 1 < static_cast<i64>(good.size()); k++)
-            try_pairs(good[k], good.data() + k + 1, static_cast<i64>(good.size()) - k - 1);
+        try_pairs(leader, ArmSubset::all(n));
+        std::vector<i64> candidates = promising_arms(view, bonus);
+        for (i64 k = 0; k + 1 < static_cast<i64>(candidates.size()); k++)
+            try_pairs(candidates[k], ArmSubset::after(candidates, k));
         return {found.first, found.second, 0, 1.0};
     }
 
@@ -60,12 +60,12 @@ private:
     static constexpr i64 PROMISING = 64;
     RadiusSettings radius_;
 
-    void value_pairs(const LocalBonus& bonus, double own, const double* u, double* squares, double* out, i64 n) const {
-        if (radius_.kind == RadiusKind::shape) return bonus.worths(own, u, squares, out, n);
+    void pair_values(const LocalBonus& bonus, double own, const double* u, double* squares, double* out, i64 n) const {
+        if (radius_.kind == RadiusKind::shape) return bonus.values(own, u, squares, out, n);
         for (i64 k = 0; k < n; k++) out[k] = own + u[k] + radius_.factor * std::sqrt(squares[k]);
     }
 
-    std::vector<i64> promising(const ArmEffectsView& view, const LocalBonus& bonus) const {
+    std::vector<i64> promising_arms(const ArmEffectsView& view, const LocalBonus& bonus) const {
         i64 n = view.n();
         double widest = 2.0 * view.variance()[kernels->argmax(view.variance(), n)];
         double radius = radius_.kind == RadiusKind::shape ? bonus.radius(widest, 0.0) : radius_.factor;

@@ -1,4 +1,4 @@
-// MaxMinLCB (Pasztor, Kassraie, Krause 2024): a leader whose worst case is best, and the follower that is its worst case.
+// MaxMinLCB (Pasztor, Kassraie, Krause 2024): the leader with the best worst case, and the follower that attains it.
 #pragma once
 
 #include "policies/radius_settings.hpp"
@@ -11,28 +11,30 @@ public:
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = with_link(state.link, [&](auto link) {
             WinBounds<decltype(link)> bounds{view, beta, workspace.line.data()};
-            return play(bounds, table.constraints(), workspace.remaining.data());
+            return choose(bounds, table.constraints(), workspace.remaining.data());
         });
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
 private:
     RadiusSettings radius_;
 
-    // Bounds on the chance that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
+    // Bounds on the probability that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
     template <class L>
     struct WinBounds {
         const ArmView& view;
         double beta;
-        double* squares;  // of the pairs of one arm with all
+        double* squares;  // of the pairs of one arm with all others
 
-        void meet(i64 arm) { kernels->squared_widths(view.v, view.stride, view.dim, arm, 0, view.n, squares); }
+        void compute_widths(i64 arm) {
+            kernels->squared_widths(view.v, view.stride, view.dim, arm, 0, view.n, squares);
+        }
 
-        // Whether arm i wins against j in fewer than half of their duels, whatever is not known yet.
+        // Whether even the upper bound on the win probability of arm i against arm j is below 1/2.
         //
         // mu(v) >= 1/2 + L_mu v for v < 0, so most pairs need no exponential.
         bool loses(i64 i, i64 j, double square) const {
@@ -40,23 +42,23 @@ private:
             return gap + reach < 0.0 && L::mean(gap) + L::max_slope * reach < 0.5;
         }
 
-        // The arms that lose to nobody, listed; the best one rules most others out, so it is met first.
+        // List the arms that lose to none. The best arm beats most others, so it is compared first.
         i64 plausible(i64* out) {
             i64 count = 0, candidates = 0, top = kernels->argmax(view.u, view.n);
-            meet(top);
+            compute_widths(top);
             for (i64 i = 0; i < view.n; i++)
                 if (!loses(i, top, squares[i])) out[candidates++] = i;
             for (i64 a = 0; a < candidates; a++) {
                 i64 i = out[a], j = 0;
-                meet(i);
+                compute_widths(i);
                 while (j < view.n && !loses(i, j, squares[j])) j++;
                 if (j == view.n) out[count++] = i;
             }
             return count;
         }
 
-        // The partner j that is worst for the arm that was met last, and the lower bound there; equal ones: the arm itself, then the
-        // first. The search ends once the bound is known to be no better than `enough`.
+        // The worst partner j of the arm of the last `compute_widths`, with its lower bound as value; ties go to the
+        // arm itself, then the first. The search stops once the bound is at most `enough`.
         FoundPair worst_partner(i64 arm, const ArmSubset& partners, const PairConstraints& constraints,
                                 double enough) const {
             FoundPair found = constraints.allows(arm, arm) && lists(partners, arm) ? FoundPair{arm, arm, 0.5} : NO_PAIR;
@@ -78,22 +80,22 @@ private:
     };
 
     template <class L>
-    static FoundPair play(WinBounds<L>& bounds, const PairConstraints& constraints, i64* plausible) {
-        ArmSubset maximizers{plausible, bounds.plausible(plausible)}, all_arms{nullptr, bounds.view.n};
+    static FoundPair choose(WinBounds<L>& bounds, const PairConstraints& constraints, i64* plausible) {
+        ArmSubset maximizers{plausible, bounds.plausible(plausible)}, all_arms = ArmSubset::all(bounds.view.n);
         FoundPair found = lead(bounds, maximizers, maximizers, constraints);
         if (found.first < 0) found = lead(bounds, maximizers, all_arms, constraints);
         if (found.first < 0) found = lead(bounds, all_arms, all_arms, constraints);
         return found;
     }
 
-    // The leader with the best worst case, and its worst partner; equal leaders: the first.
+    // The leader with the best worst case, and its worst partner; ties go to the first leader.
     template <class L>
     static FoundPair lead(WinBounds<L>& bounds, const ArmSubset& leaders, const ArmSubset& followers,
                           const PairConstraints& constraints) {
         FoundPair best{-1, -1, -INF};
         for (i64 a = 0; a < leaders.n; a++) {
             i64 i = leaders.arm(a);
-            bounds.meet(i);
+            bounds.compute_widths(i);
             FoundPair worst = bounds.worst_partner(i, followers, constraints, best.value);
             if (worst.first >= 0 && worst.value > best.value) best = worst;
         }

@@ -11,10 +11,10 @@ public:
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state);
-        if (workspace.cache.recall(table, beta)) return workspace.cache.last;
+        if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = best_pair(view, beta, table.constraints(), workspace);
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
 private:

@@ -1,4 +1,4 @@
-// CoLSTIM's randomised pair, which SupCoLSTIM plays too.
+// The randomized pair of CoLSTIM, which SupCoLSTIM uses too.
 #pragma once
 
 #include "policies/confidence_radius.hpp"
@@ -7,10 +7,12 @@
 namespace duelist {
 
 struct Perturbation {
-    double chance;  // that every arm gets a perturbation of its own, otherwise all share one
+    double chance;  // of a separate perturbation for each arm; otherwise all share one
     double clip;
     bool centred =
-        false;  // |v_i| is the distance from the mean of the arms, so that no origin of a feature matters; as published, from zero
+        // |v_i| is the distance from the mean arm, so that shifting a feature changes nothing. The published rule is
+        // not centered
+        false;
 
     // p_t = min(1, sqrt(d log(dT) / t))
     static double coin_chance(i64 dim, double horizon, i64 t) {
@@ -18,13 +20,13 @@ struct Perturbation {
         return std::min(1.0, std::sqrt(d * log(d * horizon) / static_cast<double>(t)));
     }
 
-    // One draw of the noise that imitates the link: normal for probit, Gumbel otherwise; clipped.
+    // Draw noise that imitates the link: normal for probit, Gumbel otherwise; clipped.
     double draw(PolicyState& state) const {
         double noise = state.link == Link::probit ? state.random.normal() : state.random.gumbel();
         return std::max(-clip, std::min(clip, noise));
     }
 
-    // u_i + eps_i |v_i| of every arm, into scratch.reach.
+    // u_i + eps_i |v_i| of each arm, stored in workspace.reach.
     double* perturbed(PolicyState& state, const ArmView& view, Workspace& workspace) const {
         bool separate = state.random.uniform() < chance;
         double shared = separate ? 0.0 : draw(state);

@@ -1,4 +1,4 @@
-// What rules with one radius share: beta = factor * (shape of `kind`).
+// Settings of rules with one radius: beta = factor * (radius of `kind`).
 #pragma once
 
 #include "policies/confidence_radius.hpp"

@@ -1,4 +1,4 @@
-// RankingPair: the comparison that settles most of the order of the arms.
+// RankingPair: the comparison with the largest expected gain for the ranking.
 #pragma once
 
 #include "policies/ranking_gain.hpp"
@@ -13,10 +13,10 @@ public:
     bool local() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        if (workspace.cache.recall(table, 0.0)) return workspace.cache.last;
+        if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table, true);
         FoundPair pair = best_ranking_pair(state.link, view, top_, table);
-        return workspace.cache.remember({pair.first, pair.second, 0, 1.0});
+        return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
     bool supports_arm_effects() const override { return true; }
@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    i64 top_;  // how many places matter; 0: all of them
+    i64 top_;  // number of ranks that matter; 0: all
 };
 
 }  // namespace duelist

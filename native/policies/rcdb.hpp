@@ -1,4 +1,4 @@
-// RCDB (Di, He, Gu 2024): MaxPairUCB's pair; votes count for less the less was known about them.
+// RCDB (Di, He, Gu 2024): the pair of MaxPairUCB, with votes weighted down by their uncertainty.
 #pragma once
 
 #include "policies/radius_settings.hpp"
@@ -12,18 +12,18 @@ public:
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state), trust = trusted_width(state);
-        // Where the radius is a constant, only the trust tells that a guessed horizon has moved on.
-        if (workspace.cache.recall(table, radius_.kind == RadiusKind::constant ? trust : beta))
+        // With a constant radius, only the trusted width shows that a guessed horizon has changed.
+        if (workspace.cache.hit(table, radius_.kind == RadiusKind::constant ? trust : beta))
             return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = best_pair(view, beta, table.constraints(), workspace);
         if (pair.first < 0) return {-1, -1, 0, 0.0};
-        double square = view.square(pair.second, pair.first);
+        double square = view.squared_width(pair.second, pair.first);
         double weight = square <= trust * trust ? 1.0 : trust / std::sqrt(square);
-        return workspace.cache.remember({pair.first, pair.second, 0, weight});
+        return workspace.cache.store({pair.first, pair.second, 0, weight});
     }
 
-    LayerAssignment place(PolicyState& state, const double* z, Workspace& workspace) const override {
+    LayerAssignment assign_layer(PolicyState& state, const double* z, Workspace& workspace) const override {
         double trust = trusted_width(state), width = state.width(0, z, workspace.solver);
         return {0, width <= trust ? 1.0 : trust / width};
     }
@@ -33,7 +33,7 @@ private:
     double trust_;       // 0: sqrt(d) / corruption
     double corruption_;  // 0: sqrt(T)
 
-    // The width up to which a vote of this round counts in full.
+    // The width up to which a vote of this round has full weight.
     double trusted_width(const PolicyState& state) const {
         if (trust_ > 0.0) return trust_;
         double corruption = corruption_ > 0.0 ? corruption_ : std::sqrt(radius_.horizon_in(state));

@@ -1,4 +1,4 @@
-// All rules by the names of their policies.
+// All selection rules by policy name.
 #include <functional>
 
 #include "policies/apo.hpp"
@@ -71,7 +71,7 @@ std::vector<std::string> selection_rule_names() {
 
 std::unique_ptr<SelectionRule> make_selection_rule(const std::string& policy, const Hyperparameters& hyperparameters) {
     auto found = factories().find(policy);
-    if (found == factories().end()) throw std::invalid_argument("the engine has no rule '" + policy + "'");
+    if (found == factories().end()) throw std::invalid_argument("There is no selection rule for '" + policy + "'.");
     std::unique_ptr<SelectionRule> rule = found->second(hyperparameters);
     hyperparameters.check_all_read();
     return rule;

@@ -1,4 +1,4 @@
-// RewardDesign: the pair whose vote adds most information about theta, tempered by pairs of pure chance.
+// RewardDesign: the pair with the most information about theta, mixed with uniform pairs.
 #pragma once
 
 #include "policies/selection_rule.hpp"
@@ -14,55 +14,55 @@ public:
     bool designs() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        bool by_chance = state.random.uniform() < coverage_;
-        if (by_chance || table.n == 1) return played(uniform_pair(state.random, table));
+        bool at_random = state.random.uniform() < coverage_;
+        if (at_random || table.n == 1) return decision(uniform_pair(state.random, table));
         PairConstraints different = table.constraints();
-        different.distinct = true;  // an arm against itself tells nothing
+        different.distinct = true;  // a self-duel has no information
         ArmView view = whiten_all(state, workspace, table, true);
         FoundPair pair = NO_PAIR;
         if (table.n >= MANY_ARMS)
             pair = most_informative(state.link, view, outermost(view, workspace), different, workspace);
         if (pair.first < 0) pair = most_informative(state.link, view, {nullptr, table.n}, different, workspace);
-        return played(pair);
+        return decision(pair);
     }
 
-    // The duels by chance come first, so that the others know of them.
+    // Random pairs come first, so that the others account for them.
     std::vector<DesignedPair> design(PolicyState& state, Workspace& workspace, const ContextArms& contexts, i64 k,
                                      i64 threads) const override {
         const double* theta = state.theta(0, workspace.solver);
         GreedyDesign chosen(state.link, theta, state.local_curvature(0, workspace.solver), contexts, threads);
         double wanted = coverage_ * static_cast<double>(k) + state.random.uniform();
-        i64 by_chance = wanted >= static_cast<double>(k) ? k : wanted > 0.0 ? static_cast<i64>(wanted) : 0;
-        for (i64 t = 0; t < k; t++) t < by_chance ? chosen.take_random(state.random) : chosen.take_best();
+        i64 at_random = wanted >= static_cast<double>(k) ? k : wanted > 0.0 ? static_cast<i64>(wanted) : 0;
+        for (i64 t = 0; t < k; t++) t < at_random ? chosen.select_random(state.random) : chosen.select_best();
         return chosen.selected();
     }
 
     bool supports_arm_effects() const override { return true; }
 
-    // As above among the 64 arms that least is known about; where none of their pairs may be asked, among all pairs.
+    // As above, among the 64 arms of largest variance. If their pairs are all excluded, among all.
     Decision decide_with_effects(const ArmEffectsState& known, Sfc64& random, i64,
                                  const ArmTable& table) const override {
-        bool by_chance = random.uniform() < coverage_;
-        if (by_chance || table.n == 1) return played(uniform_pair(random, table));
+        bool at_random = random.uniform() < coverage_;
+        if (at_random || table.n == 1) return decision(uniform_pair(random, table));
         ArmEffectsView view(known, table);
         PairConstraints different = table.constraints();
         different.distinct = true;
-        FoundPair pair =
-            most_informative(known.link, view, ArmEffectsView::largest(view.variance(), table.n, FREE_ARMS), different);
+        FoundPair pair = most_informative(known.link, view,
+                                          ArmEffectsView::largest(view.variance(), table.n, MOST_UNCERTAIN), different);
         if (pair.first < 0)
             pair = most_informative(known.link, view, ArmEffectsView::largest(view.variance(), table.n, table.n),
                                     different);
-        return played(pair);
+        return decision(pair);
     }
 
 private:
     static constexpr i64 OUTERMOST = 128;
-    static constexpr i64 FREE_ARMS = 64;
+    static constexpr i64 MOST_UNCERTAIN = 64;
     double coverage_;
 
-    static Decision played(const FoundPair& pair) { return {pair.first, pair.second, 0, 1.0}; }
+    static Decision decision(const FoundPair& pair) { return {pair.first, pair.second, 0, 1.0}; }
 
-    // The 128 arms that lie farthest from the middle of all.
+    // The OUTERMOST arms farthest from the mean.
     static ArmSubset outermost(const ArmView& view, Workspace& workspace) {
         AlignedDoubles middle(view.dim);
         for (i64 k = 0; k < view.dim; k++) {
@@ -76,7 +76,7 @@ private:
         return {workspace.kept.data(), OUTERMOST};
     }
 
-    // argmax of mu'(u_i - u_j) |v_i - v_j|^2 over the allowed pairs of the listed arms; equal ones: the first.
+    // argmax of mu'(u_i - u_j) |v_i - v_j|^2 over allowed pairs of the listed arms; ties go to the first.
     static FoundPair most_informative(Link link, const ArmView& view, const ArmSubset& arms,
                                       const PairConstraints& constraints, Workspace& workspace) {
         i64 stride = padded(arms.n);
@@ -90,7 +90,7 @@ private:
         for (i64 a = 0; a + 1 < arms.n; a++) {
             kernels->squared_widths(v, arms.positions ? stride : view.stride, view.dim, a, a + 1, arms.n, line);
             for (i64 b = a + 1; b < arms.n; b++)
-                keep_better(link, view.u, arms.arm(a), arms.arm(b), line[b - a - 1], constraints, found);
+                keep_if_better(link, view.u, arms.arm(a), arms.arm(b), line[b - a - 1], constraints, found);
         }
         return found;
     }
@@ -101,19 +101,19 @@ private:
         i64 n = static_cast<i64>(arms.size());
         AlignedDoubles line(padded(n));
         for (i64 a = 0; a + 1 < n; a++) {
-            view.squares(arms[a], arms.data() + a + 1, n - a - 1, line.data());
+            view.squared_widths(arms[a], ArmSubset::after(arms, a), line.data());
             for (i64 b = a + 1; b < n; b++)
-                keep_better(link, view.u(), arms[a], arms[b], line[b - a - 1], constraints, found);
+                keep_if_better(link, view.u(), arms[a], arms[b], line[b - a - 1], constraints, found);
         }
         return found;
     }
 
-    static void keep_better(Link link, const double* u, i64 i, i64 j, double square, const PairConstraints& constraints,
-                            FoundPair& found) {
-        // At most that of the largest slope; most pairs need no exponential.
+    static void keep_if_better(Link link, const double* u, i64 i, i64 j, double square,
+                               const PairConstraints& constraints, FoundPair& found) {
+        // The value is at most that of the largest slope, so most pairs need no exponential.
         if (found.first >= 0 && !(max_slope(link) * square > found.value)) return;
-        double worth = slope(link, u[i] - u[j]) * square;
-        if ((found.first < 0 || worth > found.value) && constraints.allows(i, j)) found = {i, j, worth};
+        double value = slope(link, u[i] - u[j]) * square;
+        if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
     }
 };
 

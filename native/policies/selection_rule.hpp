@@ -1,7 +1,8 @@
-// A policy's rule: the one small interface between an algorithm and the engine.
+// The selection rule of a policy: the interface between an algorithm and the engine.
 //
-// A rule reads a state and a table of arms and decides a duel. It owns no data, so one rule serves a live policy, a batch
-// of contexts and a hundred simulated runs at once. Each lies in a header of its own in `policies/`, named as its Python file.
+// A rule reads a state and the arms of a round and decides a duel. It is stateless, so one rule serves a
+// live policy, a batch of contexts and hundreds of simulated runs at the same time. Each rule has a header in
+// `policies/`, named as its Python module.
 #pragma once
 
 #include <map>
@@ -17,27 +18,27 @@
 
 namespace duelist {
 
-// The numbers a rule is made of, by name. Each must be read, and nothing else be given.
+// The hyperparameters of a rule by name. A rule must read each one, and unknown names are errors.
 class Hyperparameters {
 public:
     explicit Hyperparameters(std::map<std::string, double> numbers) : numbers_(std::move(numbers)) {}
     double number(const std::string& name) const {
         auto found = numbers_.find(name);
-        if (found == numbers_.end()) throw std::invalid_argument("the rule needs a setting '" + name + "'");
+        if (found == numbers_.end()) throw std::invalid_argument("The rule needs the hyperparameter '" + name + "'.");
         read_.insert(name);
         return found->second;
     }
     i64 whole(const std::string& name) const {
         double value = number(name);
         if (!(std::fabs(value) <= static_cast<double>(MAX_ROUNDS)) || value != std::floor(value))
-            throw std::invalid_argument("the setting '" + name + "' is " + std::to_string(value) +
-                                        ", not a whole number up to 2^53");
+            throw std::invalid_argument("The hyperparameter '" + name + "' is " + std::to_string(value) +
+                                        ", but must be an integer up to 2^53.");
         return static_cast<i64>(value);
     }
     bool flag(const std::string& name) const { return number(name) != 0.0; }
     void check_all_read() const {
         for (const auto& [name, value] : numbers_)
-            if (!read_.count(name)) throw std::invalid_argument("the rule has no setting '" + name + "'");
+            if (!read_.count(name)) throw std::invalid_argument("The rule has no hyperparameter '" + name + "'.");
     }
 
 private:
@@ -45,7 +46,7 @@ private:
     mutable std::set<std::string> read_;
 };
 
-// Where an outcome that the policy did not ask for is learned: layer (-1: nowhere) and weight w^2.
+// Where an outcome is learned that the policy did not ask for: a layer (-1: none) and the weight w^2.
 struct LayerAssignment {
     i64 layer;
     double share;
@@ -55,45 +56,46 @@ class SelectionRule {
 public:
     virtual ~SelectionRule() = default;
 
-    // The decision of round `state.rounds`. It may bring estimates up to date, and draw from the state's generator.
+    // Decide round `state.rounds`. May update estimates and draw from the state's generator.
     virtual Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const = 0;
 
-    // The same for arms with a term of their own, in round t; only for rules that take them.
+    // Decide round t for arms with effects. Only for rules that support arm effects.
     virtual bool supports_arm_effects() const { return false; }
     virtual Decision decide_with_effects(const ArmEffectsState&, Sfc64&, i64, const ArmTable&) const {
-        throw std::invalid_argument("this rule is for arms with features alone");
+        throw std::invalid_argument("This rule does not support arm effects.");
     }
 
-    virtual LayerAssignment place(PolicyState&, const double*, Workspace&) const { return {0, 1.0}; }
+    virtual LayerAssignment assign_layer(PolicyState&, const double*, Workspace&) const { return {0, 1.0}; }
 
-    // How many estimators round t can reach; a policy without layers has one.
-    virtual i64 layers_in(i64 t) const { return t >= 0 ? 1 : 0; }
+    // The number of layers that round t can reach; 1 for policies without layers.
+    virtual i64 layers_in_round(i64 t) const { return t >= 0 ? 1 : 0; }
 
     // One estimator more.
-    virtual void deepen(PolicyState& state) const { state.add_layer(state.base_ridge, state.base_prior, 0.0); }
+    virtual void add_layer(PolicyState& state) const { state.add_layer(state.base_ridge, state.base_prior, 0.0); }
 
-    // At least so many estimators, and those that round `state.rounds` can reach.
-    void grow(PolicyState& state, i64 least = 1) const {
-        i64 layers = std::max(least, layers_in(state.rounds));
-        while (state.n_layers() < layers) deepen(state);
+    // Add layers until there are at least `least`, and all that round `state.rounds` can reach.
+    void ensure_layers(PolicyState& state, i64 least = 1) const {
+        i64 layers = std::max(least, layers_in_round(state.rounds));
+        while (state.n_layers() < layers) add_layer(state);
     }
 
-    // Whether widths are those of the curvature at the estimate, not of the precision.
+    // Whether widths use the curvature at the estimate instead of the precision.
     virtual bool local() const { return false; }
 
-    // Whether what it goes by falls for a pair that is out: where not, such pairs are left out while there are others.
+    // Whether counting a pending duel as observed makes its pair less attractive. If not, pending pairs are excluded
+    // while there are others.
     virtual bool reacts_to_pending() const { return true; }
 
-    // Whether decisions draw random numbers, so that the order in which they are made matters.
+    // Whether decisions draw random numbers, so that their order matters.
     virtual bool draws() const { return false; }
 
-    // Whether it chooses the contexts of a batch together with their pairs, and the k duels that it chooses.
+    // Whether the rule selects the contexts of a batch together with their pairs; and the k duels it selects.
     virtual bool designs() const { return false; }
     virtual std::vector<DesignedPair> design(PolicyState&, Workspace&, const ContextArms&, i64, i64) const {
-        throw std::invalid_argument("this rule decides contexts one by one");
+        throw std::invalid_argument("This rule does not design batches.");
     }
 
-    // Bring everything up to date that a decision would, so that many decisions can then read the state at once.
+    // Update everything that a decision reads, so that many decisions can share the state.
     virtual void prepare(PolicyState& state, Workspace& workspace) const {
         for (i64 layer = 0; layer < state.n_layers(); layer++)
             local() ? state.local_curvature(layer, workspace.solver) : state.theta(layer, workspace.solver);
@@ -102,10 +104,10 @@ public:
 
 std::unique_ptr<SelectionRule> make_selection_rule(const std::string& policy, const Hyperparameters& hyperparameters);
 
-// The policies that have a rule here.
+// The names of all policies with a selection rule.
 std::vector<std::string> selection_rule_names();
 
-// Utilities and whitened columns of all arms, for a policy with one estimator.
+// Utilities and whitened columns of all arms, for policies with one estimator.
 inline ArmView whiten_all(PolicyState& state, Workspace& workspace, const ArmTable& table, bool local = false) {
     workspace.fit(table.n, table.dim);
     i64 stride = padded(table.n);
@@ -116,7 +118,7 @@ inline ArmView whiten_all(PolicyState& state, Workspace& workspace, const ArmTab
     return {workspace.u.data(), workspace.v.data(), table.n, stride, table.dim};
 }
 
-// Whitened columns of the listed arms, by one layer's precision; utilities are filled in by `add_utilities_of`.
+// Whitened columns of the listed arms by the precision of a layer; `add_utilities` adds the utilities.
 inline ArmView whiten_subset(const PolicyState& state, Workspace& workspace, const ArmTable& table, i64 layer,
                              const i64* chosen, i64 n) {
     i64 stride = padded(n);
@@ -132,7 +134,7 @@ inline void add_utilities_of(PolicyState& state, Workspace& workspace, const Arm
     view.u = workspace.u.data();
 }
 
-// An ordered pair of different arms, each allowed one with the same chance; a single arm meets itself.
+// A uniform draw from the allowed ordered pairs of different arms; a single arm is paired with itself.
 inline FoundPair uniform_pair(Sfc64& random, const ArmTable& table) {
     constexpr int TRIES = 64;
     if (table.n == 1) return {0, 0, 0.0};
@@ -149,14 +151,7 @@ inline FoundPair uniform_pair(Sfc64& random, const ArmTable& table) {
     return NO_PAIR;
 }
 
-// Arms by their positions on the table: those that are listed, or all of them.
-struct ArmSubset {
-    const i64* positions;
-    i64 n;
-    i64 arm(i64 k) const { return positions ? positions[k] : k; }
-};
-
-// Whether an arm may meet one of the partners.
+// Whether an arm has an allowed partner among these.
 inline bool may_duel(const ArmTable& table, i64 arm, const ArmSubset& partners) {
     PairConstraints constraints = table.constraints();
     for (i64 b = 0; b < partners.n; b++)
@@ -164,7 +159,7 @@ inline bool may_duel(const ArmTable& table, i64 arm, const ArmSubset& partners) 
     return false;
 }
 
-// Position of the first largest score among arms that may meet one of the partners; -1: none may.
+// Index of the first largest score among arms with an allowed partner; -1 if there is none.
 inline i64 best_scored(const double* scores, const ArmSubset& firsts, const ArmTable& table,
                        const ArmSubset& partners) {
     i64 best = kernels->argmax(scores, firsts.n);

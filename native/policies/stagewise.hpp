@@ -1,4 +1,4 @@
-// What Sta'D and SupCoLSTIM share: layers with unit weights and a stretched width p = eta |x - y|.
+// What Sta'D and SupCoLSTIM share: layers with unit weights and the stretched width p = eta |x - y|.
 #pragma once
 
 #include "policies/layer_walk.hpp"
@@ -10,7 +10,7 @@ class Stagewise : public SelectionRule {
 public:
     explicit Stagewise(const Hyperparameters& s) : radius_(s) {}
 
-    i64 layers_in(i64 t) const override {
+    i64 layers_in_round(i64 t) const override {
         double horizon = std::max(effective_horizon(radius_.horizon, std::max<i64>(t, 1)), 2.0);
         return layers_for(1.0 / std::sqrt(horizon));
     }
@@ -29,13 +29,13 @@ public:
             bool exploit = p <= finest || (walk.layer == last && !(p > threshold));
             if (p > threshold && !exploit) return {remaining[wide.first], remaining[wide.second], walk.layer, 1.0};
             add_utilities_of(state, workspace, table, walk.layer, remaining, view);
-            if (exploit) return settled(state, workspace, table, walk, view, eta);
-            go_deeper(walk, workspace, view.u, threshold);
+            if (exploit) return final_duel(state, workspace, table, walk, view, eta);
+            descend(walk, workspace, view.u, threshold);
         }
     }
 
-    // The first layer in which eta |z| > 2^-s, with eta for the two arms of the duel.
-    LayerAssignment place(PolicyState& state, const double* z, Workspace& workspace) const override {
+    // The first layer with eta |z| > 2^-s, with eta for the two arms of the duel.
+    LayerAssignment assign_layer(PolicyState& state, const double* z, Workspace& workspace) const override {
         double eta = stretch(state, 2);
         for (i64 layer = 0; layer < state.n_layers(); layer++)
             if (eta * state.width(layer, z, workspace.solver) > power_of_two(-(layer + 1))) return {layer, 1.0};
@@ -43,14 +43,14 @@ public:
     }
 
 protected:
-    // What the first of the last two arms is chosen by.
+    // The scores that select the first arm once exploration is over.
     virtual const double* scores(PolicyState& state, Workspace& workspace, const ArmTable& table,
                                  const ArmView& view) const = 0;
 
     RadiusSettings radius_;
 
 private:
-    // eta of the present round.
+    // eta in the present round.
     double stretch(const PolicyState& state, i64 n_arms) const {
         double horizon = radius_.horizon_in(state);
         if (radius_.kind == RadiusKind::theory)
@@ -64,30 +64,31 @@ private:
         return widest_pair(view, of_different, workspace);
     }
 
-    // All p are small: the last duel, from which nothing is learned. Both arms come from the remaining ones; where no pair of them
-    // may be asked, the second from all arms; else both from all.
-    Decision settled(PolicyState& state, Workspace& workspace, const ArmTable& table, const LayerWalk& walk,
-                     const ArmView& view, double eta) const {
+    // All p are small: the last duel, whose outcome is not learned. Both arms come from the remaining ones if some pair
+    // of these is allowed; otherwise one of them, or else neither.
+    Decision final_duel(PolicyState& state, Workspace& workspace, const ArmTable& table, const LayerWalk& walk,
+                        const ArmView& view, double eta) const {
         const i64* remaining = workspace.remaining.data();
-        ArmSubset few{remaining, walk.count}, all_arms{nullptr, table.n};
-        if (open(table, few, few)) {
-            i64 first = best_scored(scores(state, workspace, table, view), few, table, few);
+        ArmSubset remaining_arms{remaining, walk.count}, all_arms = ArmSubset::all(table.n);
+        if (any_allowed(table, remaining_arms, remaining_arms)) {
+            i64 first = best_scored(scores(state, workspace, table, view), remaining_arms, table, remaining_arms);
             i64 second = challenger(view, first, eta, table.constraints(remaining), workspace);
             return {remaining[first], remaining[second], -1, 0.0};
         }
-        if (!open(table, all_arms, all_arms)) return {-1, -1, -1, 0.0};
-        bool from_few = open(table, few, all_arms);
+        if (!any_allowed(table, all_arms, all_arms)) return {-1, -1, -1, 0.0};
+        bool from_remaining = any_allowed(table, remaining_arms, all_arms);
         i64 first = -1;
-        if (from_few) first = remaining[best_scored(scores(state, workspace, table, view), few, table, all_arms)];
-        workspace.cache.forget();  // `remaining` is kept no longer
+        if (from_remaining)
+            first = remaining[best_scored(scores(state, workspace, table, view), remaining_arms, table, all_arms)];
+        workspace.cache.clear();  // `remaining` is overwritten
         ArmView all = whiten_subset(state, workspace, table, walk.layer, nullptr, table.n);
         add_utilities_of(state, workspace, table, walk.layer, nullptr, all);
-        if (!from_few) first = best_scored(scores(state, workspace, table, all), all_arms, table, all_arms);
+        if (!from_remaining) first = best_scored(scores(state, workspace, table, all), all_arms, table, all_arms);
         return {first, challenger(all, first, eta, table.constraints(), workspace), -1, 0.0};
     }
 
-    // Whether some of the first arms may meet some of the second ones.
-    static bool open(const ArmTable& table, const ArmSubset& firsts, const ArmSubset& seconds) {
+    // Whether some pair of these arms is allowed.
+    static bool any_allowed(const ArmTable& table, const ArmSubset& firsts, const ArmSubset& seconds) {
         for (i64 a = 0; a < firsts.n; a++)
             if (may_duel(table, firsts.arm(a), seconds)) return true;
         return false;

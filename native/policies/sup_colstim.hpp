@@ -1,4 +1,4 @@
-// SupCoLSTIM (Bengs, Saha, Huellermeier 2022): Sta'D's layers with CoLSTIM's randomised pair at the end.
+// SupCoLSTIM (Bengs, Saha, Huellermeier 2022): the layers of Sta'D, with the randomized pair of CoLSTIM at the end.
 #pragma once
 
 #include "policies/perturbation.hpp"

@@ -1,4 +1,4 @@
-// ThompsonPair: two draws from the posterior, and the best arm of each.
+// ThompsonPair: the best arms of two draws from the posterior.
 #pragma once
 
 #include "policies/selection_rule.hpp"
@@ -16,11 +16,11 @@ public:
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         ArmView view = whiten_all(state, workspace, table, true);
         double* drawn = workspace.line.data();
-        draw_feeling_good(state, view, workspace);
-        ArmSubset all_arms{nullptr, table.n};
+        draw_feel_good(state, view, workspace);
+        ArmSubset all_arms = ArmSubset::all(table.n);
         i64 first = best_scored(drawn, all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
-        draw_feeling_good(state, view, workspace);
+        draw_feel_good(state, view, workspace);
         return {first, second_arm(table, first, drawn), 0, 1.0};
     }
 
@@ -38,24 +38,24 @@ private:
             for (i64 a = 0; a < view.n; a++) drawn[a] += noise[k] * view.v[k * view.stride + a];
     }
 
-    // How far the best arm is above the mean: a constant added to all arms changes nothing.
-    static double promised(const double* drawn, i64 n) {
+    // The utility of the best arm above the mean; invariant to a constant added to all arms.
+    static double promise_of(const double* drawn, i64 n) {
         double total = 0.0;
         for (i64 a = 0; a < n; a++) total += drawn[a];
         return drawn[kernels->argmax(drawn, n)] - total / static_cast<double>(n);
     }
 
-    // Utilities of one draw, into scratch.line; of eight draws one is taken, with chance proportional to exp(feel_good promise).
-    void draw_feeling_good(PolicyState& state, const ArmView& view, Workspace& workspace) const {
+    // Draw utilities into workspace.line: one of DRAWS draws, with probability proportional to exp(feel_good promise).
+    void draw_feel_good(PolicyState& state, const ArmView& view, Workspace& workspace) const {
         double *drawn = workspace.line.data(), *best = workspace.near_u.data();
         draw_utilities(state, view, workspace);
         if (feel_good_ == 0.0) return;
-        double promise = promised(drawn, view.n);
+        double promise = promise_of(drawn, view.n);
         std::copy(drawn, drawn + view.n, best);
         for (int draw = 1; draw < DRAWS; draw++) {
             draw_utilities(state, view, workspace);
-            double other = promised(drawn, view.n);
-            // One of two draws by their weights, and so on: each of the eight is left with chance by its weight.
+            double other = promise_of(drawn, view.n);
+            // Keep one of two by their weights, repeatedly, which gives every draw the right probability.
             double total = std::max(promise, other) + log1p(exp_neg_abs(feel_good_ * (promise - other))) / feel_good_;
             if (log(1.0 - state.random.uniform()) < feel_good_ * (other - total))
                 std::copy(drawn, drawn + view.n, best);
@@ -72,7 +72,7 @@ private:
             if (constraints.allows(first, a) && (allow_self_duel_ || !equal(table, first, a))) second = a;
         }
         if (second >= 0) return second;
-        for (i64 step = 1; step <= table.n; step++) {  // all partners are equal: the next one
+        for (i64 step = 1; step <= table.n; step++) {  // all partners equal the first arm: take the next one
             i64 a = (first + step) % table.n;
             if (a == first || constraints.allows(first, a)) return a;
         }

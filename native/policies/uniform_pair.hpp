@@ -1,4 +1,4 @@
-// UniformPair: two different arms, uniformly at random.
+// UniformPair: a uniformly random pair of different arms.
 #pragma once
 
 #include "policies/selection_rule.hpp"

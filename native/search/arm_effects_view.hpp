@@ -1,4 +1,4 @@
-// Arms as policies with arm effects see them: utilities, variances and covariances.
+// The arms of a round under a posterior with arm effects: utilities, variances and covariances.
 #pragma once
 
 #include "model/arm_effects.hpp"
@@ -6,43 +6,45 @@
 
 namespace duelist {
 
-// Arms of a decision by what is known: utilities, variances, and the covariance of any two. Duels tell nothing of the level of utilities, so all are
-// relative to an arm with the middle value of every feature: where features are far from zero (a year, a time stamp), widths would be
-// small differences of large numbers.
+// Duels do not determine the level of utilities, so all utilities are relative to an arm with the median of every
+// feature. Otherwise widths would be small differences of large numbers where features are far from zero (a year, a
+// timestamp).
 class ArmEffectsView {
 public:
-    ArmEffectsView(const ArmEffectsState& known, const ArmTable& table);
+    ArmEffectsView(const ArmEffectsState& state, const ArmTable& table);
 
     i64 n() const { return table_.n; }
     const double* u() const { return utility_.data(); }
-    // What the middle values add to every utility.
-    double level() const { return kernels->dot(middle_.data(), known_.theta.data(), known_.dim); }
+    // The utility of the reference arm, which has the median of every feature.
+    double level() const { return kernels->dot(center_.data(), state_.theta.data(), state_.dim); }
     const double* variance() const { return variance_.data(); }
-    // Covariances of one arm with the listed ones (nullptr: with all), in their order.
-    void covariances(i64 arm, const i64* listed, i64 count, double* out);
-    // Squared widths of the pairs of one arm with the listed ones, from how their features differ: two arms far from the middle have large variances,
-    // of which nothing would be left when they are taken from each other.
-    void squares(i64 arm, const i64* listed, i64 count, double* out);
+    // Covariances of an arm with the others.
+    void covariances(i64 arm, const ArmSubset& others, double* out);
+    // Squared widths of the pairs of an arm with the others. They are computed from feature differences, because
+    // variances of arms far from the median would cancel.
+    void squared_widths(i64 arm, const ArmSubset& others, double* out);
 
-    // The `count` arms with the largest scores, by position; of equal ones the first.
+    // Positions of the `count` largest scores, in ascending order; ties go to the first.
     static std::vector<i64> largest(const double* scores, i64 n, i64 count);
-    // The arm of the largest utility that has a partner left, itself perhaps; of equal ones the first; -1: none has.
+    // The arm of largest utility that has an allowed partner, perhaps itself; ties go to the first. -1 if there is
+    // none.
     i64 leader(const PairConstraints& constraints) const;
 
 private:
-    const ArmEffectsState& known_;
+    const ArmEffectsState& state_;
     const ArmTable& table_;
     std::vector<i64> slot_;
-    AlignedDoubles utility_, variance_, effect_variance_, lifted_, middle_, apart_, pulled_apart_;
-    // Of every arm the distance x from the middle, and after those of all, C x + 2 c: C is the covariance of theta, c that of theta with its own term.
-    // One piece of memory for both: two are given back to the system after every decision, and to get them again takes a third of its time.
-    AlignedDoubles lines_;
+    AlignedDoubles utility_, variance_, effect_variance_, combined_, center_, difference_, transformed_difference_;
+    // First the centered features x of every arm, then C x + 2 c of every arm, where C is the covariance of theta and c
+    // that of theta with the arm's effect. One allocation holds both, because two would be returned to the system after
+    // every decision, and mapping them again takes a third of the time.
+    AlignedDoubles features_;
 
-    double* off(i64 a) { return lines_.data() + a * known_.dim; }
-    double* pulled(i64 a) { return off(table_.n + a); }
-    void leave_the_middle();
-    void pull(i64 a);
-    double square(i64 a, i64 b);
+    double* centered(i64 a) { return features_.data() + a * state_.dim; }
+    double* transformed(i64 a) { return centered(table_.n + a); }
+    void center();
+    void transform(i64 a);
+    double squared_width(i64 a, i64 b);
 };
 
 }  // namespace duelist

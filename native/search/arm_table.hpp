@@ -1,17 +1,18 @@
-// The arms on the table, and which pairs of them may be asked.
+// The arms of a round and the pairs of them that are allowed.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "numerics/buffer.hpp"
 
 namespace duelist {
 
-// From so many arms on the pruned search is faster than trying all pairs, whatever the dimension.
+// From this number of arms on, the pruned searches are faster than trying all pairs, in any dimension.
 inline constexpr i64 MANY_ARMS = 256;
 
-// Unordered pairs of different arms.
+// A set of unordered pairs of different arms.
 class PairSet {
 public:
     void add(i64 i, i64 j) { keys_.push_back(key(i, j)); }
@@ -32,7 +33,7 @@ private:
     static u64 key(i64 i, i64 j) { return static_cast<u64>(std::min(i, j)) << 32 | static_cast<u64>(std::max(i, j)); }
 };
 
-// Which pairs may be asked: of the arms `names` lists, or of all.
+// Which pairs a search may return.
 struct PairConstraints {
     bool distinct = false;              // no self-duels
     const PairSet* excluded = nullptr;  // by position in the table
@@ -64,13 +65,29 @@ struct ArmTable {
     }  // self-duels not counted
 };
 
-// Arms of a decision, as rules look at them: utilities u and whitened columns v.
+// Some arms of a round by position, or all of them.
+struct ArmSubset {
+    const i64* positions;  // null: all arms in order
+    i64 n;
+
+    static ArmSubset all(i64 n) { return {nullptr, n}; }
+    static ArmSubset of(std::span<const i64> positions) {
+        return {positions.data(), static_cast<i64>(positions.size())};
+    }
+    // The arms listed after number k.
+    static ArmSubset after(std::span<const i64> positions, i64 k) {
+        return of(positions.subspan(static_cast<std::size_t>(k + 1)));
+    }
+    i64 arm(i64 k) const { return positions ? positions[k] : k; }
+};
+
+// Arms as selection rules see them: utilities u and whitened columns v.
 struct ArmView {
     const double* u;
     const double* v;
     i64 n, stride, dim;
 
-    double square(i64 i, i64 j) const {
+    double squared_width(i64 i, i64 j) const {
         double total = 0.0;
         for (i64 k = 0; k < dim; k++) {
             double gap = v[k * stride + j] - v[k * stride + i];

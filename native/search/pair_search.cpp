@@ -6,8 +6,8 @@ namespace duelist {
 
 namespace {
 
-constexpr double ROUNDING = 1e-12;  // thousands of times what sums of some hundred terms can lose
-constexpr i64 FEW = 6;              // arms up to which walking all pairs is quicker than pruning first
+constexpr double ROUNDING = 1e-12;  // thousands of times the rounding error of a sum of some hundred terms
+constexpr i64 FEW = 6;              // up to this number of arms, trying all pairs is faster than pruning first
 
 FoundPair to_pair(const SearchResult& searched) { return {searched.first, searched.second, searched.value}; }
 
@@ -68,8 +68,8 @@ FoundPair best_pair(const ArmView& view, double radius, const PairConstraints& c
     return {kept[found.first], kept[found.second], found.value};
 }
 
-// With a the arm farthest from the first one, b the arm farthest from a, and c halfway between them: a pair is at most
-// |v_i - c| + |v_j - c| wide, and one is |a - b| wide.
+// With a the arm farthest from the first one, b the arm farthest from a, and c their midpoint, the width of a pair is
+// at most |v_i - c| + |v_j - c|, and that of (a, b) is a lower bound of the maximum.
 FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, Workspace& workspace) {
     i64 n = view.n, dim = view.dim;
     if (n >= MANY_ARMS) {
@@ -85,9 +85,9 @@ FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, W
     kernels->squared_widths(view.v, view.stride, dim, a, 0, n, line);
     i64 b = kernels->argmax(line, n);
     double bound = std::sqrt(line[b]);
-    double* centre = workspace.noise.data();
-    for (i64 k = 0; k < dim; k++) centre[k] = 0.5 * (view.v[k * view.stride + a] + view.v[k * view.stride + b]);
-    kernels->squared_distances(view.v, view.stride, dim, centre, n, reach);
+    double* center = workspace.noise.data();
+    for (i64 k = 0; k < dim; k++) center[k] = 0.5 * (view.v[k * view.stride + a] + view.v[k * view.stride + b]);
+    kernels->squared_distances(view.v, view.stride, dim, center, n, reach);
     double largest = std::sqrt(reach[kernels->argmax(reach, n)]);
     double floor = std::max(bound - largest - ROUNDING * largest, 0.0);
     floor *= floor;
@@ -97,7 +97,7 @@ FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, W
         kept[count] = j;
         count += reach[j] >= floor;
     }
-    // Columns that are looked at may lie in `near` already, so those that are left go elsewhere.
+    // The given columns may be in workspace.near already, so the candidates are copied elsewhere.
     double* buffer = view.v == workspace.near.data() ? workspace.v.data() : workspace.near.data();
     kernels->pick_columns(view.v, view.stride, dim, kept, count, buffer, padded(count));
     FoundPair found = kernels->widest_of_all_pairs(buffer, count, padded(count), dim, line);
@@ -118,7 +118,7 @@ bool any_wider(const ArmView& view, double threshold, const PairConstraints& con
     return widest.first >= 0 && widest.value > limit;
 }
 
-// Arms are taken by falling u, until what is left cannot reach the best sum.
+// Try arms by decreasing u, until the remaining ones cannot reach the best sum.
 FoundPair best_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints,
                          Workspace& workspace) {
     if (view.n >= MANY_ARMS) return to_pair(search_best_wide(view, threshold, constraints));
@@ -183,8 +183,8 @@ i64 challenger(const ArmView& view, i64 champion, double bonus, const PairConstr
     return best;
 }
 
-// The best arm rules most of them out, so it is met first. An arm that it rules out clearly need not be met by the others:
-// whatever it rules out, the best arm does too.
+// The best arm dominates most of the others, so it is tried first. An arm that it dominates clearly need not be tried
+// as a rival, because the best arm dominates whatever that rival would.
 i64 undominated(const ArmView& view, double radius, i64* out, Workspace& workspace) {
     i64 n = view.n;
     const double* u = view.u;
@@ -211,7 +211,7 @@ i64 undominated(const ArmView& view, double radius, i64* out, Workspace& workspa
         bool survives = margin[i] >= 0.0;
         for (i64 b = 0; survives && b < n_rivals; b++) {
             i64 j = rivals[b];
-            survives = !(u[j] > u[i] && u[i] - u[j] + radius * std::sqrt(view.square(j, i)) < 0.0);
+            survives = !(u[j] > u[i] && u[i] - u[j] + radius * std::sqrt(view.squared_width(j, i)) < 0.0);
         }
         if (survives) out[count++] = i;
     }

@@ -1,8 +1,8 @@
-// Pairs of whitened arms: the best, the widest, the wide ones; arms that no other arm rules out.
+// Searches over pairs of whitened arms, and for undominated arms.
 //
-// The width of a pair is the distance of its columns. Every search gives the answer of walking the pairs i < j row by row, ties
-// going to the first: arms are dropped only if a bound, with room for rounding, says that no pair with them can win. From MANY_ARMS
-// arms on, `search.hpp` does the work. A pair that is not found has first == -1.
+// The width of a pair is the distance of its columns. Every search returns what trying the pairs i < j row by row would
+// return, with ties going to the first. Arms are pruned only if a bound that allows for rounding shows that no pair
+// with them can win. From MANY_ARMS arms on, `pruned_search.hpp` takes over. If there is no pair, first == -1.
 #pragma once
 
 #include "numerics/random.hpp"
@@ -12,34 +12,36 @@ namespace duelist {
 
 inline constexpr FoundPair NO_PAIR{-1, -1, 0.0};
 
-// argmax over allowed i <= j of u_i + u_j + radius |v_i - v_j|, and the maximum.
+// argmax over allowed i <= j of u_i + u_j + radius |v_i - v_j|, with the maximum as value.
 FoundPair best_pair(const ArmView& view, double radius, const PairConstraints& constraints, Workspace& workspace);
 
-// The widest allowed pair, and its squared width. Where all are equal: an arm against itself, or the first allowed pair.
+// The widest allowed pair, with its squared width as value. If all arms are equal: an arm against itself, or the first
+// allowed pair.
 FoundPair widest_pair(const ArmView& view, const PairConstraints& constraints, Workspace& workspace);
 
-// Whether an allowed pair of different arms is wider than the threshold.
+// Whether some allowed pair of different arms is wider than the threshold.
 bool any_wider(const ArmView& view, double threshold, const PairConstraints& constraints, Workspace& workspace);
 
-// Among allowed pairs wider than the threshold, the largest u_i + u_j; equal sums: the wider pair, then the first.
+// Among allowed pairs wider than the threshold, the one of largest u_i + u_j; ties go to the wider pair, then the
+// first.
 FoundPair best_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints,
                          Workspace& workspace);
 
-// A pair drawn uniformly from the allowed ones wider than the threshold.
+// Draw uniformly from the allowed pairs wider than the threshold.
 FoundPair random_wide_pair(const ArmView& view, double threshold, const PairConstraints& constraints, Sfc64& random,
                            Workspace& workspace);
 
-// argmax over the allowed partners j of u_j + bonus |v_j - v_champion|; equal ones: the champion itself, then the first.
+// argmax over allowed partners j of u_j + bonus |v_j - v_champion|; ties go to the champion itself, then the first.
 i64 challenger(const ArmView& view, i64 champion, double bonus, const PairConstraints& constraints,
                Workspace& workspace);
 
-// Arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j: listed in `out`, counted.
+// List the arms i with u_i - u_j + radius |v_i - v_j| >= 0 for all j in `out`; return their number.
 i64 undominated(const ArmView& view, double radius, i64* out, Workspace& workspace);
 
 // The first allowed pair of different arms in row order.
 FoundPair first_pair(i64 n, const PairConstraints& constraints);
 
-// argmax of value(i, j, |v_i - v_j|^2) over allowed pairs i < j, one of them inside; equal ones: the first.
+// argmax of value(i, j, |v_i - v_j|^2) over allowed pairs i < j with at least one arm `inside`; ties go to the first.
 template <class Value>
 FoundPair best_pair_with(const ArmView& view, const std::vector<bool>& inside, const PairConstraints& constraints,
                          Workspace& workspace, Value&& value) {
@@ -56,10 +58,10 @@ FoundPair best_pair_with(const ArmView& view, const std::vector<bool>& inside, c
     return found;
 }
 
-// Which of n arms are listed.
-inline std::vector<bool> membership(const i64* listed, i64 count, i64 n) {
+// A mask of n arms, true for the listed ones.
+inline std::vector<bool> membership(const ArmSubset& listed, i64 n) {
     std::vector<bool> inside(static_cast<std::size_t>(n), false);
-    for (i64 a = 0; a < count; a++) inside[static_cast<std::size_t>(listed[a])] = true;
+    for (i64 k = 0; k < listed.n; k++) inside[static_cast<std::size_t>(listed.arm(k))] = true;
     return inside;
 }
 

@@ -22,9 +22,9 @@ SignFilter::SignFilter(i64 n, i64 features, bool negative)
     for (i64 past = n; past % TILE != 0; past++) at(past, features_ + 1) = negative ? 1e30f : -1e30f;
 }
 
-void SignFilter::pack_features(const SortedArms& sorted, const double* centre, double radius, double scale) {
+void SignFilter::pack_features(const SortedArms& sorted, const double* center, double radius, double scale) {
     constexpr double LARGEST = std::numeric_limits<double>::max();
-    double times = std::min(radius / scale, LARGEST);  // where a scale is that small, all distances are
+    double times = std::min(radius / scale, LARGEST);  // if the scale is that small, so are all distances
     std::fill(squares_.begin(), squares_.end(), 0.0);
     auto pack = [&](i64 start, i64 count) {
         double* squares = squares_.data() + start;
@@ -32,7 +32,7 @@ void SignFilter::pack_features(const SortedArms& sorted, const double* centre, d
             const double* from = sorted.v.data() + k * sorted.stride + start;
             float* to = &at(start, k);
             for (i64 i = 0; i < count; i++) {
-                double x = (from[i] - centre[k]) * times;
+                double x = (from[i] - center[k]) * times;
                 to[i] = static_cast<float>(x);
                 squares[i] += x * x;
             }
@@ -65,7 +65,7 @@ double rounding_noise(i64 dim, double largest_u, double radius, double largest_d
            radius * 1e-150;
 }
 
-// Arms are taken eight neighbours at a time: a cache line of each row holds as many.
+// Sample eight neighbors at a time, because they share a cache line in each row.
 std::vector<double> sample_mean(const ArmView& view) {
     constexpr i64 SAMPLE = 4096;
     i64 step = (view.n + SAMPLE - 1) / SAMPLE * LANES;

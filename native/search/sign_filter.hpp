@@ -1,16 +1,16 @@
-// Which pairs of a block can matter: the sign of one product in single precision, then exact values.
+// A single-precision filter for pairs: only the sign of a product decides whether a pair is evaluated exactly.
 //
-// A pair can reach the bound b if u_i + u_j + r |v_i - v_j| >= b. With h = u - b/2 <= 0 that is
+// A pair can reach the bound b if u_i + u_j + r |v_i - v_j| >= b. With h = u - b/2 <= 0 this is
 //
 //     Q_ij = r^2 |v_i - v_j|^2 - (h_i + h_j)^2 >= 0,
 //
-// and Q_ij = a_i + a_j - 2 (r^2 v_i . v_j + h_i h_j) with a = r^2 |v|^2 - h^2 is a product of dim + 3 numbers a pair:
-// (-2 r v_i, -2 h_i, 1, a_i) . (r v_j, h_j, a_j, 1). It is computed in float32, and only its sign bit is looked at.
+// and with a = r^2 |v|^2 - h^2, Q_ij = a_i + a_j - 2 (r^2 v_i . v_j + h_i h_j) is a product of dim + 3 factors per
+// pair: (-2 r v_i, -2 h_i, 1, a_i) . (r v_j, h_j, a_j, 1). It is computed in float32, and only its sign bit is used.
 //
-// No pair is lost to rounding. With e half an ulp of a float, sigma = r^2 |v|^2 + h^2 and K = dim + 3, rounding the
-// factors and adding K products in any order moves Q_ij by less than (2.1 K + 4) e (sigma_i + sigma_j), since
-// 2 |x . y| <= |x|^2 + |y|^2. The error belongs to the arms one by one, so a_i is simply raised by (3 K + 16) e sigma_i. What
-// passes is computed again in float64, with the very expressions of `pairs.cpp`, which alone decide.
+// Rounding loses no pair. Let e be half an ulp of a float, sigma = r^2 |v|^2 + h^2 and K = dim + 3. Rounding the
+// factors and adding K products in any order moves Q_ij by less than (2.1 K + 4) e (sigma_i + sigma_j), since 2 |x . y|
+// <= |x|^2 + |y|^2. This bound is a sum over the two arms, so a_i is simply raised by (3 K + 16) e sigma_i. Pairs that
+// pass are evaluated in float64 by the expressions of `pair_search.cpp`, which alone decide.
 #pragma once
 
 #include <vector>
@@ -21,10 +21,10 @@ namespace duelist {
 
 inline constexpr i64 BLOCK_ROWS = 64;
 inline constexpr i64 BLOCK_COLUMNS = 512;
-inline constexpr double UNDERFLOW_OF_PRODUCTS =
-    1e-30;  // far above what products lose below 1e-38, far below any rounding of 1
+// Far above the underflow of products below 1e-38, far below the rounding error of 1.
+inline constexpr double UNDERFLOW_OF_PRODUCTS = 1e-30;
 
-// Arms picked and put in order for a search: no pair of value at least b has key_i + key_j < b.
+// Selected arms in search order: no pair of value at least b has key_i + key_j < b.
 struct SortedArms {
     std::vector<i64> arm;
     AlignedDoubles u, v;
@@ -35,23 +35,23 @@ struct SortedArms {
     i64 n() const { return static_cast<i64>(arm.size()); }
 };
 
-// The factors of the products, in the tiles that the kernel reads, and the left side of some rows.
+// The factors of the products, in the tiles that the kernel reads.
 class SignFilter {
 public:
-    // `negative`: whether signs are looked for that are set; those of what pads the last tile never are.
+    // With `negative`, look for set sign bits. The padding of the last tile never matches.
     SignFilter(i64 n, i64 features, bool negative);
 
-    // (r (v - c) / scale, 0, 0, 1); keeps the squared length of the first part of each.
-    void pack_features(const SortedArms& sorted, const double* centre, double radius, double scale);
+    // Pack (r (v - c) / scale, 0, 0, 1) and store the squared length of the first part.
+    void pack_features(const SortedArms& sorted, const double* center, double radius, double scale);
     void set(i64 arm, double h, double a) {
-        filled_start_ = -1;  // the left side is read from the factors again
+        filled_start_ = -1;  // the left side has to be packed again
         at(arm, features_) = static_cast<float>(h);
         at(arm, features_ + 1) = static_cast<float>(a);
     }
     double square(i64 arm) const { return squares_[static_cast<std::size_t>(arm)]; }
 
-    // Signs of the products of rows start .. start + rows - 1 (h multiplied by `times`) with columns from `column` on, which is
-    // a multiple of TILE; one answer a chunk.
+    // Signs of the products of rows start .. start + rows - 1 (with h multiplied by `times`) with the columns from
+    // `column` on, one per chunk. `column` is a multiple of TILE.
     const unsigned char* signs(i64 start, i64 rows, i64 column, i64 columns, double times);
 
     static i64 chunks(i64 columns) { return (columns + CHUNK - 1) / CHUNK; }
@@ -70,16 +70,16 @@ private:
 // (3 K + 16) e for products of K = features + 3 floats.
 inline double allowance(i64 features) { return (3.0 * static_cast<double>(features + 3) + 16.0) * 0.5 * 0x1.0p-23; }
 
-// More than rounding can move a value, a key sum, or a distance from a centre times the radius.
+// An upper bound on the rounding error of a value, a sum of keys, or the radius times a distance from a center.
 //
-// A squared width is a sum of dim terms, each with three roundings; the root halves its relative error;
-// u_i + u_j + r |v_i - v_j| adds three more. No width exceeds twice the largest distance from a centre.
+// A squared width is a sum of dim terms with three roundings each, the root halves the relative error, and u_i + u_j +
+// r |v_i - v_j| adds three roundings. A width is at most twice the largest distance from a center.
 double rounding_noise(i64 dim, double largest_u, double radius, double largest_distance);
 
-// The mean of some thousand arms, evenly spread; exact where all arms are equal.
+// The mean of a few thousand evenly spaced arms; exact if all arms are equal.
 std::vector<double> sample_mean(const ArmView& view);
 
-// Positions from the largest value to the smallest, equal ones in their order.
+// Positions in order of decreasing values; ties keep their order.
 std::vector<i64> descending(const std::vector<double>& values);
 
 template <class T>

@@ -1,13 +1,13 @@
-// Arms that no other arm rules out, among very many.
+// The undominated arms among thousands.
 //
-// Arm j rules out arm i if u_i - u_j + r |v_i - v_j| < 0. This is an order by a cone, so that an arm ruled out need not be
-// tried as a rival: whom it rules out, its own rival rules out as well. Rivals come by falling u, in blocks that grow, and the
-// arms they rule out leave. Rounding could break the chain; an arm therefore only leaves where it is ruled out by
-// three times the rounding error, and otherwise stays as a rival.
+// Arm j dominates arm i if u_i - u_j + r |v_i - v_j| < 0. This is the partial order of a cone, so a dominated arm need
+// not be tried as a rival: its own rival dominates everything that it does. Rivals are taken by decreasing u, in
+// growing blocks, and the arms they dominate are removed. Rounding could break transitivity, so an arm is removed only
+// if it is dominated by three times the rounding error; otherwise it stays as a rival.
 //
-// A block of pairs is filtered by the sign of N_ij = r^2 |v_i - v_j|^2 - (u_i - u_j)^2, negative if one arm rules out the
-// other: a product as in `filters.hpp`, with lowered instead of raised diagonal terms. Leaving features out makes N
-// smaller and loses no pair; sixteen features nearly always tell as much as all.
+// Blocks of pairs are filtered by the sign of N_ij = r^2 |v_i - v_j|^2 - (u_i - u_j)^2, which is negative if one arm
+// dominates the other. This is a product as in `sign_filter.hpp`, with lowered instead of raised diagonal terms.
+// Omitting features makes N smaller and loses no pair; sixteen features are nearly always enough.
 #include <numeric>
 
 #include "search/pruned_search.hpp"
@@ -26,12 +26,12 @@ enum DominanceStatus : signed char { UNDOMINATED, DOMINATED, REMOVED };
 struct DominanceState {
     double radius, noise;
     std::vector<DominanceStatus> status;
-    i64 rivals = FIRST_RIVALS;  // of the next block
-    i64 features;               // that its filter looks at
+    i64 rivals = FIRST_RIVALS;  // in the next block
+    i64 features;               // used by the filter
     i64 examined = 0, chunks = 0, exact = 0;
 
-    // The fate of the arms start .. stop - 1 after meeting the rival.
-    void meet(const SortedArms& sorted, i64 rival, i64 start, i64 stop, double* line) {
+    // Update the status of the arms start .. stop - 1 by comparing them with the rival.
+    void compare_with_rival(const SortedArms& sorted, i64 rival, i64 start, i64 stop, double* line) {
         kernels->squared_widths(sorted.v.data(), sorted.stride, sorted.dim, rival, start, stop, line);
         double own = sorted.u[rival];
         for (i64 j = start; j < stop; j++) {
@@ -50,14 +50,14 @@ struct DominanceState {
     }
 };
 
-// Rows (r (v - c), h, a, 1) / scale with h = u - (largest + smallest u) / 2 and a = r^2 |v - c|^2 - h^2, lowered.
+// Pack (r (v - c), h, a, 1) / scale with h = u - (largest u + smallest u) / 2 and a = r^2 |v - c|^2 - h^2, lowered.
 //
-// Rounding can hide an order from a comparison by the noise: (r |v_i - v_j|)^2 < (|u_i - u_j| + noise)^2, where
-// |u_i - u_j| <= |h_i| + |h_j|.
-SignFilter packed(const SortedArms& sorted, const DominanceState& dominance, const std::vector<double>& centre,
+// Rounding can hide dominance by up to the noise: (r |v_i - v_j|)^2 < (|u_i - u_j| + noise)^2, where |u_i - u_j| <=
+// |h_i| + |h_j|.
+SignFilter packed(const SortedArms& sorted, const DominanceState& dominance, const std::vector<double>& center,
                   double scale, double lowering) {
     SignFilter filter(sorted.n(), dominance.features, true);
-    filter.pack_features(sorted, centre.data(), dominance.radius, scale);
+    filter.pack_features(sorted, center.data(), dominance.radius, scale);
     double middle = 0.5 * (sorted.u[0] + sorted.u[sorted.n() - 1]), noise = dominance.noise / scale;
     for (i64 i = 0; i < sorted.n(); i++) {
         double h = (sorted.u[i] - middle) / scale, square = filter.square(i);
@@ -68,14 +68,14 @@ SignFilter packed(const SortedArms& sorted, const DominanceState& dominance, con
     return filter;
 }
 
-// Arms in falling order of u as rivals of all later ones, block by block; how many were rivals. Stops early where enough arms left
-// that the others should close ranks, or where more features are needed.
-i64 meet_in_blocks(const SortedArms& sorted, DominanceState& dominance, const std::vector<double>& centre, double far,
-                   double slack) {
+// Try arms as rivals of all later ones by decreasing u, in blocks; return the number of rivals tried. Stop early if
+// enough arms were removed to pack the rest again, or if the filter needs more features.
+i64 compare_in_blocks(const SortedArms& sorted, DominanceState& dominance, const std::vector<double>& center,
+                      double far, double slack) {
     i64 n = sorted.n();
     double scale = dominance.radius * far + std::fabs(sorted.u[0] - sorted.u[n - 1]);
     if (scale == 0.0) scale = 1.0;
-    SignFilter filter = packed(sorted, dominance, centre, scale, slack * allowance(dominance.features));
+    SignFilter filter = packed(sorted, dominance, center, scale, slack * allowance(dominance.features));
     AlignedDoubles line(CHUNK);
     i64 start = 0;
     while (start < n) {
@@ -94,7 +94,7 @@ i64 meet_in_blocks(const SortedArms& sorted, DominanceState& dominance, const st
                     dominance.chunks++;
                     if (!mask[i * chunks + c] || from >= to) continue;
                     dominance.exact++;
-                    dominance.meet(sorted, rival, from, to, line.data());
+                    dominance.compare_with_rival(sorted, rival, from, to, line.data());
                 }
             }
         }
@@ -108,7 +108,7 @@ i64 meet_in_blocks(const SortedArms& sorted, DominanceState& dominance, const st
     return start;
 }
 
-// The arms from position `start` on that have not left, in their order.
+// The arms from position `start` on that were not removed, in order.
 SortedArms rest(const ArmView& view, const SortedArms& sorted, const DominanceState& dominance, i64 start) {
     std::vector<i64> left;
     std::copy_if(sorted.arm.begin() + start, sorted.arm.end(), std::back_inserter(left),
@@ -116,12 +116,13 @@ SortedArms rest(const ArmView& view, const SortedArms& sorted, const DominanceSt
     return SortedArms(view, left, {});
 }
 
-i64 of_every_pair(const ArmView& view, double radius, i64* kept) {
+i64 undominated_by_all_pairs(const ArmView& view, double radius, i64* kept) {
     i64 count = 0;
     for (i64 i = 0; i < view.n; i++) {
         bool survives = true;
         for (i64 j = 0; survives && j < view.n; j++)
-            survives = !(view.u[j] > view.u[i] && view.u[i] - view.u[j] + radius * std::sqrt(view.square(i, j)) < 0.0);
+            survives =
+                !(view.u[j] > view.u[i] && view.u[i] - view.u[j] + radius * std::sqrt(view.squared_width(i, j)) < 0.0);
         if (survives) kept[count++] = i;
     }
     return count;
@@ -131,29 +132,29 @@ i64 of_every_pair(const ArmView& view, double radius, i64* kept) {
 
 i64 search_undominated(const ArmView& view, double radius, i64* kept, i64* examined, double slack) {
     i64 n = view.n;
-    std::vector<double> centre = sample_mean(view);
+    std::vector<double> center = sample_mean(view);
     AlignedDoubles line(n);
-    kernels->squared_distances(view.v, view.stride, view.dim, centre.data(), n, line.data());
+    kernels->squared_distances(view.v, view.stride, view.dim, center.data(), n, line.data());
     double far = std::sqrt(line[kernels->argmax(line.data(), n)]);
     double noise = rounding_noise(view.dim, kernels->largest_magnitude(view.u, n), radius, far);
     if (!std::isfinite(4.0 * far * far) || !std::isfinite(4.0 * noise)) {
         if (examined) *examined = n * (n - 1) / 2;
-        return of_every_pair(view, radius, kept);
+        return undominated_by_all_pairs(view, radius, kept);
     }
     DominanceState dominance{radius, noise, std::vector<DominanceStatus>(static_cast<std::size_t>(n), UNDOMINATED),
                              FIRST_RIVALS, std::min(view.dim, FEATURES)};
     dominance.examined = n - 1;
     std::vector<i64> all(static_cast<std::size_t>(n));
     std::iota(all.begin(), all.end(), 0);
-    {  // the best arm rules most of them out
+    {  // the best arm dominates most others
         SortedArms by_number(view, all, {});
-        dominance.meet(by_number, kernels->argmax(view.u, n), 0, n, line.data());
+        dominance.compare_with_rival(by_number, kernels->argmax(view.u, n), 0, n, line.data());
     }
     all.erase(std::remove_if(all.begin(), all.end(), [&](i64 arm) { return dominance.removed(arm); }), all.end());
     std::stable_sort(all.begin(), all.end(), [&](i64 a, i64 b) { return view.u[a] > view.u[b]; });
     SortedArms sorted(view, all, {});
     while (sorted.n() > 1) {
-        i64 reached = meet_in_blocks(sorted, dominance, centre, far, slack);
+        i64 reached = compare_in_blocks(sorted, dominance, center, far, slack);
         sorted = rest(view, sorted, dominance, reached);
     }
     i64 count = 0;

@@ -1,5 +1,5 @@
-// Room that a decision works in, and what was decided last. Nothing in it is knowledge: a policy with a fresh scratch decides
-// the same, to the bit, only slower the first time.
+// Buffers of a decision, and a cache of the last decision. Neither is part of a policy's state: with a fresh workspace
+// a policy decides the same bit for bit, only more slowly the first time.
 #pragma once
 
 #include "model/solvers.hpp"
@@ -7,38 +7,38 @@
 
 namespace duelist {
 
-// A duel decided: two arms, the estimator that will learn the outcome (-1: none), and the weight w^2 it enters with.
+// A duel: two arms, the layer that learns the outcome (-1: none), and the weight w^2 of the outcome there.
 struct Decision {
     i64 first, second, layer;
     double share;
 };
 
-// What was decided last, and for which arms.
+// The last decision and the arms it was about.
 struct DecisionCache {
-    AlignedDoubles seen;
+    AlignedDoubles arms;
     i64 n = -1, dim = -1;
     bool distinct = false;
-    bool decided = false;  // nothing was learned since `last`
-    double key = 0.0;      // the radius, or whatever else `last` was decided by
+    bool decided = false;  // no outcome was learned since `last`
+    double key = 0.0;      // the radius, or whatever else determined `last`
     Decision last{};
-    i64 walk_layer = -1, walk_count = 0;  // how far a walk through the layers can start
+    i64 walk_layer = -1, walk_count = 0;  // where a walk through the layers can start
     double walk_key = 0.0;
 
-    void forget() { n = -1; }
+    void clear() { n = -1; }
 
-    // Nothing is remembered, neither arms nor where a walk through the layers can start: another state decides.
-    void start_over() {
-        forget();
+    // Clear everything, because another state decides next.
+    void reset() {
+        clear();
         walk_layer = -1;
     }
 
-    // Whether these are the arms seen last, bit for bit, and the same may be asked; if not, they are now.
-    bool same_arms(const ArmTable& table) {
+    // Whether these are the arms of the last call, bit for bit, with the same constraint. If not, store them.
+    bool update_arms(const ArmTable& table) {
         i64 size = table.n * table.dim;
         if (n == table.n && dim == table.dim && distinct == table.distinct &&
-            kernels->same_bits(seen.data(), table.features, size))
+            kernels->same_bits(arms.data(), table.features, size))
             return true;
-        double* to = seen.fit(size);
+        double* to = arms.fit(size);
         std::copy(table.features, table.features + size, to);
         n = table.n;
         dim = table.dim;
@@ -48,28 +48,28 @@ struct DecisionCache {
         return false;
     }
 
-    // Whether the last decision was about these arms and this key, and nothing was learned since: a rule that draws no
-    // random numbers then decides the same again.
-    bool recall(const ArmTable& table, double now) {
-        if (table.excluded) {  // what is out with others changes from round to round
-            forget();
+    // Whether arms, constraint and key are those of the last decision and no outcome was learned since. A rule that is not
+    // randomized then decides the same again.
+    bool hit(const ArmTable& table, double now) {
+        if (table.excluded) {  // exclusions change from round to round
+            clear();
             return false;
         }
-        bool same = same_arms(table) && decided && key == now;
+        bool same = update_arms(table) && decided && key == now;
         key = now;
-        if (!same) decided = false;  // until this round is remembered
+        if (!same) decided = false;  // until `store` is called
         return same;
     }
 
-    Decision remember(const Decision& decision) {
+    Decision store(const Decision& decision) {
         decided = true;
         last = decision;
         return decision;
     }
 
-    void learned_in(i64 layer) {
+    void invalidate(i64 layer) {
         decided = false;
-        if (walk_layer > layer) walk_layer = -1;  // a walk through the layers must look at this one again
+        if (walk_layer > layer) walk_layer = -1;  // the walk has to visit this layer again
     }
 };
 

@@ -39,7 +39,7 @@ def pending(policy: NativePolicy) -> dict[int, Pending]:
 
 def hand_out(policy: NativePolicy, number: int, duel: Pending) -> None:
     """Put a duel among those that are out, in the place of the one with that number."""
-    policy._player.put_pending(number, *duel)
+    policy._player.add_pending(number, *duel)
 
 
 def throw_dice(policy: NativePolicy, words: Words) -> None:
@@ -52,4 +52,4 @@ def change(policy: NativePolicy, **arrays: Any) -> None:
     player = policy._fitted()
     state = player.state
     changed = {**state.arrays(), **arrays}
-    player.begin(native.restore_state(state.dim, state.n_layers, policy.link, policy.online_, changed))
+    player.begin(native.restore_policy_state(state.dim, state.n_layers, policy.link, policy.online_, changed))

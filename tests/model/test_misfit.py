@@ -18,7 +18,7 @@ from duelist.model.misfit import (
     misfit_p_value,
 )
 from duelist.model.stopping import LinearPosterior
-from duelist.native import MOST_TALLIED, arm_fingerprints, tally_of
+from duelist.native import MAX_COUNTED_PAIRS, arm_fingerprints
 from duelist.policies.engine.snapshots import checksum, decode, encode
 from tests.helpers.votes import told
 
@@ -207,9 +207,9 @@ def test_more_pairs_than_are_counted_are_dropped_for_good():
     policy = online()
     policy.initialize(arms)
     for k, (i, j) in enumerate(itertools.combinations(range(70), 2)):
-        assert (policy.snapshot()["tally"] is not None) == (k <= MOST_TALLIED)
+        assert (policy.snapshot()["tally"] is not None) == (k <= MAX_COUNTED_PAIRS)
         policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
-        if k > MOST_TALLIED + 1:
+        if k > MAX_COUNTED_PAIRS + 1:
             break
     with pytest.raises(dl.InvalidInput, match="too many pairs"):
         policy.recommend(arms, effects=True)
@@ -293,13 +293,13 @@ def test_as_few_arms_as_features_are_always_explained_whoever_else_is_given():
 
 
 DAMAGE = {
-    "won more often than it was compared": lambda t: {**t, "wins": 50.0 * t["mass"]},
-    "never compared": lambda t: {**t, "mass": 0.0 * t["mass"], "wins": 0.0 * t["mass"]},
-    "mass holds": lambda t: {**t, "mass": -t["mass"]},
-    "a tally has": lambda t: {**t, "x": t["mass"]},
+    "more wins than votes": lambda t: {**t, "wins": 50.0 * t["mass"]},
+    "has no votes": lambda t: {**t, "mass": 0.0 * t["mass"], "wins": 0.0 * t["mass"]},
+    "Array 'mass' contains": lambda t: {**t, "mass": -t["mass"]},
+    "Pair counts consist of": lambda t: {**t, "x": t["mass"]},
     "twice": lambda t: {**t, "first": np.full_like(t["first"], 3), "second": np.full_like(t["second"], 4)},
-    "in their order": lambda t: {**t, "first": t["second"], "second": t["first"]},
-    "another shape": lambda t: {**t, "wins": t["wins"][1:]},
+    "wrong order": lambda t: {**t, "first": t["second"], "second": t["first"]},
+    "wrong shape": lambda t: {**t, "wins": t["wins"][1:]},
 }
 
 
@@ -349,7 +349,7 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
     again, table = policy.with_arm_effects(arms), dl.ArmTable(4, arms)
     directly = dl.LocalPairUCB(random_state=0, estimator="online")
     directly.initialize(table)
-    votes: Any = match_votes(arms, PairCounts(**tally_of(policy._player)))
+    votes: Any = match_votes(arms, PairCounts(**policy._player.pair_counts()))
     for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
         directly.learn(table[[first, second]], wins / mass, mass)
     np.testing.assert_array_equal(again.posterior(table).utilities, directly.posterior(table).utilities)

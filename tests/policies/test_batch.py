@@ -11,9 +11,9 @@ from duelist.policies import POLICIES
 from tests.helpers.policy_state import known, pending
 
 DIM = 3
-DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]
+DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().is_randomized]
 RANDOM = [name for name in POLICIES if name not in DETERMINISTIC]
-CONTEXT_BY_CONTEXT = [name for name, cls in POLICIES.items() if not cls().make_rule().designs]
+CONTEXT_BY_CONTEXT = [name for name, cls in POLICIES.items() if not cls().make_rule().designs_batches]
 """Each context is decided on its own, and then the contexts are chosen; the others choose both together (test_reward_design.py)."""
 
 

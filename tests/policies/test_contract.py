@@ -150,8 +150,8 @@ def test_exemption_from_translation_is_earned(name):
 
 
 def test_dice_are_declared():
-    assert set(DICE) == {name for name, cls in POLICIES.items() if cls(**DICE.get(name, {})).make_rule().draws}
-    assert not dl.VACDB().make_rule().draws
+    assert set(DICE) == {name for name, cls in POLICIES.items() if cls(**DICE.get(name, {})).make_rule().is_randomized}
+    assert not dl.VACDB().make_rule().is_randomized
 
 
 @pytest.mark.parametrize("name", DICE)

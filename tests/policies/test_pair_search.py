@@ -98,7 +98,7 @@ def test_scaling_the_precision_scales_the_widths():
 def test_many_arms_give_the_pair_that_trying_all_pairs_gives(n, number):
     arms, theta, precision = setting(12, n)
     arms = arms.astype(number)
-    u, v = parts.look(arms.astype(float), theta, native.factored(precision), None)
+    u, v = parts.utilities_and_columns(arms.astype(float), theta, native.cholesky_factor(precision), None)
     square = brute_force.squares(v)
     for radius in (0.0, 0.5, 3.0):
         assert dl.best_pair(arms, theta, precision, radius) == brute_force.best(u, square, radius)

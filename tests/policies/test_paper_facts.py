@@ -449,8 +449,8 @@ def test_5_a_weight_of_two_equals_two_rows(name):
         once.tell(duel.id + 1, outcome, weight=2.0)
         for _ in range(2):
             twice.learn(arms[duel.first] - arms[duel.second], outcome, layer=choice.layer, share=choice.share)
-    assert (known(once).sizes > 8.0 * alike.var(axis=0)).all()
-    np.testing.assert_allclose(known(once).sizes, known(twice).sizes, rtol=1e-14)
+    assert (known(once).scale > 8.0 * alike.var(axis=0)).all()
+    np.testing.assert_allclose(known(once).scale, known(twice).scale, rtol=1e-14)
     for layer in range(len(known(once).theta)):
         np.testing.assert_allclose(once.estimate(layer), twice.estimate(layer), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(once.layer_precision(layer), twice.layer_precision(layer), rtol=1e-12)

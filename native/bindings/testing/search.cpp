@@ -1,4 +1,4 @@
-// The parts of the engine on their own, so that tests can hold each to an independent computation.
+// Searches, random numbers and radii on their own, so that tests can compare each with an independent computation.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -13,19 +13,19 @@ namespace duelist {
 
 namespace {
 
-using Incumbent = std::tuple<i64, i64, double>;
-using FoundAndExamined = std::tuple<i64, i64, double, i64>;
+using Pair = std::tuple<i64, i64, double>;
+using PairAndExamined = std::tuple<i64, i64, double, i64>;
 
-// Utilities and columns (dim, n) as a search wants them: padded, and copied so that nothing outside is written.
+// A padded copy of utilities and columns (dim, n), so that nothing outside is overwritten.
 struct SearchInput {
     Workspace workspace;
     ArmView view;
     PairSet out;
     PairConstraints constraints;
 
-    SearchInput(const Vector& u, const Matrix& v, bool distinct = false, const Pairs* exclude = nullptr) {
-        i64 dim = static_cast<i64>(v.shape(0)), n = static_cast<i64>(v.shape(1)), stride = padded(n);
-        if (n == 0 || (u.is_valid() && u.shape(0) != v.shape(1))) throw std::invalid_argument("u and v do not fit");
+    SearchInput(const Vector& u, const Matrix& v, bool distinct = false, const IndexPairs* exclude = nullptr) {
+        i64 dim = v.extent(0), n = v.extent(1), stride = padded(n);
+        if (n == 0 || (u.is_valid() && u.shape(0) != v.shape(1))) throw std::invalid_argument("u and v do not match.");
         workspace.fit(n, dim);
         if (u.is_valid()) std::copy_n(u.data(), n, workspace.u.data());
         for (i64 k = 0; k < dim; k++) std::copy_n(v.data() + k * n, n, workspace.v.data() + k * stride);
@@ -35,93 +35,87 @@ struct SearchInput {
     }
 };
 
-Incumbent to_tuple(const FoundPair& pair) { return {pair.first, pair.second, pair.value}; }
-FoundAndExamined to_tuple(const SearchResult& s) { return {s.first, s.second, s.value, s.examined}; }
-
-Sfc64 random_of(const Words& words) {
-    Sfc64 random;
-    std::copy_n(words.data(), 4, random.words.begin());
-    return random;
-}
+Pair to_tuple(const FoundPair& pair) { return {pair.first, pair.second, pair.value}; }
+PairAndExamined to_tuple(const SearchResult& s) { return {s.first, s.second, s.value, s.examined}; }
 
 template <class Function>
 auto elementwise(Function function) {
     return [function](const Vector& x) {
         std::vector<double> out(x.shape(0));
         for (std::size_t k = 0; k < out.size(); k++) out[k] = function(x.data()[k]);
-        return copied(out);
+        return to_numpy(out);
     };
 }
 
 // n draws of a kind, and the generator after them.
-nb::tuple drawn(const Words& words, const std::string& kind, i64 n, i64 most) {
+std::tuple<FloatArray, WordArray> draw_numbers(const Words& words, const std::string& kind, i64 n, i64 upper) {
     constexpr i64 MAX_DRAWS = 10'000'000;
-    if (n < 0 || n > MAX_DRAWS || most < 1)
-        throw std::invalid_argument("n must be from 0 to " + std::to_string(MAX_DRAWS) + ", and most at least 1");
-    Sfc64 random = random_of(words);
+    if (n < 0 || n > MAX_DRAWS || upper < 1)
+        throw std::invalid_argument("n must be between 0 and " + std::to_string(MAX_DRAWS) + ", and upper at least 1.");
+    Sfc64 random = generator(words);
     auto draw = [&]() -> double {
         if (kind == "uniform") return random.uniform();
         if (kind == "gumbel") return random.gumbel();
         if (kind == "normal") return random.normal();
-        if (kind == "below") return static_cast<double>(random.below(most));
-        throw std::invalid_argument("kind is '" + kind + "'; draws are uniform, gumbel, normal and below");
+        if (kind == "below") return static_cast<double>(random.below(upper));
+        throw std::invalid_argument("There is no kind of draw '" + kind + "'.");
     };
     std::vector<double> out(static_cast<std::size_t>(n));
     for (double& x : out) x = draw();
-    return nb::make_tuple(copied(out), copied(random.words.data(), {4}));
+    return {to_numpy(out), to_numpy(random)};
 }
 
 }  // namespace
 
-void bind_search_parts(nb::module_& m) {
-    m.def("exp_of_minus_abs", elementwise([](double x) { return exp_neg_abs(x); }));
+void bind_search_for_tests(nb::module_& m) {
+    m.def("exp_neg_abs", elementwise([](double x) { return exp_neg_abs(x); }));
     m.def("log", elementwise([](double x) { return log(x); }));
     m.def("log1p", elementwise([](double x) { return log1p(x); }));
     m.def("erfc", elementwise([](double x) { return erfc(x); }));
-    m.def("cos_of_turn", elementwise([](double x) { return cos_2pi(x); }));
-    m.def("drawn", &drawn, "words"_a, "kind"_a, "n"_a, "most"_a = 1);
+    m.def("cos_2pi", elementwise([](double x) { return cos_2pi(x); }));
+    m.def("draw", &draw_numbers, "words"_a, "kind"_a, "n"_a, "upper"_a = 1);
 
     m.def(
         "best_pair",
-        [](Vector u, Matrix v, double radius, bool distinct, Pairs exclude) {
+        [](Vector u, Matrix v, double radius, bool distinct, IndexPairs exclude) {
             SearchInput given(u, v, distinct, &exclude);
             return to_tuple(best_pair(given.view, radius, given.constraints, given.workspace));
         },
         "u"_a, "v"_a, "radius"_a, "distinct"_a, "exclude"_a);
     m.def(
         "widest_pair",
-        [](Matrix v, bool distinct, Pairs exclude) {
+        [](Matrix v, bool distinct, IndexPairs exclude) {
             SearchInput given({}, v, distinct, &exclude);
             return to_tuple(widest_pair(given.view, given.constraints, given.workspace));
         },
         "v"_a, "distinct"_a, "exclude"_a);
     m.def(
         "best_wide_pair",
-        [](Vector u, Matrix v, double threshold, bool distinct, Pairs exclude) {
+        [](Vector u, Matrix v, double threshold, bool distinct, IndexPairs exclude) {
             SearchInput given(u, v, distinct, &exclude);
             return to_tuple(best_wide_pair(given.view, threshold, given.constraints, given.workspace));
         },
         "u"_a, "v"_a, "threshold"_a, "distinct"_a, "exclude"_a);
     m.def(
         "any_wider",
-        [](Matrix v, double threshold, Pairs exclude) {
+        [](Matrix v, double threshold, IndexPairs exclude) {
             SearchInput given({}, v, false, &exclude);
             return any_wider(given.view, threshold, given.constraints, given.workspace);
         },
         "v"_a, "threshold"_a, "exclude"_a);
     m.def(
         "random_wide_pair",
-        [](Matrix v, double threshold, Words words, Pairs exclude) {
+        [](Matrix v, double threshold, Words words, IndexPairs exclude) {
             SearchInput given({}, v, false, &exclude);
-            Sfc64 random = random_of(words);
+            Sfc64 random = generator(words);
             return to_tuple(random_wide_pair(given.view, threshold, given.constraints, random, given.workspace));
         },
         "v"_a, "threshold"_a, "words"_a, "exclude"_a);
     m.def(
         "challenger",
-        [](Vector u, Matrix v, i64 champion, double bonus, bool distinct, Pairs exclude) {
+        [](Vector u, Matrix v, i64 champion, double bonus, bool distinct, IndexPairs exclude) {
             SearchInput given(u, v, distinct, &exclude);
-            if (champion < 0 || champion >= given.view.n) throw std::invalid_argument("there is no such champion");
+            if (champion < 0 || champion >= given.view.n) throw std::invalid_argument("The champion is invalid.");
             return challenger(given.view, champion, bonus, given.constraints, given.workspace);
         },
         "u"_a, "v"_a, "champion"_a, "bonus"_a, "distinct"_a, "exclude"_a);
@@ -136,7 +130,8 @@ void bind_search_parts(nb::module_& m) {
         "u"_a, "v"_a, "radius"_a);
     m.def(
         "best_local_pair",
-        [](Vector u, Matrix v, const std::string& link, double stretch, double horizon, bool distinct, Pairs exclude) {
+        [](Vector u, Matrix v, const std::string& link, double stretch, double horizon, bool distinct,
+           IndexPairs exclude) {
             SearchInput given(u, v, distinct, &exclude);
             LocalBonus bonus{link_from_name(link), stretch, horizon};
             return to_tuple(best_local_pair(given.view, bonus, given.constraints, given.workspace));
@@ -145,37 +140,37 @@ void bind_search_parts(nb::module_& m) {
 
     m.def(
         "search_best",
-        [](Vector u, Matrix v, double radius, double slack, bool distinct, std::optional<Pairs> exclude) {
+        [](Vector u, Matrix v, double radius, double slack, bool distinct, std::optional<IndexPairs> exclude) {
             SearchInput given(u, v, distinct, exclude ? &*exclude : nullptr);
             return to_tuple(search_best(given.view, radius, given.constraints, slack));
         },
         "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_widest",
-        [](Matrix v, double slack, bool distinct, std::optional<Pairs> exclude) {
+        [](Matrix v, double slack, bool distinct, std::optional<IndexPairs> exclude) {
             SearchInput given({}, v, distinct, exclude ? &*exclude : nullptr);
             return to_tuple(search_widest(given.view, given.constraints, slack));
         },
         "v"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_wider",
-        [](Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+        [](Matrix v, double threshold, double slack, bool distinct, std::optional<IndexPairs> exclude) {
             SearchInput given({}, v, distinct, exclude ? &*exclude : nullptr);
             return to_tuple(search_wider(given.view, threshold, given.constraints, slack));
         },
         "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_best_wide",
-        [](Vector u, Matrix v, double threshold, double slack, bool distinct, std::optional<Pairs> exclude) {
+        [](Vector u, Matrix v, double threshold, double slack, bool distinct, std::optional<IndexPairs> exclude) {
             SearchInput given(u, v, distinct, exclude ? &*exclude : nullptr);
             return to_tuple(search_best_wide(given.view, threshold, given.constraints, slack));
         },
         "u"_a, "v"_a, "threshold"_a, "slack"_a = 1.0, "distinct"_a = false, "exclude"_a = nb::none());
     m.def(
         "search_random_wide",
-        [](Matrix v, double threshold, Words words, double slack, std::optional<Pairs> exclude) {
+        [](Matrix v, double threshold, Words words, double slack, std::optional<IndexPairs> exclude) {
             SearchInput given({}, v, false, exclude ? &*exclude : nullptr);
-            Sfc64 random = random_of(words);
+            Sfc64 random = generator(words);
             return to_tuple(search_random_wide(given.view, threshold, given.constraints, random, slack));
         },
         "v"_a, "threshold"_a, "words"_a, "slack"_a = 1.0, "exclude"_a = nb::none());
@@ -187,7 +182,7 @@ void bind_search_parts(nb::module_& m) {
             i64 examined = 0;
             i64 count = search_undominated(given.view, radius, kept.data(), &examined, slack);
             kept.resize(static_cast<std::size_t>(count));
-            return nb::make_tuple(kept, examined);
+            return std::tuple(kept, examined);
         },
         "u"_a, "v"_a, "radius"_a, "slack"_a = 1.0);
 
@@ -199,7 +194,7 @@ void bind_search_parts(nb::module_& m) {
     m.def(
         "variance_aware_radius",
         [](i64 layer, double variance, double kappa, i64 t, i64 layers, double delta) {
-            if (layer < -MAX_LAYERS || layer > MAX_LAYERS) throw std::invalid_argument("there is no such layer");
+            if (layer < -MAX_LAYERS || layer > MAX_LAYERS) throw std::invalid_argument("The layer is invalid.");
             return variance_aware_radius(layer, variance, kappa, t, layers, delta);
         },
         "layer"_a, "variance"_a, "kappa"_a, "t"_a, "layers"_a, "delta"_a);

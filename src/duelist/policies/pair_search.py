@@ -67,7 +67,7 @@ def factor_precision(precision: ArrayLike, dim: int) -> Floats:
         raise InvalidInput(f"precision has shape {factor.shape}.", f"Give a symmetric matrix ({dim}, {dim}).")
     if np.abs(factor - factor.T).max() > _ASYMMETRY * np.abs(factor).max():
         raise InvalidInput("precision is not symmetric.", "Give (P + P') / 2 if it should be.", field="precision")
-    upper = native.factored(factor)
+    upper = native.cholesky_factor(factor)
     if upper is None:
         raise InvalidInput("precision is not positive definite.", "Add a ridge to its diagonal.", field="precision")
     return upper

@@ -274,7 +274,7 @@ class _NativeRuns(ABC):
         """
         if self._runs is None:
             self._runs = self._begun(rounds)
-        chances = native.Truth(*truth)
+        chances = native.VoteModel(*truth)
         runs = len(self._words)
         size = min(_RUNS_A_TASK, -(-runs // self._threads))
 
@@ -298,7 +298,7 @@ class _CountingRuns(_NativeRuns):
         self._template = template
 
     def _begun(self, rounds: Rounds) -> Any:
-        return native.CountingRuns(self._template.make_rule(), self._words)
+        return native.SimulatedCountingRuns(self._template.make_rule(), self._words)
 
 
 class _FeatureRuns(_NativeRuns):
@@ -309,7 +309,7 @@ class _FeatureRuns(_NativeRuns):
         self._template = template
 
     def _begun(self, rounds: Rounds) -> Any:
-        return native.Runs(self._template.make_rule(), self._first_states(rounds))
+        return native.SimulatedRuns(self._template.make_rule(), self._first_states(rounds))
 
     def _first_states(self, rounds: Rounds) -> list[Any]:
         """Start each run from the arms of its own first round."""
@@ -333,7 +333,7 @@ class _PythonRuns:
 
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: DuelLog, start: int, done: int) -> None:
         """Advance every run through the rounds after `done`, and record them from column `start` on."""
-        chances = native.Truth(*truth)
+        chances = native.VoteModel(*truth)
         for run, policy in enumerate(self._copies):
             world = run if len(rounds.arms) > 1 else 0
             truths = run if len(rounds.utilities) > 1 else 0
@@ -344,7 +344,7 @@ class _PythonRuns:
                 arms.flags.writeable = False  # the world is shared by all runs
                 duel = policy.ask(arms, **self._how)
                 first, second = _check_duel(policy, duel, len(arms))
-                outcome = float(luck[run, t] < chances.vote_chance(utilities, first, second, done + t + 1))
+                outcome = float(luck[run, t] < chances.vote_probability(utilities, first, second, done + t + 1))
                 self._out[run].append((duel, outcome))
                 if len(self._out[run]) > truth.delay:
                     policy.tell(*self._out[run].popleft())

@@ -115,8 +115,8 @@ class LinkContract:
         for call in (
             lambda: native.max_slope(stranger),
             lambda: native.link_values(stranger, "mean", np.zeros(1)),
-            lambda: native.Truth(stranger, False, np.empty((0, 0)), 0, 0.0),
-            lambda: native.new_state(2, stranger, False, np.zeros(4, np.uint64), 1.0, 1.0, 1.0, 1.0, 1.0),
+            lambda: native.VoteModel(stranger, False, np.empty((0, 0)), 0, 0.0),
+            lambda: native.new_policy_state(2, stranger, False, np.zeros(4, np.uint64), 1.0, 1.0, 1.0, 1.0, 1.0),
         ):
             with pytest.raises(ValueError, match=self.link.name):
                 call()

@@ -43,7 +43,7 @@ def test_without_noise_the_best_arm_is_found_and_kept(name):
 def test_beta_numbers_are_beta():
     """Kolmogorov's test at the level of 1e-9 for each shape."""
     for a, b in [(1.0, 1.0), (1.0, 7.0), (2.5, 1.0), (3.0, 3.0), (40.0, 12.0), (900.5, 1100.0)]:
-        drawn = parts.betas(np.array([1, 2, 3, 4], np.uint64), a, b, 20_000)
+        drawn = parts.draw_betas(np.array([1, 2, 3, 4], np.uint64), a, b, 20_000)
         assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-9, (a, b)
 
 
@@ -197,7 +197,7 @@ def test_a_vote_about_an_older_candidate_changes_nothing_for_the_filter():
     before = policy.snapshot()["counts"]
     policy.tell(late, 1.0)
     after = policy.snapshot()["counts"]
-    assert (after["notes"], after["tallies"]) == (before["notes"], before["tallies"])
+    assert (after["integers"], after["reals"]) == (before["integers"], before["reals"])
     assert policy.wins_[old].sum() == 1.0
 
 
@@ -206,11 +206,11 @@ def test_winner_stays_ignores_votes_of_exploitation():
     policy, rng, repeated = dl.WSS(beta=4.0, random_state=0), np.random.default_rng(0), 0
     for _ in range(400):
         layer = policy.suggest(4).layer
-        tallies = policy.snapshot()["counts"]["tallies"]
+        tallies = policy.snapshot()["counts"]["reals"]
         duel = policy.ask(4)
         assert not duel.is_self_duel
         policy.tell(duel, voted(ORDERED, duel, rng.random()))
         if layer == 1:
             repeated += 1
-            assert policy.snapshot()["counts"]["tallies"] == tallies
+            assert policy.snapshot()["counts"]["reals"] == tallies
     assert 100 < repeated < 400

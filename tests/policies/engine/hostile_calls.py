@@ -107,7 +107,7 @@ def _play_arguments(given, runs=2, rounds=3, horizon=4):
     log = [np.zeros((runs, horizon), kind) for kind in ("i4", "i4", "i1", "u1", "f8", "f8")]
     n = given.n
     return [
-        0, runs, native.Truth(given.link, False, np.zeros((0, 0)), 0, 0.0), given.normal(1, rounds, n, given.dim),
+        0, runs, native.VoteModel(given.link, False, np.zeros((0, 0)), 0, 0.0), given.normal(1, rounds, n, given.dim),
         np.full((1, rounds), n), given.normal(1, rounds, n), given.rng.random((runs, rounds)), bool(given.rng.integers(2)),
         0, *log,
     ]  # fmt: skip
@@ -115,7 +115,9 @@ def _play_arguments(given, runs=2, rounds=3, horizon=4):
 
 def _runs(given, runs=2):
     policy = given.policy()
-    return native.Runs(policy.make_rule(), [policy.initial_state(given.words, given.normal(3, given.dim))] * runs)
+    return native.SimulatedRuns(
+        policy.make_rule(), [policy.initial_state(given.words, given.normal(3, given.dim))] * runs
+    )
 
 
 def _arrays(given):
@@ -130,9 +132,9 @@ def _arrays(given):
     return [given.dim, policy._player.state.n_layers, policy.link, policy.online_, arrays]
 
 
-def _tally(given):
+def _pair_counts(given):
     player = given.player()
-    arrays = native.tally_of(player) or {
+    arrays = player.pair_counts() or {
         "first": given.words,
         "second": given.words + np.uint64(1),
         "mass": np.ones(4),
@@ -141,12 +143,12 @@ def _tally(given):
     for name in arrays:
         if given.rng.random() < 0.3:
             arrays[name] = hostile_values.damaged(given.rng, arrays[name])
-    return [player, arrays]
+    return player.set_pair_counts, [arrays]
 
 
 def _arm_effects(given):
     """What is known of arms with arm effects after a few votes."""
-    known = native.new_own_terms(given.link, given.normal(given.n, given.dim), 1.0, 4, given.words)
+    known = native.new_arm_effects(given.link, given.normal(given.n, given.dim), 1.0, 4, given.words)
     for _ in range(6):
         known.learn(*given.rng.integers(9, size=2).tolist(), given.normal(given.dim), 1.0, 1.0)
     return known
@@ -166,19 +168,17 @@ def _free_rule(given):
 
 
 FUNCTIONS = {
-    "new_own_terms": lambda g: [g.link, g.normal(g.n, g.dim), 1.0, 4, g.words],
-    "restore_own_terms": _own_arrays,
-    "make_rule": _settings_damaged,
+    "new_arm_effects": lambda g: [g.link, g.normal(g.n, g.dim), 1.0, 4, g.words],
+    "restore_arm_effects": _own_arrays,
+    "make_selection_rule": _settings_damaged,
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
-    "new_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
-    "restore_state": _arrays,
-    "tally_of": lambda g: [g.player()],
-    "put_tally": _tally,
+    "new_policy_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
+    "restore_policy_state": _arrays,
     "arm_fingerprints": lambda g: [g.normal(g.n, g.dim)],
-    "rule_names": lambda g: [],
+    "selection_rule_names": lambda g: [],
     "make_counting_rule": _counting_rule_damaged,
     "counting_rule_names": lambda g: [],
-    "spread": lambda g: [g.normal(g.n, g.dim)],
+    "arm_spread": lambda g: [g.normal(g.n, g.dim)],
     "utilities": lambda g: [g.normal(g.n, g.dim), g.normal(g.dim)],
     "link_values": lambda g: [g.link, ("mean", "slope", "potential")[g.rng.integers(3)], g.normal(g.n)],
     "max_slope": lambda g: [g.link],
@@ -190,20 +190,20 @@ FUNCTIONS = {
         g.normal(g.n, g.dim).astype(("f4", "f8")[g.rng.integers(2)]), g.normal(g.dim), g.factor, 0.7,
     ],
     "widest_pair": lambda g: [g.normal(g.n, g.dim), g.factor],
-    "factored": lambda g: [g.factor.T @ g.factor],
-    "vectors": lambda g: [],
-    "runnable_vectors": lambda g: [],
-    "use_vectors": lambda g: [("baseline", "avx2", "avx512", "")[g.rng.integers(4)]],
+    "cholesky_factor": lambda g: [g.factor.T @ g.factor],
+    "vector_extension": lambda g: [],
+    "vector_extensions": lambda g: [],
+    "use_vector_extension": lambda g: [("baseline", "avx2", "avx512", "")[g.rng.integers(4)]],
 }  # fmt: skip
 
 PARTS = {
-    "exp_of_minus_abs": lambda g: [g.normal(g.n)],
+    "exp_neg_abs": lambda g: [g.normal(g.n)],
     "log": lambda g: [g.normal(g.n)],
     "log1p": lambda g: [g.normal(g.n)],
     "erfc": lambda g: [g.normal(g.n)],
-    "cos_of_turn": lambda g: [g.normal(g.n)],
-    "betas": lambda g: [g.words, 1.0 + abs(g.rng.normal()), 1.0 + 99.0 * g.rng.random(), 5],
-    "drawn": lambda g: [g.words, ("uniform", "gumbel", "normal", "below")[g.rng.integers(4)], 5, 7],
+    "cos_2pi": lambda g: [g.normal(g.n)],
+    "draw_betas": lambda g: [g.words, 1.0 + abs(g.rng.normal()), 1.0 + 99.0 * g.rng.random(), 5],
+    "draw": lambda g: [g.words, ("uniform", "gumbel", "normal", "below")[g.rng.integers(4)], 5, 7],
     "dot": lambda g: [g.normal(g.n), g.normal(g.n)],
     "cholesky_update": lambda g: [g.factor, g.normal(g.dim), 0.5],
     "cholesky_updates": lambda g: [g.factor, g.normal(g.n, g.dim), np.abs(g.normal(g.n))],
@@ -212,22 +212,22 @@ PARTS = {
     "solve_upper": lambda g: [g.factor, g.normal(g.dim)],
     "multiply": lambda g: [g.factor, g.normal(g.dim)],
     "whiten": lambda g: [g.factor, g.normal(g.n, g.dim)],
-    "look": lambda g: [g.normal(g.n, g.dim), g.normal(g.dim), g.factor, g.rng.integers(g.n, size=4)],
+    "utilities_and_columns": lambda g: [g.normal(g.n, g.dim), g.normal(g.dim), g.factor, g.rng.integers(g.n, size=4)],
     "argmax": lambda g: [g.normal(g.n)],
     "squared_widths": lambda g: [g.normal(g.dim, g.n), 0, 1],
-    "promising": lambda g: [g.normal(g.n), g.normal(g.dim, g.n), 0.5],
-    "local_radius": lambda g: [0.3, 0.1, g.link, 1.2, 100.0],
+    "best_pair_candidates": lambda g: [g.normal(g.n), g.normal(g.dim, g.n), 0.5],
+    "local_bonus_radius": lambda g: [0.3, 0.1, g.link, 1.2, 100.0],
     "objective": lambda g: [*g.rows(), 0.5, g.link, g.normal(g.dim)],
     "curvature": lambda g: [*g.rows(), 0.5, g.link, g.normal(g.dim), 0.0],
-    "rows_at": lambda g: [g.normal(g.n), g.normal(g.n), g.normal(g.n), g.link],
+    "residuals_and_slopes": lambda g: [g.normal(g.n), g.normal(g.n), g.normal(g.n), g.link],
     "full_step_is_safe": lambda g: [g.link, g.normal(g.n), g.normal(g.n)],
     "smoothness": lambda g: [*g.rows()[:2], 0.5, g.link],
     "residual_sum": lambda g: [*g.rows(), g.link, g.normal(g.dim)],
     "implicit_step": lambda g: [g.link, 0.3, 0.5, 1.0, 0.5, 100],
-    "step_with": lambda g: [g.normal(g.dim), g.factor, g.normal(g.dim), 1.0, 0.5, g.link, 2.0],
+    "one_pass_step": lambda g: [g.normal(g.dim), g.factor, g.normal(g.dim), 1.0, 0.5, g.link, 2.0],
     "project": lambda g: [g.normal(g.dim), g.factor, 0.5],
     "refine": lambda g: [*g.rows(), 0.5, g.link, g.normal(g.dim), g.factor],
-    "tracked": lambda g: [g.normal(g.n, g.dim), np.abs(g.normal(g.n)), g.rng.random(g.n), 0.5, g.link, False, 2.0, False],
+    "learn_rows": lambda g: [g.normal(g.n, g.dim), np.abs(g.normal(g.n)), g.rng.random(g.n), 0.5, g.link, False, 2.0, False],
     "best_pair": lambda g: [g.normal(g.n), g.normal(g.dim, g.n), 0.5, bool(g.rng.integers(2)), g.pairs],
     "widest_pair": lambda g: [g.normal(g.dim, g.n), bool(g.rng.integers(2)), g.pairs],
     "best_wide_pair": lambda g: [g.normal(g.n), g.normal(g.dim, g.n), 0.5, bool(g.rng.integers(2)), g.pairs],
@@ -253,80 +253,82 @@ PARTS = {
 
 # The object, and the arguments of one of its methods.
 METHODS = {
-    ("Player", "__init__"): lambda g: (native.Player, [g.policy().make_rule()]),
-    ("Player", "begin"): lambda g: (g.player().begin, [g.state()]),
-    ("Player", "ask"): lambda g: (g.player().ask, [g.normal(g.n, g.dim), True]),
-    ("Player", "tell"): lambda g: (g.player().tell, [3, 1.0, 1.0]),
-    ("Player", "ask_limited"): lambda g: (g.player().ask_limited, [g.normal(g.n, g.dim), False, g.pairs]),
-    ("Player", "ask_batch"): lambda g: (g.player().ask_batch, [g.normal(3, g.n, g.dim), 2, 2, True]),
-    ("Player", "consider"): lambda g: (
+    ("LivePolicy", "__init__"): lambda g: (native.LivePolicy, [g.policy().make_rule()]),
+    ("LivePolicy", "begin"): lambda g: (g.player().begin, [g.state()]),
+    ("LivePolicy", "ask"): lambda g: (g.player().ask, [g.normal(g.n, g.dim), True]),
+    ("LivePolicy", "tell"): lambda g: (g.player().tell, [3, 1.0, 1.0]),
+    ("LivePolicy", "ask_with_exclusions"): lambda g: (g.player().ask_with_exclusions, [g.normal(g.n, g.dim), False, g.pairs]),
+    ("LivePolicy", "ask_batch"): lambda g: (g.player().ask_batch, [g.normal(3, g.n, g.dim), 2, 2, True]),
+    ("LivePolicy", "consider"): lambda g: (
         g.player().consider,
         [g.normal(g.n, g.dim), g.normal(2, g.dim), np.zeros(2, np.int64), np.ones(2), g.words, 5, True, g.pairs],
     ),
-    ("Player", "learn"): lambda g: (g.player().learn, [g.normal(g.dim), 1.0, 1.0, 0, 1.0]),
-    ("Player", "place"): lambda g: (g.player().place, [g.normal(g.dim)]),
-    ("Player", "forget"): lambda g: (g.player().forget, [3]),
-    ("Player", "estimate"): lambda g: (g.player().estimate, [0]),
-    ("Player", "factor"): lambda g: (g.player().factor, [0]),
-    ("Player", "local_curvature"): lambda g: (g.player().local_curvature, [0]),
-    ("Player", "radius"): lambda g: (g.player().radius, [0]),
-    ("Player", "pending"): lambda g: (g.player().pending, []),
-    ("Player", "pending_ids"): lambda g: (g.player().pending_ids, []),
-    ("Player", "asked_as"): lambda g: (g.player().asked_as, [3]),
-    ("Player", "put_pending"): lambda g: (g.player().put_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
-    ("Player", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
-    ("OwnTerms", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
-    ("OwnTerms", "meet"): lambda g: (_arm_effects(g).meet, [g.normal(g.n, g.dim)]),
-    ("OwnTerms", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [g.normal(g.n, g.dim)]),
-    ("OwnTerms", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
-    ("OwnTerms", "decide"): lambda g: (
+    ("LivePolicy", "learn"): lambda g: (g.player().learn, [g.normal(g.dim), 1.0, 1.0, 0, 1.0]),
+    ("LivePolicy", "place"): lambda g: (g.player().place, [g.normal(g.dim)]),
+    ("LivePolicy", "forget"): lambda g: (g.player().forget, [3]),
+    ("LivePolicy", "estimate"): lambda g: (g.player().estimate, [0]),
+    ("LivePolicy", "precision_factor"): lambda g: (g.player().precision_factor, [0]),
+    ("LivePolicy", "curvature_factor"): lambda g: (g.player().curvature_factor, [0]),
+    ("LivePolicy", "radius"): lambda g: (g.player().radius, [0]),
+    ("LivePolicy", "pending"): lambda g: (g.player().pending, []),
+    ("LivePolicy", "pending_ids"): lambda g: (g.player().pending_ids, []),
+    ("LivePolicy", "pending_positions"): lambda g: (g.player().pending_positions, [3]),
+    ("LivePolicy", "add_pending"): lambda g: (g.player().add_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
+    ("LivePolicy", "pair_counts"): lambda g: (g.player().pair_counts, []),
+    ("LivePolicy", "set_pair_counts"): _pair_counts,
+    ("LivePolicy", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
+    ("ArmEffectsState", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
+    ("ArmEffectsState", "observe_arms"): lambda g: (_arm_effects(g).observe_arms, [g.normal(g.n, g.dim)]),
+    ("ArmEffectsState", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [g.normal(g.n, g.dim)]),
+    ("ArmEffectsState", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
+    ("ArmEffectsState", "decide"): lambda g: (
         _arm_effects(g).decide,
         [
             _free_rule(g), np.arange(g.n), g.normal(g.n, g.dim), True, g.pairs, np.array([[0, 1], [3, 12]]),
             g.normal(2, g.dim), np.ones(2), g.words, 5,
         ],
     ),
-    ("OwnTerms", "look"): lambda g: (
-        _arm_effects(g).look, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
+    ("ArmEffectsState", "posterior"): lambda g: (
+        _arm_effects(g).posterior, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
     ),
-    ("OwnTerms", "squares"): lambda g: (_arm_effects(g).squares, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
-    ("OwnTerms", "arrays"): lambda g: (_arm_effects(g).arrays, []),
-    ("State", "arrays"): lambda g: (g.state().arrays, []),
-    ("Truth", "__init__"): lambda g: (native.Truth, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),
-    ("Truth", "vote_chance"): lambda g: (
-        native.Truth(g.link, False, g.rng.random((g.n, g.n)), 3, 0.1).vote_chance, [g.normal(g.n), 0, 0, 2],
+    ("ArmEffectsState", "squared_widths"): lambda g: (_arm_effects(g).squared_widths, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
+    ("ArmEffectsState", "arrays"): lambda g: (_arm_effects(g).arrays, []),
+    ("PolicyState", "arrays"): lambda g: (g.state().arrays, []),
+    ("VoteModel", "__init__"): lambda g: (native.VoteModel, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),
+    ("VoteModel", "vote_probability"): lambda g: (
+        native.VoteModel(g.link, False, g.rng.random((g.n, g.n)), 3, 0.1).vote_probability, [g.normal(g.n), 0, 0, 2],
     ),
-    ("Runs", "__init__"): lambda g: (native.Runs, [g.policy().make_rule(), [g.state(), None]]),
-    ("Runs", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
-    ("CountingRuns", "__init__"): lambda g: (native.CountingRuns, [_counting(g).make_rule(), [g.words, g.words]]),
-    ("CountingRuns", "play"): lambda g: (
-        native.CountingRuns(_counting(g).make_rule(), [g.words, g.words]).play, _play_arguments(g),
+    ("SimulatedRuns", "__init__"): lambda g: (native.SimulatedRuns, [g.policy().make_rule(), [g.state(), None]]),
+    ("SimulatedRuns", "play"): lambda g: (_runs(g).play, _play_arguments(g)),
+    ("SimulatedCountingRuns", "__init__"): lambda g: (native.SimulatedCountingRuns, [_counting(g).make_rule(), [g.words, g.words]]),
+    ("SimulatedCountingRuns", "play"): lambda g: (
+        native.SimulatedCountingRuns(_counting(g).make_rule(), [g.words, g.words]).play, _play_arguments(g),
     ),
-    ("CountingPlayer", "__init__"): lambda g: (native.CountingPlayer, [_counting(g).make_rule(), g.words]),
-    ("CountingPlayer", "ask"): lambda g: (_counting_player(g).ask, [np.arange(g.n), True, g.pairs]),
-    ("CountingPlayer", "consider"): lambda g: (
+    ("LiveCountingPolicy", "__init__"): lambda g: (native.LiveCountingPolicy, [_counting(g).make_rule(), g.words]),
+    ("LiveCountingPolicy", "ask"): lambda g: (_counting_player(g).ask, [np.arange(g.n), True, g.pairs]),
+    ("LiveCountingPolicy", "consider"): lambda g: (
         _counting_player(g).consider,
         [np.arange(g.n), np.array([[0, 1], [2, 7]]), np.array([0, 1]), g.words, bool(g.rng.integers(2)), g.pairs],
     ),
-    ("CountingPlayer", "tell"): lambda g: (_counting_player(g).tell, [12, 1.0, 1.0]),
-    ("CountingPlayer", "learn"): lambda g: (_counting_player(g).learn, [np.array([0, 9]), 1.0, 1.0, 0]),
-    ("CountingPlayer", "forget"): lambda g: (_counting_player(g).forget, [12]),
-    ("CountingPlayer", "begin"): lambda g: (_counting_player(g).begin, [np.arange(g.n)]),
-    ("CountingPlayer", "unseen"): lambda g: (_counting_player(g).unseen, [np.arange(g.n)]),
-    ("CountingPlayer", "wins"): lambda g: (_counting_player(g).wins, []),
-    ("CountingPlayer", "next_id"): lambda g: (functools.partial(setattr, _counting_player(g), "next_id"), [7]),
-    ("CountingPlayer", "asked_as"): lambda g: (_counting_player(g).asked_as, [12]),
-    ("CountingPlayer", "pending"): lambda g: (_counting_player(g).pending, []),
-    ("CountingPlayer", "put_pending"): lambda g: (_counting_player(g).put_pending, [3, 0, 1, 2, 3, 0]),
-    ("CountingPlayer", "arrays"): lambda g: (_counting_player(g).arrays, []),
-    ("CountingPlayer", "set_arrays"): lambda g: (_counting_player(g).set_arrays, _counts_damaged(g)),
+    ("LiveCountingPolicy", "tell"): lambda g: (_counting_player(g).tell, [12, 1.0, 1.0]),
+    ("LiveCountingPolicy", "learn"): lambda g: (_counting_player(g).learn, [np.array([0, 9]), 1.0, 1.0, 0]),
+    ("LiveCountingPolicy", "forget"): lambda g: (_counting_player(g).forget, [12]),
+    ("LiveCountingPolicy", "begin"): lambda g: (_counting_player(g).begin, [np.arange(g.n)]),
+    ("LiveCountingPolicy", "n_unseen"): lambda g: (_counting_player(g).n_unseen, [np.arange(g.n)]),
+    ("LiveCountingPolicy", "wins"): lambda g: (_counting_player(g).wins, []),
+    ("LiveCountingPolicy", "next_id"): lambda g: (functools.partial(setattr, _counting_player(g), "next_id"), [7]),
+    ("LiveCountingPolicy", "pending_positions"): lambda g: (_counting_player(g).pending_positions, [12]),
+    ("LiveCountingPolicy", "pending"): lambda g: (_counting_player(g).pending, []),
+    ("LiveCountingPolicy", "add_pending"): lambda g: (_counting_player(g).add_pending, [3, 0, 1, 2, 3, 0]),
+    ("LiveCountingPolicy", "arrays"): lambda g: (_counting_player(g).arrays, []),
+    ("LiveCountingPolicy", "set_arrays"): lambda g: (_counting_player(g).set_arrays, _counts_damaged(g)),
 }  # fmt: skip
 PROPERTIES = {
-    "Rule": ("local", "designs", "draws", "takes_own_terms"),
-    "OwnTerms": ("dim", "votes", "theta"),
-    "State": ("dim", "n_layers", "rounds"),
-    "CountingPlayer": ("names", "votes"),
-    "Player": ("state", "dim", "rounds", "learned", "most_layers"),
+    "SelectionRule": ("uses_local_curvature", "designs_batches", "is_randomized", "supports_arm_effects"),
+    "ArmEffectsState": ("dim", "votes", "theta"),
+    "PolicyState": ("dim", "n_layers", "rounds"),
+    "LiveCountingPolicy": ("ids", "votes"),
+    "LivePolicy": ("state", "dim", "rounds", "learned", "max_layers"),
 }
 
 CALLS = (
@@ -339,9 +341,9 @@ CALLS = (
 def _after(call, given):
     """A player that survived is asked again."""
     player = getattr(call, "__self__", None)
-    if isinstance(player, native.CountingPlayer):
+    if isinstance(player, native.LiveCountingPolicy):
         _after_counting(player, given)
-    if not isinstance(player, native.Player):
+    if not isinstance(player, native.LivePolicy):
         return
     arms = given.normal(4, given.dim)
     for step in (
@@ -372,8 +374,8 @@ def _after_counting(player, given):
 def unborn(rng):
     """An object whose constructor never ran."""
     kinds = (
-        native.Player, native.State, native.Rule, native.Runs, native.Truth, native.OwnTerms,
-        native.CountingRule, native.CountingPlayer, native.CountingRuns,
+        native.LivePolicy, native.PolicyState, native.SelectionRule, native.SimulatedRuns, native.VoteModel, native.ArmEffectsState,
+        native.CountingRule, native.LiveCountingPolicy, native.SimulatedCountingRuns,
     )  # fmt: skip
     kind = kinds[rng.integers(len(kinds))]
     names = [name for name in dir(kind) if not name.startswith("__")]
@@ -398,6 +400,6 @@ def play(rng):
         ending = "calls refused"
     finally:
         native.set_duel_class(dl.Duel)
-        native.use_vectors(native.runnable_vectors()[0])
+        native.use_vector_extension(native.vector_extensions()[0])
     _after(call, given)
     return ending

@@ -118,7 +118,7 @@ def test_features_that_are_all_alike_tiny_or_too_many():
     policy = dl.LocalPairUCB(estimator="online")
     policy.initialize(dl.ArmTable(3, features))
     known = policy._effects.known.arrays()
-    assert known["own_variance"] == 1.0
+    assert known["effect_variance"] == 1.0
     np.testing.assert_allclose(known["theta_variance"], [0.0, 0.0, 1.0 / features[:, 2].var()])
     for table in (dl.ArmTable(3, features), dl.ArmTable(1, features[:1])):
         policy = dl.LocalPairUCB(estimator="online")
@@ -177,12 +177,12 @@ def test_the_same_bits_with_every_width_of_vectors():
     table = dl.ArmTable(70, np.random.default_rng(1).normal(size=(70, 11)))
     seen = []
     try:
-        for width in native.runnable_vectors():
-            native.use_vectors(width)
+        for width in native.vector_extensions():
+            native.use_vector_extension(width)
             policy = dl.LocalPairUCB(estimator="online", random_state=0)
             seen.append((play_table(policy, table, 40), json.dumps(policy.snapshot())))
     finally:
-        native.use_vectors(native.runnable_vectors()[0])
+        native.use_vector_extension(native.vector_extensions()[0])
     assert len(seen) > 1
     assert all(each == seen[0] for each in seen)
 
@@ -344,7 +344,7 @@ def test_late_arms_far_from_the_others_are_not_ruled_out_without_a_vote(far):
             )
         late = dl.ArmTable(8, np.vstack([features, np.array([far, 0.0]) + rng.random((2, 2))]))
         assert len({6, 7} & set(policy.recommend(late).candidates)) in {0, 2}
-        assert (policy._effects.known.squares(late.ids, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
+        assert (policy._effects.known.squared_widths(late.ids, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
 
 
 def test_a_pair_asked_very_often_is_known_better_than_either_term():
@@ -353,12 +353,12 @@ def test_a_pair_asked_very_often_is_known_better_than_either_term():
     policy.initialize(table)
     for k in range(2000):
         policy.learn(table[[0, 1]], float(k % 2))
-    squares = policy._effects.known.squares(table.ids, table.features, 0)
+    squares = policy._effects.known.squared_widths(table.ids, table.features, 0)
     assert squares[0] == 0.0
     assert squares[1] == pytest.approx(4.0 / 2000, rel=0.01)
     assert squares[2] > 1.0
-    with pytest.raises(ValueError, match="not on the table"):
-        policy._effects.known.squares(table.ids, table.features, 3)
+    with pytest.raises(ValueError, match="invalid position"):
+        policy._effects.known.squared_widths(table.ids, table.features, 3)
 
 
 def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refused():

@@ -34,14 +34,14 @@ def test_the_exponential_is_right_to_three_last_places():
     v = np.concatenate(
         [np.linspace(-40, 40, 20_001), spread_out(rng, 1e-300, 700), -spread_out(rng, 1e-3, 700), [0.0, -0.0, 699.99]]
     )
-    got = parts.exp_of_minus_abs(v)
+    got = parts.exp_neg_abs(v)
     # Half a place each for r, for 1 + r and for the last sum and product; the terms between them add less than one.
     assert ulps(got, np.exp(-np.abs(v.astype(np.longdouble)))).max() <= 3.0
-    assert parts.exp_of_minus_abs(np.array([0.0]))[0] == 1.0
+    assert parts.exp_neg_abs(np.array([0.0]))[0] == 1.0
 
 
 def test_the_exponential_stays_tiny_and_finite_beyond_its_range():
-    out = parts.exp_of_minus_abs(np.array([700.0, 701.0, -1e4, 1e300, np.inf]))
+    out = parts.exp_neg_abs(np.array([700.0, 701.0, -1e4, 1e300, np.inf]))
     assert (out == out[0]).all()
     assert 0.0 < out[0] < 1e-303
 
@@ -50,7 +50,7 @@ def test_the_exponential_of_eight_at_a_time_is_that_of_one():
     # The chance that the vector kernel writes down, beside the one of a single number.
     v = np.concatenate([np.linspace(-750, 750, 4001), np.random.default_rng(1).normal(size=999), [0.0, -0.0]])
     ones = np.ones_like(v)
-    residual, slopes, by_eight, slopes_by_eight, _ = parts.rows_at(v, ones, 0.0 * ones, "logistic")
+    residual, slopes, by_eight, slopes_by_eight, _ = parts.residuals_and_slopes(v, ones, 0.0 * ones, "logistic")
     # There, quotients are products with a reciprocal: half a place more for each of at most three.
     np.testing.assert_allclose(by_eight, residual, rtol=2 * np.finfo(float).eps)
     np.testing.assert_allclose(slopes_by_eight, slopes, rtol=4 * np.finfo(float).eps)
@@ -93,11 +93,11 @@ def test_the_cosine_of_a_turn():
     for zero, sign in ((0.25, -1), (0.75, 1)):  # differences to a zero are exact, so that the sine there is too
         near = np.abs(u - zero) < 0.125
         exact[near] = sign * np.sin(2 * LONG_PI * (long[near] - zero))
-    got, nonzero = parts.cos_of_turn(u), exact != 0
+    got, nonzero = parts.cos_2pi(u), exact != 0
     # Folding is exact. Pi, 2 pi x, the series and its product are rounded: half a place each, of which one of the result
     # may be twice as small.
     assert ulps(got[nonzero], exact[nonzero]).max() <= 4.0
-    np.testing.assert_array_equal(parts.cos_of_turn(np.array([0.0, 0.25, 0.5, 0.75])), [1.0, 0.0, -1.0, 0.0])
+    np.testing.assert_array_equal(parts.cos_2pi(np.array([0.0, 0.25, 0.5, 0.75])), [1.0, 0.0, -1.0, 0.0])
 
 
 def erfc_in_many_digits(x):

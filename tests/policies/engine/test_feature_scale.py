@@ -37,7 +37,7 @@ def test_units_that_are_powers_of_two_change_no_bit(name, estimator):
     plain, scaled = make(name, estimator), make(name, estimator)
     assert play(plain, shown)[0] == play(scaled, shown, factors)[0]
     np.testing.assert_array_equal(scaled.theta_ * factors, plain.theta_)
-    np.testing.assert_array_equal(known(scaled).sizes, factors**2 * known(plain).sizes)
+    np.testing.assert_array_equal(known(scaled).scale, factors**2 * known(plain).scale)
 
 
 @EVERY
@@ -93,7 +93,7 @@ def test_sizes_are_those_of_the_rule(kind, name, estimator):
     first = odd_first(kind, shown[0])
     policy = make(name, estimator)
     _, told = play(policy, [first, *shown[1:]])
-    np.testing.assert_allclose(known(policy).sizes, squared_sizes(first, told, shown[1:2]), rtol=1e-12)
+    np.testing.assert_allclose(known(policy).scale, squared_sizes(first, told, shown[1:2]), rtol=1e-12)
     if name != "VACDB":  # which has a prior of its own, and layers with parts of it
         np.testing.assert_allclose(policy.pooled_ridge_, default_ridge(policy, first, told, shown[1:2]), rtol=1e-12)
 
@@ -107,21 +107,21 @@ def test_odd_first_arms_are_put_right_within_a_few_stretches(kind, name):
     policy.initialize(odd_first(kind, shown[0]))
     for arms in shown:  # any two arms, by whomever they were asked
         policy.learn(arms[:2], vote(arms, dl.Duel(0, 1, 0), 0.5), layer=0)
-    assert (known(policy).sizes < 8.0).all()
-    assert (known(policy).sizes > 1.0 / 8.0).all()
+    assert (known(policy).scale < 8.0).all()
+    assert (known(policy).scale > 1.0 / 8.0).all()
 
 
 def test_a_feature_in_which_the_first_arms_do_not_differ_waits_for_one_that_does():
     arms = np.array([[0.0, 0.0, 5.0], [0.0, 1.0, 5.0], [0.0, 3.0, 5.0]])
     policy = make("UniformPair")
     policy.initialize(arms)
-    np.testing.assert_allclose(known(policy).sizes, [1.0, arms[:, 1].var(), 1.0])
+    np.testing.assert_allclose(known(policy).scale, [1.0, arms[:, 1].var(), 1.0])
     policy.learn(np.array([0.0, 1.0, 0.0]), 1.0)
-    np.testing.assert_allclose(known(policy).sizes, [1.0, arms[:, 1].var(), 1.0])
+    np.testing.assert_allclose(known(policy).scale, [1.0, arms[:, 1].var(), 1.0])
     policy.learn(np.array([0.5, 1.0, 0.0]), 1.0)
-    np.testing.assert_allclose(known(policy).sizes, [0.125, arms[:, 1].var(), 1.0])
+    np.testing.assert_allclose(known(policy).scale, [0.125, arms[:, 1].var(), 1.0])
     policy.learn(np.array([0.0, 1.0, -200.0]), 1.0)
-    np.testing.assert_allclose(known(policy).sizes, [0.125, arms[:, 1].var(), 20000.0])
+    np.testing.assert_allclose(known(policy).scale, [0.125, arms[:, 1].var(), 20000.0])
 
 
 @EVERY
@@ -133,9 +133,9 @@ def test_a_constant_feature_has_no_size_whatever_its_value(value, name, estimato
     policy, reference = twins(name, 0, estimator=estimator)
     policy.initialize(arms)
     reference.forget(reference.ask(arms))
-    assert known(policy).sizes[1] == reference.feature_scale_.variance[1] == 1.0
+    assert known(policy).scale[1] == reference.feature_scale_.variance[1] == 1.0
     policy.learn(np.array([0.0, 2.0, 0.0]), 1.0, layer=0)
-    assert known(policy).sizes[1] == 2.0
+    assert known(policy).scale[1] == 2.0
 
 
 def test_a_rare_binary_feature_keeps_its_size_while_it_is_not_met():
@@ -146,11 +146,11 @@ def test_a_rare_binary_feature_keeps_its_size_while_it_is_not_met():
     rare = 1 / 40 * (1 - 1 / 40)
     for t in range(124):  # five stretches, none of which meets it
         policy.learn(np.array([rng.normal(), 0.0]), float(t % 2))
-    assert known(policy).sizes[1] == pytest.approx(rare, rel=1e-12)
+    assert known(policy).scale[1] == pytest.approx(rare, rel=1e-12)
     policy.learn(np.array([0.0, 1.0]), 1.0)  # and one outcome in 128 is no reason either
     for t in range(127):
         policy.learn(np.array([rng.normal(), 0.0]), float(t % 2))
-    assert known(policy).sizes[1] == pytest.approx(rare, rel=1e-12)
+    assert known(policy).scale[1] == pytest.approx(rare, rel=1e-12)
 
 
 def test_a_feature_that_nobody_asks_about_any_more_keeps_its_size():
@@ -158,10 +158,10 @@ def test_a_feature_that_nobody_asks_about_any_more_keeps_its_size():
     arms = draw_arms(1, 40)[0]
     policy = make("UniformPair")
     policy.initialize(arms)
-    before = known(policy).sizes
+    before = known(policy).scale
     for t in range(60):
         policy.learn(np.array([1.0, 1.0, 1.0 if t % 4 == 0 else 0.0]), float(t % 2))
-    np.testing.assert_array_equal(known(policy).sizes, before)
+    np.testing.assert_array_equal(known(policy).scale, before)
 
 
 def test_a_rare_flag_keeps_its_size_where_the_others_shrink():
@@ -171,8 +171,8 @@ def test_a_rare_flag_keeps_its_size_where_the_others_shrink():
     policy.initialize(arms)
     for t in range(4):
         policy.learn(np.array([*rng.normal(size=2), 0.0]), float(t % 2))
-    assert (known(policy).sizes[:2] < 100.0).all()
-    assert known(policy).sizes[2] == pytest.approx(arms[:, 2].var(), rel=1e-12)
+    assert (known(policy).scale[:2] < 100.0).all()
+    assert known(policy).scale[2] == pytest.approx(arms[:, 2].var(), rel=1e-12)
 
 
 def test_one_feature_alone_shrinks_as_far_as_it_must_beside_rare_ones():
@@ -180,19 +180,19 @@ def test_one_feature_alone_shrinks_as_far_as_it_must_beside_rare_ones():
     arms = np.random.default_rng(4).normal(size=(50, DIM))
     policy = make("UniformPair")
     policy.initialize(arms)
-    before = known(policy).sizes
+    before = known(policy).scale
     for z in ([0.7, 0.0], [0.0, 0.7], [0.0, 0.0], [0.0, 0.0]):
         policy.learn(np.array([*z, 1e-3]), 1.0)
-    np.testing.assert_allclose(known(policy).sizes, [*before[:2], 5e-7], rtol=1e-9)
+    np.testing.assert_allclose(known(policy).scale, [*before[:2], 5e-7], rtol=1e-9)
 
 
 def test_one_feature_alone_shrinks_as_far_as_it_must():
     policy = make("UniformPair")
     policy.initialize(np.array([1.0, 1.0, 100.0]) * np.random.default_rng(9).normal(size=(50, DIM)))
-    before = known(policy).sizes
+    before = known(policy).scale
     for t in range(4):
         policy.learn(np.array([1.0, 1.0, 0.1]), float(t % 2))
-    np.testing.assert_allclose(known(policy).sizes, [*before[:2], 0.005], rtol=1e-12)
+    np.testing.assert_allclose(known(policy).scale, [*before[:2], 0.005], rtol=1e-12)
 
 
 # -- what stays as it was ----------------------------------------------------------------
@@ -204,8 +204,8 @@ def test_a_given_ridge_is_not_resized(name, estimator):
     policy, shown = make(name, estimator, ridge=0.3), draw_arms(40, seed=5)
     play(policy, [0.01 * shown[0], *shown[1:]])
     state = known(policy)
-    np.testing.assert_array_equal(state.sizes, np.ones(DIM))
-    assert state.size_stretch[2] == 0.0
+    np.testing.assert_array_equal(state.scale, np.ones(DIM))
+    assert state.scale_window[2] == 0.0
     assert state.base_ridge == 0.3
 
 
@@ -216,7 +216,7 @@ def test_the_published_radius_has_one_ridge_for_good(name):
     policy = make(name, radius="theory", theta_bound=0.1, horizon=50)
     play(policy, [first, *shown[1:]])
     state = known(policy)
-    np.testing.assert_array_equal(state.sizes, np.ones(DIM))
+    np.testing.assert_array_equal(state.scale, np.ones(DIM))
     if name != "VACDB":
         assert state.base_ridge == pytest.approx(POLICIES[name].practical_ridge * first.var(axis=0).mean(), rel=1e-12)
 
@@ -242,7 +242,7 @@ def test_snapshots_within_a_stretch_go_on_to_the_bit(name, estimator):
         policy.tell(duel, vote(arms, duel, luck))
         for copy in copies:
             assert copy.snapshot() == policy.snapshot(), f"round {t + 1}"
-    assert known(policy).size_stretch[1] > 4.0
+    assert known(policy).scale_window[1] > 4.0
 
 
 # -- the engine and the reference --------------------------------------------------------
@@ -260,7 +260,7 @@ def test_the_reference_agrees_through_changes_of_size(first, name, estimator):
         outcome, weight = world.any_vote(arms, game.duels[-1])
         policy.tell(duel, outcome, weight)
         reference.tell(same, outcome, weight)
-        np.testing.assert_allclose(known(policy).sizes, reference.feature_scale_.variance, rtol=1e-12)
+        np.testing.assert_allclose(known(policy).scale, reference.feature_scale_.variance, rtol=1e-12)
         sizes.add(tuple(reference.feature_scale_.variance))
     assert_same_estimates(policy, reference)
     assert len(sizes) >= 3

@@ -45,13 +45,13 @@ def test_every_function_of_the_engine_is_played():
     functions = {name for name in names_in(native) if callable(getattr(native, name)) and name[0].islower()}
     assert set(FUNCTIONS) == functions
     assert set(PARTS) == {name for name in names_in(parts) if callable(getattr(parts, name))}
-    for kind in names_in(native) - functions - {"MANY_ARMS", "MOST_COUNTED", "MOST_TALLIED"}:
+    for kind in names_in(native) - functions - {"MANY_ARMS", "MAX_COUNTING_ARMS", "MAX_COUNTED_PAIRS"}:
         played = {name for owner, name in METHODS if owner == kind} | set(PROPERTIES.get(kind, ()))
         assert names_in(getattr(native, kind)) <= played
 
 
 def test_a_first_round_near_the_largest_integer_does_not_wrap_around():
-    play, arguments = METHODS["Runs", "play"](Given(np.random.default_rng(0)))
+    play, arguments = METHODS["SimulatedRuns", "play"](Given(np.random.default_rng(0)))
     arguments[8] = np.iinfo(np.int64).max
-    with pytest.raises(ValueError, match="rounds do not fit the log"):
+    with pytest.raises(ValueError, match="The rounds do not fit into the log"):
         play(*arguments)

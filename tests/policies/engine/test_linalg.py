@@ -28,7 +28,7 @@ def width_of(factor, z):
 
 def whitened(factor, arms):
     """Columns R'^-1 x of all arms."""
-    return parts.look(arms, np.zeros(arms.shape[1]), factor, None)[1]
+    return parts.utilities_and_columns(arms, np.zeros(arms.shape[1]), factor, None)[1]
 
 
 def with_rubbish_below(factor):
@@ -71,7 +71,7 @@ def test_a_dot_product_is_summed_in_eight_lanes(n):
 def test_two_updates_at_once_are_the_two(dim):
     rng = np.random.default_rng(dim)
     alone = [upper(random_precision(rng, dim)) for _ in range(2)]
-    together = [factor.copy() for factor in alone]
+    together = alone[0].copy(), alone[1].copy()
     for z in rng.normal(size=(20, dim)) * (rng.random((20, dim)) < 0.7):
         for factor, weight in zip(alone, (0.7, 0.2), strict=True):
             factor[:] = parts.cholesky_update(factor, z, weight)
@@ -152,7 +152,7 @@ def test_a_hundred_thousand_updates_drift_by_less_than_one_part_in_a_billion(kin
 @pytest.mark.parametrize("dim", [*DIMS, 70])
 def test_cholesky_is_numpys_and_leaves_the_lower_triangle_alone(dim):
     precision = random_precision(np.random.default_rng(dim), dim)
-    factor = native.factored(precision)
+    factor = native.cholesky_factor(precision)
     np.testing.assert_allclose(np.triu(factor), upper(precision), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(np.tril(factor, -1), np.tril(precision, -1))
 
@@ -160,7 +160,7 @@ def test_cholesky_is_numpys_and_leaves_the_lower_triangle_alone(dim):
 @pytest.mark.parametrize("dim", DIMS)
 def test_cholesky_reads_the_upper_triangle_only(dim):
     precision = random_precision(np.random.default_rng(dim), dim)
-    factor = native.factored(with_rubbish_below(np.triu(precision)))
+    factor = native.cholesky_factor(with_rubbish_below(np.triu(precision)))
     np.testing.assert_allclose(np.triu(factor), upper(precision), rtol=1e-12, atol=1e-12)
 
 
@@ -169,7 +169,7 @@ def test_cholesky_reads_the_upper_triangle_only(dim):
     [[[0.0]], [[-1.0]], [[np.nan]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[1.0, np.nan], [np.nan, 1.0]]],
 )
 def test_cholesky_says_no_to_what_is_not_positive_definite(matrix):
-    assert native.factored(np.array(matrix)) is None
+    assert native.cholesky_factor(np.array(matrix)) is None
 
 
 @pytest.mark.parametrize("dim", [*DIMS, 8, 9, 33])
@@ -218,7 +218,7 @@ def test_whitening_and_utilities_take_the_chosen_arms_in_their_order():
     rng = np.random.default_rng(3)
     factor, arms, theta = upper(random_precision(rng, 4)), rng.normal(size=(9, 4)), rng.normal(size=4)
     chosen = [7, 2, 2, 0, 5]
-    u, v = parts.look(arms, theta, factor, np.array(chosen))
+    u, v = parts.utilities_and_columns(arms, theta, factor, np.array(chosen))
     np.testing.assert_allclose(u, arms[chosen] @ theta, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(
         v, reference.solve_triangular(factor.T, arms[chosen].T, lower=True), rtol=1e-12, atol=1e-13
@@ -250,7 +250,7 @@ def test_an_arm_is_whitened_to_the_same_bits_however_many_there_are(n, dim, spar
     if sparse:
         factor[np.triu(rng.random((dim, dim)) < 0.7, 1)] = 0.0
         arms *= rng.random((n, dim)) < 0.5
-    u, v = parts.look(arms, theta, factor, None)
+    u, v = parts.utilities_and_columns(arms, theta, factor, None)
     np.testing.assert_array_equal(v, whitened_one_by_one(factor, arms))
     total = np.zeros(n)
     for k in range(dim):
@@ -269,13 +269,13 @@ def test_kernels_do_not_change_what_they_only_read():
     rng = np.random.default_rng(5)
     factor, arms, z = upper(random_precision(rng, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
     kept = factor.copy(), arms.copy(), z.copy()
-    parts.look(arms, z, factor, np.arange(4))
+    parts.utilities_and_columns(arms, z, factor, np.arange(4))
     parts.cholesky_update(factor, z, 1.0)
     parts.cholesky_update_both(factor, 1.0, factor, 2.0, z)
     parts.solve_lower(factor, z)
     parts.solve_upper(factor, z)
     parts.multiply(factor, z)
-    native.factored(factor)
+    native.cholesky_factor(factor)
     for array, copy in zip((factor, arms, z), kept, strict=True):
         np.testing.assert_array_equal(array, copy)
 

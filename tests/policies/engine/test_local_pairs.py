@@ -130,18 +130,30 @@ def test_a_radius_is_the_bonus_for_a_unit_of_width():
     for link in LINKS:
         for square, gap, stretch, horizon in ((0.3, 0.0, 1.2, 4e3), (1e-3, 2.0, 0.5, 10.0), (0.0, -1.0, 1.0, 9.0)):
             expected = radius(square, gap, link, stretch, horizon)
-            assert parts.local_radius(square, gap, link, stretch, horizon) == pytest.approx(expected, rel=1e-12)
+            assert parts.local_bonus_radius(square, gap, link, stretch, horizon) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_bonus_is_smaller_where_more_is_known_or_the_outcome_is_surer():
-    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(0.1, 0.0, "logistic", 1.0, 1e3) > 0.0
-    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(1.0, 3.0, "logistic", 1.0, 1e3) > 0.0
-    assert parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e3) > parts.local_radius(1.0, 0.0, "logistic", 1.0, 1e2) > 0.0
+    assert (
+        parts.local_bonus_radius(1.0, 0.0, "logistic", 1.0, 1e3)
+        > parts.local_bonus_radius(0.1, 0.0, "logistic", 1.0, 1e3)
+        > 0.0
+    )
+    assert (
+        parts.local_bonus_radius(1.0, 0.0, "logistic", 1.0, 1e3)
+        > parts.local_bonus_radius(1.0, 3.0, "logistic", 1.0, 1e3)
+        > 0.0
+    )
+    assert (
+        parts.local_bonus_radius(1.0, 0.0, "logistic", 1.0, 1e3)
+        > parts.local_bonus_radius(1.0, 0.0, "logistic", 1.0, 1e2)
+        > 0.0
+    )
 
 
 def test_nothing_left_to_learn_is_no_bonus_and_no_error():
-    assert parts.local_radius(1e-300, 0.0, "logistic", 1.0, 1.0) == 0.0
-    assert parts.local_radius(1.0, 1e6, "logistic", 1.0, 1e12) == 0.0  # the slope is zero there
+    assert parts.local_bonus_radius(1e-300, 0.0, "logistic", 1.0, 1.0) == 0.0
+    assert parts.local_bonus_radius(1.0, 1e6, "logistic", 1.0, 1e12) == 0.0  # the slope is zero there
 
 
 # -- many arms: the best of some good pairs ----------------------------------------------

@@ -290,7 +290,7 @@ def test_residual_and_curvature_are_the_written_formulas(link):
     margins = np.concatenate([rng.normal(size=200), [0.0, -0.0, 30.0, -30.0, 1e3, -1e3]])
     mass = rng.uniform(0, 3, size=margins.size)
     wins = mass * rng.uniform(size=margins.size)
-    residual, curvature, *_ = parts.rows_at(margins, mass, wins, link)
+    residual, curvature, *_ = parts.residuals_and_slopes(margins, mass, wins, link)
     np.testing.assert_allclose(residual, mass * MEAN[link](margins) - wins, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(curvature, mass * SLOPE[link](margins), rtol=1e-12, atol=1e-14)
 
@@ -300,7 +300,7 @@ def test_the_logistic_model_has_the_bend_beside_residual_and_curvature():
     margins = np.concatenate([rng.normal(size=200), [0.0, -0.0, 30.0, -30.0, 1e3, -1e3]])
     mass = rng.uniform(0, 3, size=margins.size)
     wins = mass * rng.uniform(size=margins.size)
-    *_, residual, slopes, bends = parts.rows_at(margins, mass, wins, LOGISTIC)
+    *_, residual, slopes, bends = parts.residuals_and_slopes(margins, mass, wins, LOGISTIC)
     np.testing.assert_allclose(residual, mass * MEAN[LOGISTIC](margins) - wins, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(slopes, mass * SLOPE[LOGISTIC](margins), rtol=1e-12, atol=1e-14)
     mean = MEAN[LOGISTIC](margins)

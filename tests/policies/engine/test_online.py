@@ -117,7 +117,7 @@ def test_the_precision_is_exact(name, ridge):
             )
         else:
             np.testing.assert_array_equal(policy.layer_precision(layer), exact.layer_precision(layer))
-    np.testing.assert_array_equal(known(policy).sizes, known(exact).sizes)
+    np.testing.assert_array_equal(known(policy).scale, known(exact).scale)
     np.testing.assert_array_equal(known(policy).learned, known(exact).learned)
 
 

@@ -159,7 +159,7 @@ def test_a_random_wide_pair_is_the_one_that_the_generator_numbers_in_row_order(k
     for threshold in thresholds(square):
         wide = brute_force.wide(square, threshold)
         for seed in range(8):
-            drawn = parts.drawn(seed_words(seed), "below", 1, max(len(wide), 1))[0][0]
+            drawn = parts.draw(seed_words(seed), "below", 1, max(len(wide), 1))[0][0]
             expected = wide[int(drawn)] if wide else (-1, -1)
             assert parts.random_wide_pair(v, threshold, seed_words(seed), NOBODY)[:2] == expected
 
@@ -319,7 +319,7 @@ def test_pruning_leaves_few_arms_and_never_one_of_the_best_pair():
     left = []
     for n in SIZES:
         u, v = rng.normal(size=n), rng.normal(size=(3, n))
-        kept = parts.promising(u, v, 0.3)
+        kept = parts.best_pair_candidates(u, v, 0.3)
         first, second, _ = brute_force.best(u, squares(v), 0.3)
         assert {first, second} <= set(kept)
         left.append(len(kept) / n)

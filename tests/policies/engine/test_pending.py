@@ -16,7 +16,7 @@ DIM = 3
 ESTIMATORS = ("exact", "online")
 EVERY = pytest.mark.parametrize(("name", "estimator"), [(n, e) for n in POLICIES for e in ESTIMATORS])
 WITHOUT_WIDTHS = ("UniformPair", "GreedyUniform")
-DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().draws]
+DETERMINISTIC = [name for name, cls in POLICIES.items() if not cls().make_rule().is_randomized]
 
 
 def make(name, estimator="exact", **settings):

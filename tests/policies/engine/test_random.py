@@ -15,7 +15,7 @@ ALL_ONES = 2**64 - 1
 
 
 def sample(kind, seed, n=N, most=1):
-    return parts.drawn(seed_words(seed), kind, n, most)[0]
+    return parts.draw(seed_words(seed), kind, n, most)[0]
 
 
 def first_words(*words):
@@ -25,7 +25,7 @@ def first_words(*words):
 @pytest.mark.parametrize("seed", SEEDS, ids=str)
 def test_uniforms_are_numpys_bit_for_bit_and_so_is_the_generator_after_them(seed):
     numpys = np.random.SFC64(seed)
-    ours, words = parts.drawn(seed_words(seed), "uniform", 1000)
+    ours, words = parts.draw(seed_words(seed), "uniform", 1000)
     np.testing.assert_array_equal(ours, np.random.Generator(numpys).random(1000))
     np.testing.assert_array_equal(words, numpys.state["state"]["state"])
 
@@ -35,14 +35,14 @@ def test_words_wrap_around_sixty_four_bits():
     state = numpys.state
     state["state"]["state"] = np.full(4, ALL_ONES, dtype=np.uint64)
     numpys.state = state
-    ours, words = parts.drawn(first_words(*[ALL_ONES] * 4), "uniform", 100)
+    ours, words = parts.draw(first_words(*[ALL_ONES] * 4), "uniform", 100)
     np.testing.assert_array_equal(ours, np.random.Generator(numpys).random(100))
     np.testing.assert_array_equal(words, numpys.state["state"]["state"])
 
 
 def test_drawing_leaves_the_given_words_alone():
     words = seed_words(1)
-    parts.drawn(words, "normal", 10)
+    parts.draw(words, "normal", 10)
     np.testing.assert_array_equal(words, seed_words(1))
 
 
@@ -62,7 +62,7 @@ def test_below_is_the_scaled_uniform(n):
 def test_below_never_reaches_n_even_where_rounding_would():
     # The largest uniform, 1 - 2^-53, times 2^53 + 2 rounds to 2^53 + 2 itself or just under it.
     for n in (2, 3, 2**53, 2**53 + 2, 2**60):
-        assert parts.drawn(first_words(ALL_ONES, 0, 0, 0), "below", 1, n)[0][0] < n
+        assert parts.draw(first_words(ALL_ONES, 0, 0, 0), "below", 1, n)[0][0] < n
 
 
 def test_below_is_uniform():
@@ -99,10 +99,10 @@ def test_a_normal_is_the_cosine_half_of_box_and_muller():
 @pytest.mark.parametrize("first", [0, ALL_ONES], ids=["smallest uniform", "largest uniform"])
 def test_the_most_extreme_uniforms_give_finite_draws(kind, first):
     words = first_words(first, 0, 12345, 0)  # the first word out is a + b + counter
-    assert parts.drawn(words, "uniform", 1)[0][0] == (0.0 if first == 0 else 1 - 2.0**-53)
-    assert np.isfinite(parts.drawn(words, kind, 1)[0][0])
+    assert parts.draw(words, "uniform", 1)[0][0] == (0.0 if first == 0 else 1 - 2.0**-53)
+    assert np.isfinite(parts.draw(words, kind, 1)[0][0])
 
 
 def test_a_kind_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="kind"):
-        parts.drawn(seed_words(0), "cauchy", 1)
+        parts.draw(seed_words(0), "cauchy", 1)

@@ -25,7 +25,7 @@ def test_a_column_that_is_constant_up_to_rounding_has_no_effect(name, estimator)
     contexts = contexts_with_noise(0)
     policy = POLICIES[name](random_state=0, estimator=estimator)
     policy.ask_batch(contexts)
-    assert known(policy).sizes[2] == 1.0  # none yet
+    assert known(policy).scale[2] == 1.0  # none yet
     rng = np.random.default_rng(1)
     for arms in contexts:
         policy.tell(policy.ask(arms), float(rng.random() < 0.5))
@@ -84,7 +84,7 @@ def test_votes_that_weigh_little_are_not_kept_for_ever(free):
         if k in (299, 599) and not free:
             lengths.append(len(known(policy).mass))
         elif k in (299, 599):
-            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["arm_effects"]["first_told"]["data"]))
+            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["arm_effects"]["early_outcomes"]["data"]))
     assert lengths[0] == lengths[1]
     again = dl.LocalPairUCB.restore(json.loads(json.dumps(policy.snapshot())))
     assert again.snapshot() == policy.snapshot()

@@ -23,10 +23,10 @@ def expected():
 @pytest.fixture
 def vectors(request):
     """One version of the kernels."""
-    before = native.vectors()
-    native.use_vectors(request.param)
+    before = native.vector_extension()
+    native.use_vector_extension(request.param)
     yield request.param
-    native.use_vectors(before)
+    native.use_vector_extension(before)
 
 
 def differing(found, expected):
@@ -35,13 +35,13 @@ def differing(found, expected):
 
 
 def test_there_is_something_to_compare():
-    assert native.runnable_vectors()[-1] == "baseline"
-    assert native.vectors() in native.runnable_vectors()
+    assert native.vector_extensions()[-1] == "baseline"
+    assert native.vector_extension() in native.vector_extensions()
 
 
-@pytest.mark.parametrize("vectors", native.runnable_vectors(), indirect=True)
+@pytest.mark.parametrize("vectors", native.vector_extensions(), indirect=True)
 def test_every_version_of_the_kernels_gives_the_same_bits(vectors, expected):
-    assert native.vectors() == vectors
+    assert native.vector_extension() == vectors
     assert differing(everything(threads=1), expected) == []
 
 
@@ -54,7 +54,7 @@ def test_the_version_that_is_asked_for_before_loading_runs_and_gives_the_same_bi
     environment = os.environ | {"DUELIST_VECTORS": "baseline"}
     program = (
         "import json; from duelist import native; from tests.policies.engine.everything import everything; "
-        "print(json.dumps([native.vectors(), everything(2)]))"
+        "print(json.dumps([native.vector_extension(), everything(2)]))"
     )
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
@@ -66,4 +66,4 @@ def test_the_version_that_is_asked_for_before_loading_runs_and_gives_the_same_bi
 
 def test_vectors_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match="sse9"):
-        native.use_vectors("sse9")
+        native.use_vector_extension("sse9")

@@ -80,7 +80,7 @@ def test_an_empty_state_has_its_prior_and_nothing_else():
     np.testing.assert_allclose(state.factor, np.sqrt(small) * np.eye(3), rtol=1e-15)
     np.testing.assert_allclose(state.curvature, np.sqrt(0.7 * small) * np.eye(3), rtol=1e-15)
     np.testing.assert_array_equal(state.words, seed_words(3))
-    for empty in (state.theta, state.solved, state.stale, state.learned, state.n_rows, state.rounds):
+    for empty in (state.theta, state.fit_status, state.stale, state.learned, state.n_rows, state.rounds):
         assert not empty.any()
     assert (state.z.shape, state.mass.size, state.wins.size) == ((0, 3), 0, 0)
 
@@ -135,9 +135,9 @@ def test_telling_leaves_the_difference_alone_and_marks_its_layer():
     policy.tell(duel, 1.0)
     np.testing.assert_array_equal(arms, [[0.0, 0.0], [10.0, -20.0]])
     state = known(policy)
-    np.testing.assert_array_equal(state.solved, [1, 0, 0])
+    np.testing.assert_array_equal(state.fit_status, [1, 0, 0])
     np.testing.assert_array_equal(state.stale, [1, 0, 0])
-    np.testing.assert_array_equal(state.stamp, [9, 0, 0])
+    np.testing.assert_array_equal(state.last_update, [9, 0, 0])
 
 
 @pytest.mark.parametrize("arms", [np.random.default_rng(0).normal(size=(9, 4)), np.eye(9)], ids=["random", "one-hot"])
@@ -230,10 +230,10 @@ def test_solving_now_and_then_ends_where_solving_once_does(link):
 
 def test_a_solved_layer_is_not_solved_again():
     policy = feed(make(4), some_duels(8))
-    assert known(policy).solved[0] == 0
+    assert known(policy).fit_status[0] == 0
     change(policy, theta=np.full((1, 4), 99.0))
     assert (policy.theta_ == 99.0).all()
-    change(policy, solved=np.ones(1, np.int64))
+    change(policy, fit_status=np.ones(1, np.int64))
     np.testing.assert_allclose(policy.theta_, fitted(some_duels(8), 0.5), rtol=0, atol=1e-8)
 
 
@@ -246,7 +246,7 @@ def test_more_layers_leave_the_known_ones_as_they_were():
     while len(known(policy).ridge) < len(before.ridge) + 3:
         policy.forget(policy.ask(arms))  # a duel that is out would have all layers brought up to date
     after, layers = known(policy), len(before.ridge)
-    for name in ("ridge", "radius", "learned", "residual", "solved", "stale", "stamp", "theta", "factor", "curvature"):
+    for name in ("ridge", "radius", "learned", "residual", "fit_status", "stale", "last_update", "theta", "factor", "curvature"):
         np.testing.assert_array_equal(getattr(after, name)[:layers], getattr(before, name), err_msg=name)
     np.testing.assert_array_equal(after.n_rows[:layers], before.n_rows)
     for name in ("z", "mass", "wins"):
@@ -277,6 +277,6 @@ def test_a_layer_that_is_learned_before_its_round_is_added():
 def test_the_engine_makes_no_state_of_nonsense(settings):
     sound = {"dim": 2, "link": "logistic", "online": False, "words": seed_words(0), "kappa": 1.0, "units": 1.0}
     sound |= {"bound": np.inf, "ridge": 1.0, "prior": 1.0}
-    assert native.new_state(**sound).dim == 2
-    with pytest.raises(ValueError, match=r"from 1 to 2\^20 features|must be positive"):
-        native.new_state(**{**sound, **settings})
+    assert native.new_policy_state(**sound).dim == 2
+    with pytest.raises(ValueError, match=r"between 1 and 2\^20|must be positive"):
+        native.new_policy_state(**{**sound, **settings})

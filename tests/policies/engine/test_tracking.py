@@ -37,7 +37,7 @@ def test_the_implicit_step_is_the_root(link, v, outcome, mass, q):
     def gap(a):
         return a - (wins - mass * float(law.mean(v + a * q)))
 
-    a = parts.implicit_step(link, v, q, mass, wins, parts.TO_ROUNDING)
+    a = parts.implicit_step(link, v, q, mass, wins, parts.UNTIL_CONVERGED)
     low, high = sorted((0.0, wins - mass * float(law.mean(v))))
     # The root has the sign of wins - mass mu(v) and lies on this side of it.
     assert low <= a <= high
@@ -52,7 +52,7 @@ def test_a_single_step_never_leaves_the_bracket(link, v, outcome):
     law = dl.get_link(link)
     for mass, q in ((1.0, 1.0), (1e6, 1e4), (1e-9, 1e4)):
         wins = mass * outcome
-        a = parts.implicit_step(link, v, q, mass, wins, parts.GUESS)
+        a = parts.implicit_step(link, v, q, mass, wins, parts.SINGLE_STEP)
         low, high = sorted((0.0, wins - mass * float(law.mean(v))))
         assert low <= a <= high
 
@@ -66,7 +66,7 @@ def test_a_step_minimises_the_new_loss_plus_the_quadratic(link, dim, mass):
     for outcome in (0.0, 0.5, 1.0):
         h, before, z = random_precision(rng, dim), rng.normal(size=dim), rng.normal(size=dim)
         wins = mass * outcome
-        theta, factor, margin = parts.step_with(before, upper(h), z, mass, wins, link, np.inf)
+        theta, factor, margin = parts.one_pass_step(before, upper(h), z, mass, wins, link, np.inf)
         # The gradient of W M(z . x) - O z . x + 1/2 |x - theta|_H^2, which is strictly convex.
         slope = (mass * float(law.mean(z @ theta)) - wins) * z + h @ (theta - before)
         np.testing.assert_allclose(slope, 0.0, atol=1e-11 * (1.0 + mass))
@@ -84,7 +84,7 @@ def test_a_step_minimises_the_new_loss_plus_the_quadratic(link, dim, mass):
 def test_a_certain_outcome_hardly_moves_the_estimate_and_a_surprise_does_not_overshoot():
     h, z = np.array([[1e-6]]), np.array([1.0])
     for outcome in (0.0, 1.0):
-        theta, _, _ = parts.step_with(np.array([30.0]), upper(h), z, 1.0, outcome, "logistic", np.inf)
+        theta, _, _ = parts.one_pass_step(np.array([30.0]), upper(h), z, 1.0, outcome, "logistic", np.inf)
         if outcome == 1.0:
             assert theta[0] == pytest.approx(30.0, abs=1e-6)
         else:  # a linear step would go to 30 - 1e6
@@ -97,8 +97,8 @@ def test_a_step_with_a_bound_is_the_projection_of_the_free_step(bound):
     h, before, z = random_precision(rng, 4), rng.normal(size=4), rng.normal(size=4)
     before *= 0.99 * bound / np.linalg.norm(before)
     z *= np.sign(z @ before)
-    free, factor, _ = parts.step_with(before, upper(h), z, 50.0, 50.0, "logistic", np.inf)
-    kept, same, margin = parts.step_with(before, upper(h), z, 50.0, 50.0, "logistic", bound)
+    free, factor, _ = parts.one_pass_step(before, upper(h), z, 50.0, 50.0, "logistic", np.inf)
+    kept, same, margin = parts.one_pass_step(before, upper(h), z, 50.0, 50.0, "logistic", bound)
     assert np.linalg.norm(free) > bound
     np.testing.assert_array_equal(factor, same)
     assert margin == pytest.approx(z @ kept, rel=1e-14)
@@ -239,7 +239,7 @@ def test_refining_does_not_depend_on_the_unit_of_mass_and_ridge(link, unit):
 @pytest.mark.parametrize("dim", [129, 200])
 @pytest.mark.parametrize("separable", [False, True], ids=["noisy", "separable"])
 def test_refining_above_the_direct_dimensions_keeps_the_curvature_as_it_was(link, dim, separable):
-    assert dim > parts.DIRECT
+    assert dim > parts.MAX_DIRECT_DIM
     rng = np.random.default_rng(dim)
     problem = Problem(link, dim, 300, separable=separable, size=3.0)
     for curvature in (problem.curvature, problem.flat, problem.ridge * np.eye(dim), random_precision(rng, dim)):
@@ -252,7 +252,7 @@ def test_refining_above_the_direct_dimensions_keeps_the_curvature_as_it_was(link
 
 
 def test_refining_up_to_the_direct_dimensions_makes_a_stale_curvature_anew():
-    dim = parts.DIRECT
+    dim = parts.MAX_DIRECT_DIM
     problem = Problem("logistic", dim, 200, size=3.0)
     theta, factor, status = problem.refine(np.zeros(dim), problem.ridge * np.eye(dim))
     assert status == CONVERGED
@@ -302,7 +302,7 @@ def test_rows_taken_in_one_by_one_end_at_the_root(link, every, dim):
     n, law = 60, dl.get_link(link)
     z = rng.normal(size=(n, dim)) / np.sqrt(dim)
     outcomes, mass = (rng.random(n) < law.mean(2.0 * z.sum(axis=1))).astype(float), rng.uniform(0.2, 2.0, n)
-    theta, _, rows, _, _ = parts.tracked(z, mass, outcomes, 0.3, link, every=every)
+    theta, _, rows, _, _ = parts.learn_rows(z, mass, outcomes, 0.3, link, solve_every_row=every)
     assert rows == n
     slope = 0.3 * theta + z.T @ (mass * (law.mean(z @ theta) - outcomes))
     # F is strongly convex with modulus 0.3: |theta - root| <= |gradient| / 0.3.
@@ -312,7 +312,7 @@ def test_rows_taken_in_one_by_one_end_at_the_root(link, every, dim):
 def test_equal_and_opposite_differences_share_a_row():
     z = np.array([[1.0, -2.0], [-1.0, 2.0], [0.0, 0.0], [1.0, -2.0], [-0.0, 3.0], [0.0, 3.0], [0.0, -3.0]])
     outcomes, mass = np.array([1.0, 0.0, 1.0, 0.5, 1.0, 1.0, 0.0]), np.array([1.0, 2.0, 5.0, 4.0, 1.0, 1.0, 1.0])
-    theta, _, rows, _, _ = parts.tracked(z, mass, outcomes, 1.0, "logistic")
+    theta, _, rows, _, _ = parts.learn_rows(z, mass, outcomes, 1.0, "logistic")
     assert rows == 2  # a self-duel is none
     turned = dl.fit_mle([[1.0, -2.0], [0.0, 3.0]], [5.0 / 7.0, 1.0], [7.0, 3.0])
     np.testing.assert_allclose(theta, turned.theta, rtol=0, atol=1e-9)
@@ -323,7 +323,7 @@ def test_the_one_pass_estimator_takes_every_row_once(link):
     rng = np.random.default_rng(5)
     law, z = dl.get_link(link), rng.normal(size=(30, 3))
     outcomes, mass = rng.integers(0, 2, 30).astype(float), rng.uniform(0.2, 2.0, 30)
-    got, factor, rows, _, residual = parts.tracked(z, mass, outcomes, 0.5, link, online=True, bound=1.5)
+    got, factor, rows, _, residual = parts.learn_rows(z, mass, outcomes, 0.5, link, online=True, bound=1.5)
     theta, h, sum_of_squares = np.zeros(3), 0.5 * np.eye(3), 0.0
     for row, w, o in zip(z, mass, outcomes, strict=True):
         along, before = np.linalg.solve(h, row), row @ theta

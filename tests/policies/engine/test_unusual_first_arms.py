@@ -40,10 +40,10 @@ def test_a_round_is_decided_in_the_sizes_of_its_arms(name, constant):
 def test_what_was_decided_by_looking_is_what_is_asked(name, estimator):
     for votes in (0, 1, 5):
         policy, arms, _ = begun_huge(name, estimator, votes)
-        choice, sizes = policy.suggest(arms), known(policy).sizes
+        choice, sizes = policy.suggest(arms), known(policy).scale
         duel = policy.ask(arms)
         assert (duel.first, duel.second) == (choice.first, choice.second)
-        np.testing.assert_array_equal(known(policy).sizes, sizes)
+        np.testing.assert_array_equal(known(policy).scale, sizes)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_which_arms_show_it(shown, votes, is_seen):
 def test_a_pair_out_of_all_proportion_counts_as_a_typical_one_once_that_is_known(constant):
     for votes in (1, 4, 11, 12, 30):
         policy, arms, told = begun_huge("MaxPairUCB", votes=min(votes, 20), constant=constant)
-        sizes = known(policy).sizes[:DIM]
+        sizes = known(policy).scale[:DIM]
         kind = squared_sizes(100.0 * arms, [(z, 1.0) for z in told[:12]])[:DIM]
         expected = np.diag(sizes)
         for z in (z[:DIM] for z in told):
@@ -103,7 +103,7 @@ def test_one_pass_keeps_its_first_votes_as_long_as_it_may_need_them(name):
 def test_one_pass_takes_its_first_votes_in_once_more():
     """As somebody who meets the votes for the first time, in the sizes that they have shown."""
     policy, _, told = begun_huge("LocalPairUCB", "online")
-    sizes = known(policy).sizes
+    sizes = known(policy).scale
     theta, h = np.zeros(DIM), np.diag(sizes)
     for k, z in enumerate(told):
         middle = np.median(z**2 / 2.0 / sizes)
@@ -120,7 +120,7 @@ def test_one_pass_takes_its_first_votes_in_once_more():
 def test_snapshots_remember_the_kind(name, estimator):
     policy, arms, _ = begun_huge(name, estimator)
     copy = type(policy).restore(json.loads(json.dumps(policy.snapshot())))
-    assert "size_kind" in policy.snapshot()["state"]
+    assert "scale_typical" in policy.snapshot()["state"]
     for each in (policy, copy):
         each.learn(100.0 * (arms[3] - arms[4]), 1.0, layer=0)
     assert copy.snapshot() == policy.snapshot()
@@ -136,7 +136,7 @@ def test_duels_that_are_out_count_as_they_will():
             policy.initialize(100.0 * arms)
             for k in range(12):
                 policy.learn((100.0 if k == 0 else 1.0) * (arms[k] - arms[k + 20]), 0.5)
-            assert "size_kind" in policy.snapshot()["state"]
+            assert "scale_typical" in policy.snapshot()["state"]
         told.learn(far, 0.5)
         choices.add(told.suggest(arms))
         assert told.suggest(arms) == waiting.suggest(arms, pending=[(far, 0, 1.0)])

@@ -84,7 +84,7 @@ def assert_most_telling(link, arms, theta, h, duel, allowed=None):
 def decided_in_its_own_sizes(policy, arms):
     """Whether an early round has arms that are far larger than the first: see `test_other_kinds.py`."""
     state = known(policy)
-    return state.size_stretch[2] and state.size_stretch[1] <= 8.0 and (arms.var(axis=0) > 64.0 * state.sizes).any()
+    return state.scale_window[2] and state.scale_window[1] <= 8.0 and (arms.var(axis=0) > 64.0 * state.scale).any()
 
 
 def play(policy, world, rounds, late=False):

@@ -157,7 +157,7 @@ def test_a_pair_is_placed_where_it_would_be_asked(first_layer):
     for _ in range(120):
         arms = rng.normal(size=(2, DIM)) * 10.0 ** rng.uniform(-2.0, 2.0)
         choice = policy.suggest(arms)
-        if choice.layer >= 0 and known(policy).size_stretch[1] > 8.0:  # it explores, in the sizes that it knows
+        if choice.layer >= 0 and known(policy).scale_window[1] > 8.0:  # it explores, in the sizes that it knows
             layer, share = policy.assign_layer(arms[choice.first] - arms[choice.second])
             assert (choice.layer, choice.share) == (layer, pytest.approx(share, rel=1e-9))
             learned += 1

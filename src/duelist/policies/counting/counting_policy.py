@@ -73,7 +73,7 @@ class CountingPolicy(Policy):
             )
         self.check_settings()
         words = seed_words(check_random_state(self.random_state))
-        self._player = native.CountingPlayer(self.make_rule(), words)
+        self._player = native.LiveCountingPolicy(self.make_rule(), words)
 
     @classmethod
     def setting_names(cls) -> list[str]:
@@ -199,11 +199,11 @@ class CountingPolicy(Policy):
             numbers = ArmTable(arms).ids
         else:
             numbers = np.arange(len(check_arms(arms)), dtype=np.int64)
-        new = self._player.unseen(numbers)
-        if new and len(self._player.names) + new > native.MOST_COUNTED:
+        new = self._player.n_unseen(numbers)
+        if new and len(self._player.ids) + new > native.MAX_COUNTING_ARMS:
             raise InvalidInput(
-                f"There would be {len(self._player.names) + new} arms, and {type(self).__name__} keeps a "
-                f"count for every pair, of {native.MOST_COUNTED} arms at most.",
+                f"There would be {len(self._player.ids) + new} arms, and {type(self).__name__} keeps a "
+                f"count for every pair, of {native.MAX_COUNTING_ARMS} arms at most.",
                 "Take LocalPairUCB or BestArmPair with ArmTable.",
             )
         return np.ascontiguousarray(numbers, np.int64)
@@ -233,7 +233,7 @@ class CountingPolicy(Policy):
     @property
     def arms_(self) -> Ints:
         """The numbers of the arms that it has seen, in that order."""
-        return self._player.names
+        return self._player.ids
 
     @property
     def wins_(self) -> Floats:

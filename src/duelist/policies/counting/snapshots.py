@@ -53,7 +53,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         player.set_arrays({name: decode(entry) for name, entry in snapshot["counts"].items()})
         player.next_id = check_integer("next_id", snapshot["next_id"], 0)
         for duel in snapshot["pending"]:
-            player.put_pending(*(check_integer("a pending duel", number, 0) for number in duel))
+            player.add_pending(*(check_integer("a pending duel", number, 0) for number in duel))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(
             f"snapshot is incomplete ({error}).", "Take a new one with `snapshot()`.", field="snapshot"

@@ -82,14 +82,14 @@ class ArmEffectsLearner:
                 f"arms have {arms.dim} features.", f"Beside arm effects they may have at most {MOST_FEATURES}."
             )
         own_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
-        return cls(policy, native.new_own_terms(policy.link, arms.features, own_variance, BLOCK, words))
+        return cls(policy, native.new_arm_effects(policy.link, arms.features, own_variance, BLOCK, words))
 
     # -- the contract --------------------------------------------------------------------
 
     def ask(self, arms: ArmTable, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
         """See `NativePolicy.ask`; duels that are out count as if they were answered, so that the next is about something else."""
         first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
-        self.known.meet(arms.features)
+        self.known.observe_arms(arms.features)
         self.known.set_words(words)
         self.pending[self.next_id] = PendingDuel(first, second, *_compared(arms, first, second))
         self.next_id += 1
@@ -164,7 +164,7 @@ class ArmEffectsLearner:
                 f"Give positions on the table, from 0 to {len(table) - 1}.",
                 field="chosen",
             )
-        return UtilityPosterior(*self.known.look(table.ids, table.features, places))
+        return UtilityPosterior(*self.known.posterior(table.ids, table.features, places))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
@@ -174,9 +174,9 @@ class ArmEffectsLearner:
         table = self._fitting(arms)
         u = self.posterior(table).utilities
         best = int(np.argmax(u))
-        squares = self.known.squares(table.ids, table.features, best)
+        squares = self.known.squared_widths(table.ids, table.features, best)
         apart = table.features - table.features[best]
-        prior = 2.0 * self.known.arrays()["own_variance"][0] + np.square(apart) @ self.known.prior_variances(
+        prior = 2.0 * self.known.arrays()["effect_variance"][0] + np.square(apart) @ self.known.prior_variances(
             table.features
         )
         votes = float(self.known.votes)
@@ -252,7 +252,7 @@ def check_support(policy: NativePolicy) -> None:
     """InvalidInput where a policy cannot learn of arms by who they are."""
     if not policy.accepts_arm_table:
         name = type(policy).__name__
-        if policy.make_rule().takes_own_terms:
+        if policy.make_rule().supports_arm_effects:
             raise InvalidInput(
                 f"estimator is {policy.estimator!r}, and arms with arm effects are learned in one pass.",
                 f'Take {name}(estimator="online").',

@@ -52,10 +52,10 @@ def decision_scale(policy: FittedPolicy, arms: Floats) -> DecisionScale:
     has the variance among these arms, too; no vote has told anything about it.
     """
     arrays, ridge = policy._fitted().state.arrays(), policy.pooled_ridge_
-    scale, outliers, notes, differs = arrays["sizes"].copy(), np.zeros(arms.shape, bool), [], False
-    adapts = arrays["size_stretch"][2] != 0.0  # not with a given ridge, nor a published one
+    scale, outliers, notes, differs = arrays["scale"].copy(), np.zeros(arms.shape, bool), [], False
+    adapts = arrays["scale_window"][2] != 0.0  # not with a given ridge, nor a published one
     for k, x in enumerate(arms.T if adapts else ()):
-        if arrays["size_unknown"][k]:
+        if arrays["scale_unknown"][k]:
             own, caused = _variance(x), False
             off = np.zeros(len(x), bool)
         else:

@@ -99,7 +99,7 @@ class FittedPolicy(Policy):
     def pooled_ridge_(self) -> Floats:
         """The ridge of every feature under the votes of all layers together."""
         arrays = self._fitted().state.arrays()
-        return np.asarray(arrays["ridge"][0] * arrays["sizes"])
+        return np.asarray(arrays["ridge"][0] * arrays["scale"])
 
     def posterior(self, arms: ArmTable, chosen: Sequence[int] = ()) -> UtilityPosterior:
         """What is known of `ArmTable`: utilities, variances, and covariances of those at the chosen positions with all."""
@@ -195,7 +195,7 @@ class FittedPolicy(Policy):
 
     def layer_precision(self, layer: int) -> Floats:
         """The precision Sigma of one estimator."""
-        factor = np.triu(self._player.factor(self._checked_layer(layer)))
+        factor = np.triu(self._player.precision_factor(self._checked_layer(layer)))
         return np.asarray(factor.T @ factor)
 
     def _checked_layer(self, layer: int) -> int:

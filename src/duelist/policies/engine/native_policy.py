@@ -95,7 +95,7 @@ class NativePolicy(FittedPolicy):
         check_choice("estimator", self.estimator, ESTIMATORS)
         self._words = seed_words(check_random_state(self.random_state))
         self.check_settings()
-        self._player = native.Player(self.make_rule())
+        self._player = native.LivePolicy(self.make_rule())
 
     @classmethod
     def setting_names(cls) -> list[str]:
@@ -126,8 +126,8 @@ class NativePolicy(FittedPolicy):
     def make_rule(self) -> Any:
         """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
         named = (cls.__name__ for cls in type(self).__mro__)
-        known = native.rule_names()
-        return native.make_rule(next(name for name in named if name in known), self.rule_settings())
+        known = native.selection_rule_names()
+        return native.make_selection_rule(next(name for name in named if name in known), self.rule_settings())
 
     def initial_arms(self, contexts: Floats | list[Floats]) -> Floats:
         """What a policy that begins with a batch of contexts (candidates, dim) learns the units from: the first context."""
@@ -135,11 +135,11 @@ class NativePolicy(FittedPolicy):
 
     def initial_state(self, words: Words, arms: Floats) -> Any:
         """A state that has seen nothing but these arms (n_arms, dim)."""
-        start = self.prior(*native.spread(arms))
-        sized_by = np.ascontiguousarray(arms, np.float64) if start.by_feature else None
-        return native.new_state(
+        start = self.prior(*native.arm_spread(arms))
+        first_arms = np.ascontiguousarray(arms, np.float64) if start.by_feature else None
+        return native.new_policy_state(
             dim=arms.shape[1], link=self.link, online=self.online_, words=words,
-            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.precision, sized_by=sized_by,
+            kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.precision, first_arms=first_arms,
         )  # fmt: skip
 
     # -- the contract --------------------------------------------------------------------
@@ -167,7 +167,7 @@ class NativePolicy(FittedPolicy):
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self.initialize(shown)
-        duel = self._player.ask_limited(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
+        duel = self._player.ask_with_exclusions(shown, bool(distinct), check_pairs("exclude", exclude, len(shown)))
         if duel is None:
             raise no_pairs_left(len(shown))
         return duel
@@ -214,7 +214,7 @@ class NativePolicy(FittedPolicy):
         if self._uses_arm_effects(arms):
             raise InvalidInput("A batch is of arms with features alone.", "Ask for the contexts one after the other.")
         contexts = as_contexts(arms, self.dim_)
-        contexts.check_k(k, self.make_rule().designs)
+        contexts.check_k(k, self.make_rule().designs_batches)
         many = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
             self.initialize(self.initial_arms(contexts.listed))
@@ -335,7 +335,7 @@ class NativePolicy(FittedPolicy):
 
     def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
         """A layer that the policy can have (-1: none) and the share of an outcome in it."""
-        known = is_integer(layer) and -1 <= layer < self._fitted().most_layers
+        known = is_integer(layer) and -1 <= layer < self._fitted().max_layers
         if not known or not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(
                 f"layer is {layer!r}, share {share!r}.", "Give those of the `Choice`, or no layer.", field="layer"
@@ -375,7 +375,7 @@ class NativePolicy(FittedPolicy):
     @property
     def supports_arm_effects(self) -> bool:
         """Whether its rule can decide among arms that have arm effects."""
-        return bool(self.make_rule().takes_own_terms)
+        return bool(self.make_rule().supports_arm_effects)
 
     def require_arm_table(self) -> Self:
         """The policy itself, which from now on takes `ArmTable` only: a table of features, given by mistake, is refused."""
@@ -465,5 +465,5 @@ class LocalCurvature(NativePolicy):
     @property
     def curvature_(self) -> Floats:
         """H at `theta_`."""
-        factor = np.triu(self._fitted().local_curvature(0))
+        factor = np.triu(self._fitted().curvature_factor(0))
         return np.asarray(factor.T @ factor)

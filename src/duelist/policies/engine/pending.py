@@ -18,15 +18,15 @@ class Asks(Protocol):
     def next_id(self) -> int:
         """The number of the next duel."""
 
-    def asked_as(self, number: int) -> tuple[int, int] | None:
-        """The pair of a duel that waits; None where there is none of that number."""
+    def pending_positions(self, id: int, /) -> tuple[int, int] | None:  # noqa: A002  (the name in the engine)
+        """Return the positions of a pending duel, or None if there is none with this id."""
 
 
 def pending_id(player: Asks, duel: Any) -> int:
     """The number of a pending duel, or an error that says what is wrong with it."""
     key = duel.id if isinstance(duel, Duel) else duel
     number = int(key) if is_integer(key) else -1
-    asked = player.asked_as(number) if 0 <= number < _NUMBERS else None
+    asked = player.pending_positions(number) if 0 <= number < _NUMBERS else None
     if asked is None:
         known = 0 <= number < player.next_id
         why = "was told or forgotten already" if known else "was never asked of this policy"

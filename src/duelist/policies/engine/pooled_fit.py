@@ -26,7 +26,7 @@ def pooled_posterior(policy: FittedPolicy) -> LinearPosterior:
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     if not policy.online_:
         return fit_rows(*vote_rows(arrays), policy)
-    ridge, ridges = policy.pooled_ridge_, np.outer(arrays["ridge"], arrays["sizes"])
+    ridge, ridges = policy.pooled_ridge_, np.outer(arrays["ridge"], arrays["scale"])
     return LinearPosterior(
         *_combine_layers(arrays["theta"], arrays["curvature"], ridges, ridge), ridge, float(arrays["learned"].sum())
     )
@@ -69,7 +69,7 @@ def learned_scorer(policy: FittedPolicy) -> Scorer:
     z, mass, wins = vote_rows(arrays)
     if policy.online_ or not len(z):
         posterior = pooled_posterior(policy)
-        return Scorer(posterior.theta, scale=np.sqrt(arrays["sizes"]), ridge=policy.pooled_ridge_, **fields)
+        return Scorer(posterior.theta, scale=np.sqrt(arrays["scale"]), ridge=policy.pooled_ridge_, **fields)
     return fit_scorer(z, np.clip(wins / mass, 0.0, 1.0), mass, **fields)
 
 

@@ -153,10 +153,10 @@ def _as_learned(policy: FittedPolicy, scale: DecisionScale) -> LinearPosterior:
 
 def _votes_on(policy: FittedPolicy, arms: Floats, max_arms: int = MAX_TESTED_ARMS) -> PairVotes | VotesUnavailable:
     """Return the votes on pairs of these arms, if the policy has counted them."""
-    counts = native.tally_of(policy._fitted())
+    counts = policy._fitted().pair_counts()
     if counts is not None:
         return match_votes(arms, PairCounts(**counts), max_arms)
-    limit = f"; estimator='online' counts them for up to {native.MOST_TALLIED:,} pairs" if policy.online_ else ""
+    limit = f"; estimator='online' counts them for up to {native.MAX_COUNTED_PAIRS:,} pairs" if policy.online_ else ""
     return VotesUnavailable(
         f"votes are not known by arm (they were learned as differences, or there are too many pairs{limit})"
     )

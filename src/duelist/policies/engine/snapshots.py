@@ -59,7 +59,7 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
 
 def _of_player(player: Any) -> dict[str, Any]:
     arrays = None if player.dim == 0 else player.state.arrays()
-    tally = None if player.dim == 0 else native.tally_of(player)
+    tally = None if player.dim == 0 else player.pair_counts()
     return {
         "next_id": player.next_id,
         "state": None if arrays is None else _encoded(arrays),
@@ -99,12 +99,12 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         if snapshot["state"] is not None:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
             layers, dim = arrays["theta"].shape
-            player.begin(native.restore_state(dim, layers, policy.link, policy.online_, arrays))
+            player.begin(native.restore_policy_state(dim, layers, policy.link, policy.online_, arrays))
         if snapshot["tally"] is not None:
-            native.put_tally(player, {name: decode(entry) for name, entry in snapshot["tally"].items()})
+            player.set_pair_counts({name: decode(entry) for name, entry in snapshot["tally"].items()})
         player.next_id = int(snapshot["next_id"])
         for number, first, second, layer, share, difference, who in snapshot["pending"]:
-            player.put_pending(
+            player.add_pending(
                 int(number),
                 int(first),
                 int(second),
@@ -124,7 +124,7 @@ def _arm_effects(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLe
     """What is known of arms with arm effects, and the duels that are out."""
     check_support(policy)
     arrays = {name: decode(entry) for name, entry in snapshot["arm_effects"].items()}
-    own = ArmEffectsLearner(policy, native.restore_own_terms(policy.link, arrays))
+    own = ArmEffectsLearner(policy, native.restore_arm_effects(policy.link, arrays))
     own.next_id, own.rounds = (check_integer(name, snapshot[name], 0) for name in ("next_id", "rounds"))
     for number, first, second, one, other, difference in snapshot["pending"]:
         z = _checked_floats(decode(difference))
