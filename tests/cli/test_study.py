@@ -69,7 +69,7 @@ def test_votes_are_repeated_revised_and_undone(study):
     assert "vote 1" in study(*tell, "first", "-r", "ana")
     assert "revise" in study(*tell, "second", "-r", "ana", code=2)
     assert "vote 2: second" in study(*tell, "second", "-r", "ana", "--revise")
-    assert "may answer again" in study("study", "undo", "captions", duel["id"], "-r", "ana")
+    assert "may vote again" in study("study", "undo", "captions", duel["id"], "-r", "ana")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,6 @@ from duelist.cli import (
     simulate,
     storage,
     study,
-    study_owner,
-    study_results,
     tune,
 )
 from duelist.cli.console import say
@@ -70,7 +68,5 @@ app.command()(demo.demo)
 app.command()(serve.serve)
 app.command("demo-server")(serve.demo_server)
 app.add_typer(serve.tokens, name="token")
-study_owner.add_to(study.app)
-study_results.add_to(study.app)
 app.add_typer(study.app, name="study")
 app.add_typer(storage.app, name="storage")

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import STORAGE
+from duelist.cli.study.options import Context, Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from duelist.study import Study
-
-Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
-Url = Annotated[
-    str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
-]
-Context = Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")]
 Without = Annotated[list[str] | None, typer.Option("--without", help="Exclude this rater's votes; may be repeated.")]
 PLOTS: Final = ("leaderboard", "win-matrix", "history", "calibration", "raters")
 
 
-def raters(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
+def raters(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
     """Show each rater's votes, speed, side bias and agreement, and outliers."""
     _say(name, storage, "raters", context, without)
 
 
-def win_matrix(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
+def win_matrix(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
     """Show the win matrix: the share of each pair's votes, ties counting half, and how many there are."""
     _say(name, storage, "win_matrix", context, without)
 
 
-def calibration(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
+def calibration(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
     """Show the calibration of predicted win probabilities on held-out votes."""
     _say(name, storage, "calibration", context, without)
 
 
-def history(name: Name, storage: Url = STORAGE, context: Context = None, without: Without = None) -> None:
+def history(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
     """Show the probability of being best of the leading items, over the votes."""
     _say(name, storage, "history", context, without)
 
@@ -47,7 +40,7 @@ def plot(
     name: Name,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(PLOTS)}.")],
     file: Annotated[Path, typer.Argument(help="Output file: .png, .svg, .pdf, ...")],
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
     context: Context = None,
     without: Without = None,
 ) -> None:
@@ -55,7 +48,7 @@ def plot(
     with report_errors():
         if what not in PLOTS:
             raise InvalidInput(f"{what!r} cannot be plotted.", f"Give one of {', '.join(PLOTS)}.")
-        draw = getattr(_study(name, storage), f"plot_{what.replace('-', '_')}")
+        draw = getattr(load_study(name, storage), f"plot_{what.replace('-', '_')}")
         draw(context, path=file, **_left_out(without))
         say(f"wrote {file}")
 
@@ -63,13 +56,13 @@ def plot(
 def scorer(
     name: Name,
     file: Annotated[Path, typer.Option("--out", help="Output file: .json or .npz.")] = Path("scorer.json"),
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
     context: Context = None,
     without: Without = None,
 ) -> None:
     """Write a scorer, which predicts the utility of new items from features."""
     with report_errors():
-        found = _study(name, storage).scorer(context, **_left_out(without))
+        found = load_study(name, storage).scorer(context, **_left_out(without))
         say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
         if found.columns:
             say(f"it uses these columns, in the units of the file: {', '.join(found.columns)}")
@@ -86,14 +79,8 @@ def add_to(app: typer.Typer) -> None:
 
 def _say(name: str, storage: str, reading: str, context: str | None, without: list[str] | None) -> None:
     with report_errors():
-        say(getattr(_study(name, storage), reading)(context, **_left_out(without)))
+        say(getattr(load_study(name, storage), reading)(context, **_left_out(without)))
 
 
 def _left_out(without: list[str] | None) -> dict[str, Any]:
     return {"without": without} if without else {}
-
-
-def _study(name: str, storage: str) -> Study:
-    from duelist.study import load_study
-
-    return load_study(name, storage=storage)

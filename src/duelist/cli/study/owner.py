@@ -10,63 +10,62 @@ import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import GOALS, STORAGE
+from duelist.cli.study.options import Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.study import Study
 
-Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
-Url = Annotated[
-    str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
-]
 RaterName = Annotated[str, typer.Argument(help="The rater.", show_default=False)]
 Limit = Annotated[str | None, typer.Option(help="Number of votes, or none for no limit.")]
 
 
-def open_(name: Name, storage: Url = STORAGE) -> None:
+def open_(name: Name, storage: StorageUrl = STORAGE) -> None:
     """Open a study: raters get pairs, and votes count."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         study.open()
         say(f"study {name!r} is open")
 
 
-def pause(name: Name, storage: Url = STORAGE) -> None:
+def pause(name: Name, storage: StorageUrl = STORAGE) -> None:
     """Pause a study: no new pairs; votes on pending pairs still count."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         study.pause()
         say(f"study {name!r} is paused; votes on {len(study.pending())} pending pairs still count")
 
 
-def end(name: Name, storage: Url = STORAGE) -> None:
+def end(name: Name, storage: StorageUrl = STORAGE) -> None:
     """End a study: no pairs and no votes."""
     with report_errors():
-        _study(name, storage).end()
+        load_study(name, storage).end()
         say(f"study {name!r} has ended: no pairs, no votes")
 
 
-def archive(name: Name, storage: Url = STORAGE) -> None:
+def archive(name: Name, storage: StorageUrl = STORAGE) -> None:
     """Archive a study: read-only, and hidden from the list."""
     with report_errors():
-        _study(name, storage).archive()
+        load_study(name, storage).archive()
         say(f"study {name!r} is archived; `duelist study list --all` shows it")
 
 
-def rename(name: Name, new_name: Annotated[str, typer.Argument(help="The new name.")], storage: Url = STORAGE) -> None:
+def rename(
+    name: Name, new_name: Annotated[str, typer.Argument(help="The new name.")], storage: StorageUrl = STORAGE
+) -> None:
     """Rename a study."""
     with report_errors():
-        _study(name, storage).rename(new_name)
+        load_study(name, storage).rename(new_name)
         say(f"study {name!r} is now {new_name!r}")
 
 
 def limit(
-    name: Name, total: Limit = None, per_pair: Limit = None, per_rater: Limit = None, storage: Url = STORAGE
+    name: Name, total: Limit = None, per_pair: Limit = None, per_rater: Limit = None, storage: StorageUrl = STORAGE
 ) -> None:
     """Show or set the maximum number of votes: in total, per pair, per rater."""
     with report_errors():
         given = {"total": total, "per_pair": per_pair, "per_rater": per_rater}
-        settings = _study(name, storage).limit(**{key: _limit(key, text) for key, text in given.items() if text})
+        settings = load_study(name, storage).limit(**{key: _limit(key, text) for key, text in given.items() if text})
         found = settings.max_votes, settings.max_votes_per_pair, settings.max_votes_per_rater
         words = ("in total", "per pair", "per rater")
         say(", ".join(f"{'no limit' if n is None else n} {word}" for n, word in zip(found, words, strict=True)))
@@ -75,11 +74,11 @@ def limit(
 def change(
     name: Name,
     settings: Annotated[list[str], typer.Argument(help="KEY=VALUE, such as lease_seconds=300; values are JSON.")],
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Change settings of a study."""
     with report_errors():
-        _study(name, storage).change(**_pairs(settings))
+        load_study(name, storage).change(**_pairs(settings))
         say(f"study {name!r}: {', '.join(settings)}")
 
 
@@ -87,18 +86,18 @@ def block(
     name: Name,
     rater: RaterName,
     keep_votes: Annotated[bool, typer.Option("--keep-votes", help="Keep counting existing votes.")] = False,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Block a rater and exclude their votes; `reinstate` reverts it."""
     with report_errors():
-        _study(name, storage).block(rater, keep_votes=keep_votes)
+        load_study(name, storage).block(rater, keep_votes=keep_votes)
         say(f"{rater!r} is blocked; their votes {'still count' if keep_votes else 'are excluded'}")
 
 
-def reinstate(name: Name, rater: RaterName, storage: Url = STORAGE) -> None:
+def reinstate(name: Name, rater: RaterName, storage: StorageUrl = STORAGE) -> None:
     """Reinstate a rater: pairs and votes count again."""
     with report_errors():
-        _study(name, storage).reinstate(rater)
+        load_study(name, storage).reinstate(rater)
         say(f"{rater!r} is reinstated; their votes count")
 
 
@@ -106,13 +105,13 @@ def erase(
     name: Name,
     rater: RaterName,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without asking; this cannot be undone.")] = False,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Erase a rater's identity: a pseudonym replaces the name, and the votes stay."""
     with report_errors():
         if not yes:
             raise InvalidInput(f"Erasing {rater!r} cannot be undone.", "Repeat with --yes.")
-        erased = _study(name, storage).erase_rater(rater)
+        erased = load_study(name, storage).erase_rater(rater)
         if erased.name is None:
             say(f"study {name!r} has no rater {rater!r}")
         else:
@@ -127,11 +126,11 @@ def describe(
     attributes: Annotated[
         list[str] | None, typer.Argument(help="KEY=VALUE, such as age=31; null removes a key.")
     ] = None,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Set attributes of a rater; without any, show them."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         found = study.describe_rater(rater, **_pairs(attributes)) if attributes else study.rater(rater)
         state = [word for word in ("blocked", "excluded", "erased") if getattr(found, word)]
         say(f"{rater}: {json.dumps(found.attributes, ensure_ascii=False)}{' ' * bool(state)}{', '.join(state)}")
@@ -140,11 +139,11 @@ def describe(
 def retire(
     name: Name,
     items: Annotated[list[str], typer.Argument(help="Item ids.", show_default=False)],
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Retire items: they are not shown any more; votes on pending pairs still count."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         study.retire(items)
         _say_retired(study)
 
@@ -152,11 +151,11 @@ def retire(
 def activate(
     name: Name,
     items: Annotated[list[str], typer.Argument(help="Item ids.", show_default=False)],
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Activate retired items again."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         study.activate(items)
         _say_retired(study)
 
@@ -172,11 +171,11 @@ def gold(
         list[str] | None, typer.Argument(help="FIRST SECOND OUTCOME; without it, list the gold pairs.")
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the gold pair FIRST SECOND.")] = False,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Show, add or remove gold pairs, whose outcome is known, to check that raters pay attention."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         given = pair or []
         if len(given) not in ((2,) if remove else (0, 3)):
             raise InvalidInput(
@@ -191,16 +190,16 @@ def gold(
 
 
 def explain(
-    name: Name, duel: Annotated[int, typer.Argument(help="The duel's number.")], storage: Url = STORAGE
+    name: Name, duel: Annotated[int, typer.Argument(help="The duel's number.")], storage: StorageUrl = STORAGE
 ) -> None:
     """Explain why a pair was chosen, and how the policy rates the alternatives."""
     with report_errors():
-        say(_study(name, storage).explain(duel))
+        say(load_study(name, storage).explain(duel))
 
 
 def can_stop(
     name: Name,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
     context: Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")] = None,
     goal: Annotated[str | None, typer.Option(help=f"Goal, if not the study's own: {GOALS}.")] = None,
     top: Annotated[
@@ -212,23 +211,25 @@ def can_stop(
 ) -> None:
     """Say whether there are enough votes for the study's goal. Exit status 0 if so, 1 if not."""
     with report_errors():
-        found = _study(name, storage).can_stop(context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit)
+        found = load_study(name, storage).can_stop(
+            context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit
+        )
         say(found)
     if not found.done:
         raise typer.Exit(1)
 
 
-def save(name: Name, file: Annotated[Path, typer.Argument(help="Output file.")], storage: Url = STORAGE) -> None:
+def save(name: Name, file: Annotated[Path, typer.Argument(help="Output file.")], storage: StorageUrl = STORAGE) -> None:
     """Save a study with everything in it to a file that `restore` reads."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         say(f"{study.save(file)}: study {name!r}, {len(study)} votes")
 
 
 def restore(
     file: Annotated[Path, typer.Argument(help="A file written by `save`.")],
     name: Annotated[str | None, typer.Option("--name", help="New name of the study.")] = None,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Restore a study from a file written by `save`, completely or not at all."""
     from duelist.study import restore_study
@@ -242,7 +243,7 @@ def copy(
     name: Name,
     to_storage: Annotated[str | None, typer.Option("--to-storage", help="Target storage.")] = None,
     to_name: Annotated[str | None, typer.Option("--to-name", help="Target name.")] = None,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Copy a study to another storage or name."""
     from duelist.study import copy_study
@@ -253,7 +254,7 @@ def copy(
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="Output file, an SQLite storage.")], storage: Url = STORAGE
+    file: Annotated[Path, typer.Argument(help="Output file, an SQLite storage.")], storage: StorageUrl = STORAGE
 ) -> None:
     """Back up all studies of a storage into one SQLite file, while raters continue."""
     from duelist.study import backup_storage, list_studies
@@ -272,12 +273,6 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
     app.command("open")(open_)
     app.command("can-stop")(can_stop)
-
-
-def _study(name: str, storage: str) -> Study:
-    from duelist.study import load_study
-
-    return load_study(name, storage=storage)
 
 
 def _limit(key: str, text: str) -> int | None:

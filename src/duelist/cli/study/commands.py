@@ -1,4 +1,4 @@
-"""`duelist study`: live studies from the shell."""
+"""`duelist study`: create studies, ask for pairs, record votes, import and export."""
 
 from __future__ import annotations
 
@@ -13,29 +13,25 @@ from rich.table import Table
 
 from duelist.cli.console import out, report_errors, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
-from duelist.cli.study_files import add_from_file, plan_files, show_items, show_votes
+from duelist.cli.study.files import add_from_file, plan_files, show_items, show_votes
+from duelist.cli.study.options import Context, Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.study import Study, StudyDuel
+    from duelist.study import StudyDuel
     from duelist.study.analysis import Leaderboard
 
-app = typer.Typer(help="Live studies: ask people, keep what they say.", no_args_is_help=True)
+app = typer.Typer(help="Create and run studies.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="The study.", show_default=False)]
-Url = Annotated[
-    str, typer.Option("--storage", "-s", envvar="DUELIST_STORAGE", help="sqlite:///FILE or postgresql+psycopg://...")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", help="KEY=VALUE of the format, such as left=answer1; may be repeated."),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", help="OURS=THEIRS, such as rater=worker: what the file calls a column; may be repeated."),
+    typer.Option("--column", help="FIELD=COLUMN, such as rater=worker: the file's name of a column; may be repeated."),
 ]
-Context = Annotated[str | None, typer.Option("--context", "-c", help="Only this group of arms.")]
 
 
 @app.command()
@@ -44,48 +40,45 @@ def create(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Arms: a .csv, .tsv, .xlsx, .json or .jsonl file, images, or a folder of them.", show_default=False
+            help="Items: a .csv, .tsv, .xlsx, .json or .jsonl file, images, or a folder of them.", show_default=False
         ),
     ] = None,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", help=f"Its name, as `duelist list` shows it; what suits the goal, else {POLICY}."
+            "--policy", "-p", help=f"Policy, see `duelist list`; default: the one for the goal, else {POLICY}."
         ),
     ] = None,
-    goal: Annotated[str | None, typer.Option("--goal", "-g", help=f"What the study is for: {GOALS}.")] = None,
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help=f"Goal of the study: {GOALS}.")] = None,
     top: Annotated[
-        int | None, typer.Option(help="For the goal rank: how many places matter; all, if you do not say.")
+        int | None, typer.Option(help="For the goal rank: how many top places matter; default: all.")
     ] = None,
     criterion: Annotated[
         list[str] | None,
-        typer.Option("--criterion", help="What pairs are judged by; may be repeated, the first is learned."),
+        typer.Option("--criterion", help="Criterion of the comparison; may be repeated, the policy learns the first."),
     ] = None,
-    lease_seconds: Annotated[float, typer.Option(help="How long a rater may take.")] = 600.0,
-    raters_per_duel: Annotated[int, typer.Option(help="How many raters answer the same duel.")] = 1,
-    random_share: Annotated[
-        float, typer.Option(help="Share of duels chosen by a coin, for off-line evaluation.")
-    ] = 0.0,
+    lease_seconds: Annotated[float, typer.Option(help="Seconds a pair is reserved for a rater.")] = 600.0,
+    raters_per_duel: Annotated[int, typer.Option(help="Number of raters per pair.")] = 1,
+    random_share: Annotated[float, typer.Option(help="Share of random pairs, for off-policy evaluation.")] = 0.0,
     arm_effects: Annotated[
         bool | None,
         typer.Option(
             "--arm-effects/--no-arm-effects",
-            help="Whether arms with features have an arm effect, too, for what features do not say; if neither is given, they "
-            "have for the goals best and rank.",
+            help="Whether items with features also have an arm effect; default: yes for the goals best and rank.",
         ),
     ] = None,
-    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if it is there already.")] = False,
+    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if the study exists.")] = False,
     features: Annotated[
-        str | None, typer.Option("--features", help=f"How features of a file's arms are made: {FEATURES}.")
+        str | None, typer.Option("--features", help=f"How to make features from a file: {FEATURES}.")
     ] = None,
     column: Columns = None,
-    encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of the file, if detection fails.")] = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show what would be imported, and create nothing.")
     ] = False,
 ) -> None:
-    """Make a study; with a file, with its arms: columns are understood by their names and what is in them."""
+    """Create a study, optionally with the items of files, whose columns are recognised by name and content."""
     from duelist.study import create_study
     from duelist.study.storage import without_password
 
@@ -119,9 +112,10 @@ def create(
 
 @app.command("list")
 def list_(
-    storage: Url = STORAGE, every: Annotated[bool, typer.Option("--all", help="Those that were put away, too.")] = False
+    storage: StorageUrl = STORAGE,
+    every: Annotated[bool, typer.Option("--all", help="Include archived studies.")] = False,
 ) -> None:
-    """All studies of a storage."""
+    """List the studies of a storage."""
     from duelist.study import list_studies
 
     with report_errors():
@@ -139,14 +133,14 @@ def add_arms(
     file: Annotated[
         Path,
         typer.Argument(
-            help="JSON lines (id, and, if there are any, features, payload, context, prompt), or a table: .csv, .tsv, .xlsx."
+            help="JSON lines (id; optionally features, payload, context, prompt), or a table: .csv, .tsv, .xlsx."
         ),
     ],
     column: Columns = None,
-    encoding: Annotated[str | None, typer.Option(help="Of the file, if it is not guessed right.")] = None,
-    storage: Url = STORAGE,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of the file, if detection fails.")] = None,
+    storage: StorageUrl = STORAGE,
 ) -> None:
-    """Add arms from a file, all or none; its columns are understood as `create` does."""
+    """Add items from a file, all or none; its columns are recognised as in `create`."""
     with report_errors():
         add_from_file(name, file, _pairs("--column", column), encoding, storage)
 
@@ -154,32 +148,32 @@ def add_arms(
 @app.command()
 def ask(
     name: Name,
-    rater: Annotated[str, typer.Option("--rater", "-r", help="Who will answer.")],
-    storage: Url = STORAGE,
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Name of the rater.")],
+    storage: StorageUrl = STORAGE,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
-    """The next duel for a rater; the same one until it is told."""
+    """Ask for a rater's next pair; the same one until it is voted on."""
     with report_errors():
-        duel = _study(name, storage).ask(rater, context=context)
+        duel = load_study(name, storage).ask(rater, context=context)
         say(json.dumps(_plain(duel)) if as_json else _shown(duel))
 
 
 @app.command()
 def tell(
     name: Name,
-    duel: Annotated[int, typer.Argument(help="The duel's number.")],
+    duel: Annotated[int, typer.Argument(help="Number of the pair.")],
     outcome: Annotated[str, typer.Argument(help=OUTCOMES)],
-    rater: Annotated[str, typer.Option("--rater", "-r", help="Who answers.")],
-    storage: Url = STORAGE,
-    revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier answer.")] = False,
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Name of the rater.")],
+    storage: StorageUrl = STORAGE,
+    revise: Annotated[bool, typer.Option("--revise", help="Replace this rater's earlier vote.")] = False,
     source: Annotated[str, typer.Option(help=SOURCES)] = SOURCE,
     reason: Annotated[str | None, typer.Option(help="Why, in the rater's words.")] = None,
-    criterion: Annotated[str | None, typer.Option(help="Which criterion the answer is about.")] = None,
+    criterion: Annotated[str | None, typer.Option(help="Criterion of the vote.")] = None,
 ) -> None:
-    """A rater's answer; durable when this returns, and safe to repeat."""
+    """Record a rater's vote; saved when this returns, and safe to repeat."""
     with report_errors():
-        vote = _study(name, storage).tell(
+        vote = load_study(name, storage).tell(
             duel, outcome, rater=rater, revise=revise, source=source, reason=reason, criterion=criterion
         )
         late = ", after its deadline" if vote.late else ""
@@ -189,29 +183,29 @@ def tell(
 @app.command()
 def undo(
     name: Name,
-    duel: Annotated[int, typer.Argument(help="The duel's number.")],
-    rater: Annotated[str, typer.Option("--rater", "-r", help="Whose answer to take back.")],
-    storage: Url = STORAGE,
-    criterion: Annotated[str | None, typer.Option(help="Which criterion it was about.")] = None,
+    duel: Annotated[int, typer.Argument(help="Number of the pair.")],
+    rater: Annotated[str, typer.Option("--rater", "-r", help="Name of the rater.")],
+    storage: StorageUrl = STORAGE,
+    criterion: Annotated[str | None, typer.Option(help="Criterion of the vote.")] = None,
 ) -> None:
-    """Take back a rater's answer."""
+    """Undo a rater's vote."""
     with report_errors():
-        vote = _study(name, storage).undo(duel, rater=rater, criterion=criterion)
-        say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may answer again")
+        vote = load_study(name, storage).undo(duel, rater=rater, criterion=criterion)
+        say(f"vote {vote.revises} on duel {vote.duel_id} is undone; {rater} may vote again")
 
 
 @app.command()
-def status(name: Name, storage: Url = STORAGE, context: Context = None) -> None:
-    """How far along a study is, and what its raters do."""
+def status(name: Name, storage: StorageUrl = STORAGE, context: Context = None) -> None:
+    """Show the progress of a study and its raters."""
     with report_errors():
-        study = _study(name, storage)
+        study = load_study(name, storage)
         arms = study.arms()
         retired = sum(arm.retired for arm in arms)
         say(
-            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {len(arms)} arms ({retired} retired), "
+            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {len(arms)} items ({retired} retired), "
             f"{len(study)} votes in the log"
         )
-        say(f"{len(study.pending())} duels are out")
+        say(f"{len(study.pending())} pairs are pending")
         if len(study) and len(arms) > 1:
             say(study.progress(context))
             say(study.recommend(context))
@@ -221,15 +215,15 @@ def status(name: Name, storage: Url = STORAGE, context: Context = None) -> None:
 @app.command()
 def leaderboard(
     name: Name,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
     context: Context = None,
-    top: Annotated[int | None, typer.Option("--top", "-n", help="Only the first so many.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it into this file.")] = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", help="Show only the top N.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Arms by utility, with intervals, rank ranges and the chance of being best."""
+    """Show items by utility, with intervals, ranks and probabilities of being best."""
     with report_errors():
-        board = _study(name, storage).leaderboard(context, top=top)
+        board = load_study(name, storage).leaderboard(context, top=top)
         if plot is not None:
             _draw(board, plot)
         say(json.dumps(asdict(board)) if as_json else board)
@@ -238,17 +232,17 @@ def leaderboard(
 @app.command()
 def export(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="Where to write.")],
+    file: Annotated[Path, typer.Argument(help="Output file.")],
     form: Annotated[
         str | None,
-        typer.Option("--format", "-f", help=f"One of {FORMATS}; by the file's name where it ends in .csv or .jsonl."),
+        typer.Option("--format", "-f", help=f"Format: {FORMATS}; default: by the file name."),
     ] = None,
     option: Options = None,
-    storage: Url = STORAGE,
+    storage: StorageUrl = STORAGE,
 ) -> None:
-    """Write the votes for other tools; what a format cannot hold is counted."""
+    """Export the votes for other tools; anything a format cannot hold is counted."""
     with report_errors():
-        say(f"{file}: {_study(name, storage).export(file, form, **_parsed(option))}")
+        say(f"{file}: {load_study(name, storage).export(file, form, **_parsed(option))}")
 
 
 @app.command("import")
@@ -256,15 +250,17 @@ def import_(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     form: Annotated[
-        str | None, typer.Option("--format", "-f", help=f"One of {FORMATS}; by what is in the file, if you do not say.")
+        str | None, typer.Option("--format", "-f", help=f"Format: {FORMATS}; default: by the content.")
     ] = None,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Add votes that the log has already once more.")
+        bool, typer.Option("--keep-duplicates", help="Also add votes that the log already has.")
     ] = False,
     column: Columns = None,
     option: Options = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Show what the file holds, and import nothing.")] = False,
-    storage: Url = STORAGE,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would be imported, and import nothing.")
+    ] = False,
+    storage: StorageUrl = STORAGE,
 ) -> None:
     """Import votes from a file, all or none; the policy learns from them. Duplicates are skipped."""
     from duelist.study import plan_votes
@@ -275,21 +271,21 @@ def import_(
         if preview:
             show_votes(plan)
             return
-        say(f"{file}, as {plan.format}: {_study(name, storage).apply(plan)}")
+        say(f"{file}, as {plan.format}: {load_study(name, storage).apply(plan)}")
 
 
 @app.command()
 def delete(
     name: Name,
-    storage: Url = STORAGE,
-    yes: Annotated[bool, typer.Option("--yes", help="Really: its arms, duels and votes are gone.")] = False,
+    storage: StorageUrl = STORAGE,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete permanently without asking.")] = False,
 ) -> None:
     """Delete a study with everything in it."""
     from duelist.study import delete_study
 
     with report_errors():
         if not yes:
-            votes = len(_study(name, storage))
+            votes = len(load_study(name, storage))
             raise InvalidInput(f"Study {name!r} has {votes} votes.", "Export what you need, then repeat with --yes.")
         delete_study(name, storage=storage)
         say(f"study {name!r} is deleted")
@@ -297,29 +293,23 @@ def delete(
 
 @app.command()
 def formats() -> None:
-    """The formats that votes can be read from and written to."""
+    """List the formats of votes."""
     from duelist.study import formats as known
 
-    table = Table("format", "what it is", "can be read")
+    table = Table("format", "description", "import")
     for each in known.FORMATS.values():
         table.add_row(each.name, each.summary, "yes" if each.read is not None else "no")
     out.print(table)
 
 
-def _study(name: str, storage: str) -> Study:
-    from duelist.study import load_study
-
-    return load_study(name, storage=storage)
-
-
 def _parsed(options: list[str] | None) -> dict[str, Any]:
-    """KEY=VALUE as the formats take them; true and false are meant as such."""
+    """Parse KEY=VALUE options of a format; true and false become booleans."""
     words: dict[str, Any] = {"true": True, "false": False}
     return {key: words.get(value, value) for key, value in _pairs("--option", options).items()}
 
 
 def _pairs(name: str, given: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE, as often as it was given."""
+    """Parse repeated KEY=VALUE options."""
     pairs = [each.partition("=") for each in given or ()]
     wrong = next((key for key, equals, value in pairs if not (key and equals and value)), None)
     if wrong is not None:
