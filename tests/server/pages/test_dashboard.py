@@ -161,7 +161,7 @@ def test_why_this_pair(server: Server, tabs: Tabs, study_with_votes: tuple[str, 
     page = tabs.open_as_owner(f"/study/{study}#votes")
     page.get_by_role("button", name="Why pair 3?").first.click()
     why = server.load_study(name).explain(3)
-    shown = rows(page, f"Best of {why.candidates} candidates by the estimates of the policy")
+    shown = rows(page, f"Best of {why.n_candidates} candidates by the estimates of the policy")
     assert [row[0] for row in shown] == [each.arm for each in why.candidates]
     np.testing.assert_allclose(
         [number(row[1]) for row in shown], [each.utility for each in why.candidates], atol=0.0051
