@@ -58,7 +58,7 @@ def test_raters(study):  # noqa: F811
     assert '{"age": 31}' in study("study", "describe", "captions", "ben", "from=null")
     assert "Repeat with --yes" in study("study", "erase", "captions", "ben", code=2)
     assert "'ben' is 'erased 1' now, with 1 votes" in study("study", "erase", "captions", "ben", "--yes")
-    assert "nobody of the name 'ben'" in study("study", "erase", "captions", "ben", "--yes")
+    assert "has no rater 'ben'" in study("study", "erase", "captions", "ben", "--yes")
 
 
 def test_gold_and_why(study):  # noqa: F811
