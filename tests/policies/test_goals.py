@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.policies import BUILTIN_POLICIES, POLICIES
-from duelist.policies import goals as jobs
 from duelist.policies.goals import GOALS, Goal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
@@ -93,7 +92,7 @@ def test_to_look_before_the_first_duel_changes_nothing() -> None:
     looked, other = (dl.policy_for("best", features=False, random_state=0) for _ in range(2))
     before = looked.snapshot()
     assert not looked.recommend(dl.ArmTable(5, 1000 * table)).decided
-    assert looked.look(dl.ArmTable(5)).utilities.tolist() == [0.0] * 5
+    assert looked.posterior(dl.ArmTable(5)).utilities.tolist() == [0.0] * 5
     assert looked.snapshot() == before
     for _ in range(20):
         duel, same = (policy.ask(dl.ArmTable(5, table)) for policy in (looked, other))
@@ -122,10 +121,10 @@ def test_settings_reach_the_policy() -> None:
     [
         ({"goal": "win"}, "goal is 'win'. Choose one of best, rank, learn, serve"),
         ({"goal": "best", "top": 3}, "Only the goal 'rank' has places"),
-        ({"goal": "best", "features": 0}, "features is 0; Give true, false, or the number of features"),
+        ({"goal": "best", "features": 0}, "features is 0. Give true, false, or the number of features"),
         ({"goal": "best", "arms": 0}, "arms is 0"),
         ({"goal": "best", "arms": np.eye(3), "features": 2}, "arms have 3 features"),
-        ({"goal": "best", "arms": np.eye(3), "features": False}, "Give ArmTable, or their number"),
+        ({"goal": "best", "arms": np.eye(3), "features": False}, "Give an ArmTable or a number"),
         ({"goal": "best", "arms": dl.ArmTable(4), "features": True}, "features is True, and arms are ArmTable"),
         ({"goal": "best", "arms": dl.ArmTable(3, np.eye(3)), "features": 2}, "features is 2, and arms are ArmTable"),
         ({"goal": "best", "features": False, "estimator": "exact"}, "cannot learn about arms without features"),
@@ -144,7 +143,7 @@ class ForPlaces(dl.UniformPair):
 
 
 def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for table in (jobs.POLICIES, BUILTIN_POLICIES):
+    for table in (POLICIES, BUILTIN_POLICIES):
         monkeypatch.setitem(table, "UniformPair", ForPlaces)
     monkeypatch.setitem(GOALS, "rank", Goal("rank", "When.", "UniformPair"))
     policy: Any = dl.policy_for("rank", top=3, arms=4)
@@ -153,8 +152,8 @@ def test_places_are_for_policies_that_know_them(monkeypatch: pytest.MonkeyPatch)
         dl.policy_for("rank", top=5, arms=4)
     with pytest.raises(dl.InvalidInput, match="top is 0"):
         dl.policy_for("rank", top=0)
-    monkeypatch.setitem(jobs.POLICIES, "UniformPair", dl.UniformPair)
-    with pytest.raises(dl.InvalidInput, match=r"is about the whole order\. Leave top out"):
+    monkeypatch.setitem(POLICIES, "UniformPair", dl.UniformPair)
+    with pytest.raises(dl.InvalidInput, match=r"ranks all arms\. Leave top out"):
         dl.policy_for("rank", top=3)
 
 

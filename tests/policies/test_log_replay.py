@@ -249,14 +249,14 @@ def test_a_log_with_new_layers_can_be_replayed(name):
 
 
 @pytest.mark.parametrize("name", sorted(LAYERED))
-def test_a_place_does_not_depend_on_what_was_considered(name):
+def test_the_assigned_layer_does_not_depend_on_suggestions(name):
     shown = draw_rounds(20)
     z = shown[0][0][0] - shown[0][0][1]
     plain, nosy = begun(name, {}, shown), begun(name, {}, shown)
     for t in range(20):
         nosy.suggest(shown[0][0], seed=t)
         for size in (1.0, 0.1, 0.03, 0.01, 0.003, 0.001):
-            assert nosy.place(size * z) == plain.place(size * z), f"after {t} outcomes"
+            assert nosy.assign_layer(size * z) == plain.assign_layer(size * z), f"after {t} outcomes"
         for policy in (plain, nosy):
             policy.learn(z, float(t % 2))
 
