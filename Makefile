@@ -61,7 +61,7 @@ clean: ## Delete builds and results; keep .venv.
 	rm -rf out build dist
 
 ##@ Check
-.PHONY: lint types docs-check docs format coverage
+.PHONY: lint types docs-check docs format tidy coverage
 lint: for-tests $(VENV)/.group-lint ## Check style and imports: ruff, import-linter, shellcheck, clang-format, schemas.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,6 +75,9 @@ format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	git ls-files 'native/*.[ch]pp' | xargs $(BIN)/clang-format -i
+
+tidy: for-tests $(VENV)/.group-lint ## Run clang-tidy over the C++ sources.
+	scripts/tidy $(BIN)
 
 docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/architecture.md.
 	$(BIN)/python scripts/draw_architecture.py

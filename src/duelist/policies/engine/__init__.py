@@ -1,11 +1,11 @@
-"""The Python side of the native engine: one opaque state, one rule interface, one round.
+"""The adapter between policies and the native engine.
 
-The engine is C++ (`native/` in the sources), compiled into the module `duelist.native`. What crosses the border is small: a
-`Rule` made of a policy's settings, a `State` made for the first arms, and a `Player`, which is a rule, a state and
-the duels that are out. A live `ask` and `tell`, a batch of contexts and a simulated run play the same round with them.
+The engine (`native/` in the sources) is compiled into the module `duelist.native`. A policy makes a `SelectionRule` of its
+hyperparameters and a `PolicyState` for its first arms. A `LivePolicy` holds the rule, the state and the pending duels. Live
+policies, batches of contexts and simulated runs all play the same rounds.
 
-Policies are built on `NativePolicy`; on `LocalCurvature`, where widths are those of the curvature at the estimate; and on
-`RadiusPolicy`, where they have a confidence radius.
+Base classes: `NativePolicy`; `LocalCurvature`, for widths in the curvature at the estimate; and `RadiusPolicy`, for policies
+with a confidence radius.
 """
 
 from __future__ import annotations

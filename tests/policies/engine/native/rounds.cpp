@@ -1,6 +1,7 @@
-// Some rounds of every rule, and a checksum of the duels and of what was learned: equal on every machine, or results are not.
+// Runs every selection rule for a few rounds and prints checksums of duels and estimates, which must be equal on every
+// machine.
 //
-// Uses the engine's headers alone, without Python, so that it can be built for a machine that is only emulated.
+// Uses the engine without Python, so that it can be built for an emulated machine.
 #include <cstdio>
 #include <cstring>
 
@@ -34,7 +35,7 @@ Sfc64 seeded(u64 seed) {
     return random;
 }
 
-// The settings that every policy hands to its rule where nothing is said.
+// The default hyperparameters of every policy.
 const std::map<std::string, std::map<std::string, double>> RULES = {
     {"APO", {}},
     {"BestArmPair", {}},
@@ -106,7 +107,7 @@ void play(const std::string& name, Link link, bool online, i64 n, i64 dim, i64 r
 
 }  // namespace
 
-// With an argument: only with these vectors ("baseline", "avx2", "avx512"), or fail.
+// With an argument: use these vectors ("baseline", "avx2", "avx512"), or fail.
 int main(int argc, char** argv) {
     i64 count;
     const Kernels* const* runnable = runnable_kernels(&count);
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
         const Kernels* found = nullptr;
         for (i64 k = 0; k < count; k++)
             if (std::strcmp(runnable[k]->name, argv[1]) == 0) found = runnable[k];
-        if (!found) return std::fprintf(stderr, "this machine cannot run %s\n", argv[1]), 2;
+        if (!found) return std::fprintf(stderr, "This machine does not support %s.\n", argv[1]), 2;
         kernels = found;
     }
     std::fprintf(stderr, "%s\n", kernels->name);
