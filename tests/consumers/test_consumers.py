@@ -1,4 +1,4 @@
-"""What we write, opened by those who read it: each in a process of its own, the way people start it."""
+"""Exports opened by the tools that they are for, each in a separate process."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from duelist.study.records import Outcome
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MODELS = ["haiku 漢", 'sonnet, "x"', "opus; y", "limerick"]
 LATE = 60_000
-"""Rows before anything but names and winners appears: more than the ten megabytes from which `datasets` infers types."""
+"""Rows before the first optional field: more than the ten megabytes from which `datasets` infers types."""
 
 
 def votes(n=200, outcomes=tuple(Outcome)):
@@ -38,7 +38,7 @@ def votes(n=200, outcomes=tuple(Outcome)):
 
 
 def run(*words, folder, script=None):
-    """The output of a program."""
+    """Return the output of a program."""
     given = ["-c", script, *words] if script else words
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home"), "TQDM_DISABLE": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
@@ -56,7 +56,7 @@ def run(*words, folder, script=None):
 # -- evalica -----------------------------------------------------------------------------
 
 
-def test_evalica_counts_what_was_written(tmp_path):
+def test_evalica_reads_an_export(tmp_path):
     write(votes(), tmp_path / "votes.csv", "evalica")
     run("-m", "evalica", "-i", "votes.csv", "-o", "scores.csv", "pairwise", "counting", folder=tmp_path)
     with (tmp_path / "scores.csv").open(newline="", encoding="utf-8") as file:
@@ -73,8 +73,8 @@ def test_evalica_counts_what_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("timed", [True, False])
-def test_fastchat_reports_the_ratings_of_the_battles(tmp_path, timed):
-    """Its online Elo: K = 4, in the order of time; both bad is a tie, and a skip is not there."""
+def test_fastchat_rates_exported_battles(tmp_path, timed):
+    """Return FastChat's online Elo: K = 4, in order of time, with "both bad" as a tie and without skips."""
     given = [vote if timed else Comparison(vote.first, vote.second, vote.outcome) for vote in votes()]
     write(given, tmp_path / "battles.json", "arena")
     words = ("-m", "fastchat.serve.monitor.elo_analysis", "--clean-battle-file", "battles.json", "--num-bootstrap", "2")
@@ -107,14 +107,14 @@ print(json.dumps({"rows": len(data), "columns": data.column_names, "first": data
 
 
 def late_votes():
-    """Long names and nothing else, then everything there is."""
+    """Yield rows with long names and nothing else, then one with every field."""
     for _ in range(LATE):
         yield Comparison("a" * 100, "b" * 100, Outcome.FIRST)
     yield from votes(10)
     yield Comparison("a", "b", Outcome.TIE, extra={"nested": {"deep": [{"x": 1}]}, "turn": "one"})
 
 
-def test_datasets_loads_a_file_in_which_everything_appears_late(tmp_path):
+def test_datasets_loads_a_file_with_late_columns(tmp_path):
     report = write(late_votes(), tmp_path / "battles.jsonl", "arena")
     assert (tmp_path / "battles.jsonl").stat().st_size > 20_000_000
     found = json.loads(run("battles.jsonl", folder=tmp_path, script=LOAD))
@@ -153,7 +153,7 @@ print(json.dumps({
 
 
 @pytest.mark.parametrize("conversational", [False, True])
-def test_trl_takes_preferences_for_what_they_are(tmp_path, conversational):
+def test_trl_recognizes_exported_preferences(tmp_path, conversational):
     given = votes(20, (Outcome.FIRST, Outcome.SECOND))
     write(given, tmp_path / "p.jsonl", "trl", conversational=conversational)
     found = json.loads(run("p.jsonl", folder=tmp_path, script=CHECK_TRL))
@@ -187,7 +187,7 @@ print(open("out/result.json", encoding="utf-8").read())
 """
 
 
-def test_label_studio_s_converter_finds_texts_and_answers(tmp_path):
+def test_label_studio_converts_exported_tasks(tmp_path):
     given = votes(30, (Outcome.FIRST, Outcome.SECOND))
     write(given, tmp_path / "tasks.json", "label-studio")
     found = json.loads(run("tasks.json", LABELS, folder=tmp_path, script=CONVERT))
@@ -212,7 +212,7 @@ def sheet(path: Path, rows):
     book.save(path)
 
 
-def test_votes_from_a_sheet_of_excel(tmp_path):
+def test_votes_from_excel(tmp_path):
     rows = [
         [],
         ["left", "right", "winner", "worker", "propensity", "voted_at", "turn", None],
@@ -227,7 +227,7 @@ def test_votes_from_a_sheet_of_excel(tmp_path):
     ]
 
 
-def test_arms_from_a_sheet_of_excel(tmp_path):
+def test_items_from_excel(tmp_path):
     sheet(tmp_path / "arms.xlsx", [["id", "size", "payload", "speed"], ["a", 1.5, "one", -1], ["b", 2, None, 0.25]])
     plan = plan_items(tmp_path / "arms.xlsx")
     assert [(arm.id, arm.payload) for arm in plan.items] == [("a", "one"), ("b", "")]

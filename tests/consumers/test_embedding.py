@@ -1,4 +1,4 @@
-"""Sentence embeddings, with the package that carries its model: texts that mean the same lie together."""
+"""Sentence embeddings, with the package that contains the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXTS = (
 )  # fmt: skip
 
 
-def test_texts_that_mean_the_same_lie_together(tmp_path: Path) -> None:
+def test_similar_texts_have_similar_embeddings(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n" + "\n".join(f"x{k},{text}" for k, text in enumerate(TEXTS)))
     study = create_study(
         "meaning", "memory", items=plan_items(tmp_path / "a.csv", features={"kind": "embedded", "size": 5})

@@ -1,4 +1,4 @@
-"""Studies to be written into files and read from them."""
+"""Studies for tests of imports and exports."""
 
 from datetime import UTC, datetime
 
@@ -11,17 +11,17 @@ from duelist.study.formats import FORMATS, read
 READABLE = [each.name for each in FORMATS.values() if each.read is not None]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PROMPT = "Which caption?"
-calm = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few_examples = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def empty(name="again", storage="memory"):
+def empty_study(name="again", storage="memory"):
     return create_study(name, storage=storage, policy="LocalPairUCB")
 
 
-def filled(votes=120, contexts="q17", context_payloads=None):
-    """A study with votes of as many raters, and its best arm."""
+def study_with_votes(votes=120, contexts="q17", context_payloads=None):
+    """Return a study with one vote per rater, and its best arm."""
     rng = np.random.default_rng(0)
-    study = empty("captions")
+    study = empty_study("captions")
     arms = rng.standard_normal((6, 3))
     study.add_arms([f"a{k}" for k in range(6)], arms, [f"text {k}" for k in range(6)], contexts, context_payloads)
     utilities = {f"a{k}": float(arms[k] @ [2.0, -1.0, 0.5]) for k in range(6)}
@@ -40,6 +40,6 @@ def counts(imported):
     return imported.added, imported.duplicates
 
 
-def exported(study, path, name="jsonl"):
+def export_and_read(study, path, name="jsonl"):
     study.export(path, name)
     return list(read(path, name))

@@ -103,7 +103,7 @@ def test_answers_to_prompts_are_grouped(tmp_path: Path) -> None:
 
 
 def test_contexts_of_long_prompts_have_readable_names(tmp_path: Path) -> None:
-    """A file of arms and a file of votes name the same prompt alike, so that votes find the arms they are about."""
+    """A file of items and a file of votes name the same prompt alike, so that votes find their items."""
     prompt = "Write a poem about the sea, in four lines, that does not rhyme.\nNo title, please."
     path = tmp_path / "answers.jsonl"
     answers = [{"id": name, "prompt": prompt, "response": f"{name}'s answer"} for name in ("one", "two")]
@@ -145,7 +145,7 @@ def test_markdown_is_recognised_by_what_is_in_it(tmp_path: Path, texts: list[str
 
 
 def test_system_files_in_folders_are_ignored(tmp_path: Path) -> None:
-    """And a table that names pictures is still found among them."""
+    """A table that names pictures is found among system files."""
     for name in ("a.png", "b.png", "Thumbs.db", "desktop.ini", "~$arms.xlsx", "notes.md"):
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "arms.csv").write_text("id,image\nfirst,a.png\nsecond,b.png\n")
@@ -284,7 +284,7 @@ def test_a_folder_of_images_over_http(admin: httpx.Client, storage: str) -> None
 
 
 def test_ambiguous_pictures_are_rejected_over_http(admin: httpx.Client) -> None:
-    """Folders do not come with what is sent: a number that we gave a part is not the folder that the table means."""
+    """Uploads have no folders, and the numbered folders on the server are not those that the table names."""
     pictures = [("file", ("1.png", b"\x89PNG" + bytes([k]))) for k in range(2)]
     for table in (b"id,image\na,0/1.png\nb,1/1.png\n", b"id,image\na,x/1.png\nb,y/1.png\n"):
         error = refused(
@@ -322,7 +322,7 @@ def test_the_shell_creates_a_study_in_one_command(tmp_path: Path) -> None:
 
 
 def test_a_table_over_http_is_read_as_in_the_shell(admin: httpx.Client, storage: str, make: Callable[..., str]) -> None:
-    """A matrix without a header keeps its first row; a hole in a column of numbers is no payload."""
+    """A matrix without a header keeps its first row, and a numeric column with an empty cell is not the payload."""
     matrix = make(0)
     sent = {"headers": {"content-type": "text/csv"}}
     answer = checked(admin.post(f"{matrix}/arms", content=b"1,2\n3,4\n5,7\n", **sent))

@@ -41,8 +41,8 @@ class Exporting(ABC):
     ) -> ExportReport:
         """Write the votes into a file, and report what its format could not hold.
 
-        The format `jsonl` gets the whole log. Others get the votes as they are after revisions, without those of excluded raters and
-        those on gold and repeated duels, which say nothing about items.
+        The format `jsonl` gets the whole log. Others get the votes as they are after revisions, without those of
+        excluded raters and those on gold and repeated duels, which say nothing about items.
 
         Parameters
         ----------
@@ -61,7 +61,10 @@ class Exporting(ABC):
 
 
 class _LogComparisons(Iterable[Comparison]):
-    """The log with its texts, of which one chunk is in memory at a time; it can be iterated repeatedly."""
+    """The log with its texts, one chunk of which is in memory at a time.
+
+    It can be iterated repeatedly.
+    """
 
     def __init__(self, study: Exporting, tx: Transaction, is_whole: bool) -> None:
         self._study = study
@@ -86,7 +89,7 @@ class _LogComparisons(Iterable[Comparison]):
         return read_log(self._tx, 0, self._tx.counters.n_votes)
 
     def _current_votes(self) -> Iterator[tuple[VoteRow, DuelRow]]:
-        """Yield each vote as last revised, in the order of the first votes, and count the rows that are skipped."""
+        """Yield each vote as last revised, and count the rows that are skipped."""
         if self._revisions is None:
             self._revisions = {vote.root: vote for vote, _ in self._log() if vote.revises is not None}
         for vote, duel in self._log():

@@ -98,7 +98,9 @@ def values(policy, arms, link):
     covariance = middle @ np.linalg.inv(policy.curvature_) @ middle.T
     variance = np.diagonal(covariance)
     squares = np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
-    return order_information(link, arms @ policy.theta_, covariance, np.sqrt(np.where(squares > 1e-12, squares, 0.0)), policy.top)
+    return order_information(
+        link, arms @ policy.theta_, covariance, np.sqrt(np.where(squares > 1e-12, squares, 0.0)), policy.top
+    )
 
 
 @pytest.mark.parametrize("top", [None, 10])

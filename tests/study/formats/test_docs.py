@@ -1,4 +1,4 @@
-"""docs/formats.md: its Python runs, and its table says what the code does."""
+"""The code on docs/formats.md runs, and its table agrees with the formats."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ TABLE = {
 }
 
 
-def test_the_python_runs_in_order(tmp_path, monkeypatch, capsys):
+def test_the_code_on_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     assert len(code) >= 7
@@ -37,7 +37,7 @@ def test_the_python_runs_in_order(tmp_path, monkeypatch, capsys):
     assert said == promised
 
 
-def test_every_format_has_its_row_and_its_heading():
+def test_every_format_has_a_row_and_a_heading():
     assert list(TABLE) == list(FORMATS)
     headings = " ".join(re.findall(r"^## (.*)$", PAGE, flags=re.MULTILINE))
     assert all(name in headings for name in FORMATS)
@@ -60,7 +60,7 @@ def test_the_table_names_every_column(name, columns):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_table_names_the_outcomes_that_are_written(name, tmp_path):
+def test_the_table_names_every_outcome_that_is_written(name, tmp_path):
     promised = TABLE[name][4].replace("`", "").split(", ")
     held = [
         "undone" if outcome is None else str(outcome)

@@ -1,4 +1,4 @@
-"""Files as other tools write them, damaged files, large files, and the real one."""
+"""Files of other tools, damaged files, large files, and a real one."""
 
 import csv
 import gzip
@@ -38,7 +38,7 @@ def test_an_arena_battle(tmp_path):
     assert older.outcome is newer.outcome is Outcome.BOTH_BAD
 
 
-def test_a_conversation_of_several_turns_parts_where_the_answers_do(tmp_path):
+def test_a_conversation_is_split_where_the_answers_differ(tmp_path):
     def turn(*contents):
         return [{"role": ("user", "assistant")[k % 2], "content": c} for k, c in enumerate(contents)]
 
@@ -218,7 +218,7 @@ def test_a_damaged_file_is_named_with_line_field_and_value(name, content, messag
     assert path.name in str(caught.value)
 
 
-def test_files_that_are_no_text(tmp_path):
+def test_files_that_are_not_text(tmp_path):
     path = tmp_path / "f.jsonl"
     with pytest.raises(InvalidInput, match="is not a file"):
         list(read(path, "jsonl"))
@@ -230,7 +230,7 @@ def test_files_that_are_no_text(tmp_path):
         list(read(path, "jsonl"))
 
 
-def test_names_and_options_that_do_not_exist(tmp_path):
+def test_unknown_formats_and_options(tmp_path):
     with pytest.raises(InvalidInput, match=r"format is 'xml'\. Choose one of arena, trl"):
         read(tmp_path, "xml")
     with pytest.raises(InvalidInput, match=r"cannot be read\. Choose one of arena"):
@@ -271,7 +271,7 @@ def test_an_unpaired_surrogate_survives_json_and_is_rejected_by_csv(tmp_path):
 
 @pytest.mark.parametrize(("name", "file"), [("arena", "b.json"), ("csv", "v.csv"), ("jsonl", "v.jsonl.gz")])
 def test_memory_does_not_grow_with_the_file(name, file, tmp_path):
-    """Eight times as many rows take less than half a megabyte more at the peak; they are 4 MB more as text."""
+    """Eight times as many rows, 4 MB more of text, need less than half a megabyte more memory."""
 
     def rows(n):
         return (Comparison(f"a{k}", "b", Outcome.TIE, payload_first="x" * 1000, payload_second="y") for k in range(n))
@@ -289,8 +289,8 @@ def test_memory_does_not_grow_with_the_file(name, file, tmp_path):
     assert peak(4000) - peak(500) < 500_000
 
 
-def test_an_array_is_read_across_the_edges_of_what_is_in_memory(tmp_path):
-    """Records of every length from 1 to 300 characters and one of a megabyte, so that edges fall everywhere."""
+def test_an_array_is_read_across_chunks(tmp_path):
+    """Records have every length from 1 to 300 characters, and one has a megabyte, so that chunks end everywhere."""
     lengths = [*range(1, 300), 1_000_000, *range(1, 300)]
     rows = [
         Comparison("é" * k, "b", Outcome.FIRST, extra={"n": [-1.5e-7, True, None, "\\u00e9", "]}"]}) for k in lengths
@@ -323,7 +323,7 @@ def llmfao(data_folder):
     return list(load_llmfao(data_folder))
 
 
-def test_llmfao_has_the_votes_of_the_file(llmfao, data_folder):
+def test_llmfao_has_every_vote_of_the_file(llmfao, data_folder):
     with (data_folder / "llmfao" / "comparisons.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     word = {"left": "first", "right": "second", "tie": "tie"}
@@ -337,13 +337,13 @@ def test_llmfao_has_the_votes_of_the_file(llmfao, data_folder):
 @pytest.mark.parametrize(
     ("name", "file"), [("arena", "l.json"), ("arena", "l.csv"), ("csv", "l.csv"), ("jsonl", "l.jsonl.gz")]
 )
-def test_llmfao_comes_back_whole(llmfao, name, file, tmp_path):
+def test_llmfao_survives_a_round_trip(llmfao, name, file, tmp_path):
     report = write(llmfao, tmp_path / file, name)
     assert list(read(tmp_path / file, name)) == llmfao
     assert (report.rows, report.skipped, report.lost) == (8931, {}, {})
 
 
-def test_llmfao_goes_to_trl_without_its_ties(llmfao, tmp_path):
+def test_llmfao_is_exported_to_trl_without_ties(llmfao, tmp_path):
     report = write(llmfao, tmp_path / "l.jsonl", "trl")
     assert report.skipped == {"tie": 3471}
     assert report.rows == 8931 - 3471
@@ -353,7 +353,7 @@ def test_llmfao_goes_to_trl_without_its_ties(llmfao, tmp_path):
     assert (line["chosen"], line["rejected"]) == (winner.payload_second, winner.payload_first)
 
 
-def test_llmfao_with_a_file_missing_a_row_is_refused(tmp_path):
+def test_llmfao_with_a_missing_row_is_rejected(tmp_path):
     base = tmp_path / "llmfao"
     base.mkdir()
     (base / "prompts.csv").write_text("id,text\n8,Why?\n")

@@ -1,4 +1,4 @@
-"""docs/formats.md says what of a vote comes back from each format; a log with everything that is awkward holds it true."""
+"""The table in docs/formats.md of fields that come back from each format, checked on a log with awkward votes."""
 
 import re
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ TABLE = table()
 
 
 def awkward_votes():
-    """Every outcome on every pair, in every context, with a time and without."""
+    """Return votes with every outcome, pair and context."""
     ids = list(ARMS)
     votes = []
     for k, outcome in enumerate(list(Outcome) * 6):
@@ -64,7 +64,7 @@ def awkward_votes():
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Imported with times and without, then asked, revised and undone."""
+    """Return a study with imported, live, revised and undone votes."""
     folder = tmp_path_factory.mktemp("awkward")
     study = create_study("awkward", storage="memory", policy="LocalPairUCB")
     study.add_arms(list(ARMS), np.eye(4), list(ARMS.values()), "q1")
@@ -92,30 +92,30 @@ HELD = {
 }
 
 
-def stands(study, folder):
-    """The votes of a study that stand, in the order first given, with their texts: from its log, not from a format's export."""
+def current_rows(study, folder):
+    """Return the current votes of a study with their texts, in the order in which they were first given."""
     study.export(folder / "log", "jsonl")
     by_number = {row.sequence: row for row in read(folder / "log", "jsonl")}
     return [by_number[vote.sequence] for vote in current_votes(study.votes())]
 
 
-def test_the_table_has_every_format_that_can_be_read_and_every_field():
+def test_the_table_has_every_readable_format_and_every_field():
     assert all(list(row) == READABLE for row in TABLE.values())
     assert set(TABLE) == {*FIELDS, "unknown time", "revisions"}
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_what_the_table_says_comes_back_does(study, name, tmp_path):
+def test_fields_come_back_as_the_table_says(study, name, tmp_path):
     written = study.export(tmp_path / "file", name)
     held = HELD[name]
-    before = [row for row in stands(study, tmp_path) if row.outcome in held]
+    before = [row for row in current_rows(study, tmp_path) if row.outcome in held]
     assert written.rows == (len(study) if name == "jsonl" else len(before))
     counted = sum(written.skipped.values())
     assert written.rows + counted == len(study)
     again = create_study("again", storage="memory", policy="LocalPairUCB")
     imported = again.import_votes(tmp_path / "file", name)
     assert imported.added == len(before)
-    after = stands(again, tmp_path)
+    after = current_rows(again, tmp_path)
     assert len(after) == len(before)
     for label, fields in FIELDS.items():
         same = all(
@@ -127,7 +127,7 @@ def test_what_the_table_says_comes_back_does(study, name, tmp_path):
 
 
 def _content(row, field, name):
-    """trl and openai put the winner first."""
+    """Return a field, with the winner first for trl and openai."""
     if name in ("trl", "openai") and row.outcome is Outcome.SECOND and field.startswith("payload"):
         field = {"payload_first": "payload_second", "payload_second": "payload_first"}[field]
     return getattr(row, field)
@@ -145,5 +145,5 @@ def test_an_unknown_time_stays_unknown(name, tmp_path):
     assert [row.voted_at for row in read(tmp_path / "again", name)] == [None]
 
 
-def test_revisions_come_back_as_what_stands():
+def test_revisions_are_not_kept():
     assert set(TABLE["revisions"].values()) == {"no"}

@@ -1,4 +1,4 @@
-"""What goes into a file comes out of it, or is counted as lost."""
+"""Written fields are read again, or are counted as lost."""
 
 import gzip
 import json
@@ -62,7 +62,7 @@ def round_trip(name, rows, path):
 
 @calm
 @given(data=st.data())
-def test_our_own_format_loses_nothing(data, tmp_path):
+def test_jsonl_loses_nothing(data, tmp_path):
     whole = st.none() | st.integers(0, 2**60)
     one = comparisons((*Outcome, None), json_values, json_values, log=True)
     rows = data.draw(st.lists(one, max_size=4))
@@ -201,7 +201,7 @@ def test_the_table_covers_every_format():
 
 
 @pytest.mark.parametrize(("name", "outcome"), [*product(FORMATS, [*Outcome, None])])
-def test_an_outcome_is_held_or_counted_under_its_name(name, outcome, tmp_path):
+def test_an_outcome_is_written_or_counted_under_its_name(name, outcome, tmp_path):
     row = Comparison("a", "b", outcome, prompt="p", payload_first="one", payload_second="two")
     path = tmp_path / "file"
     report = write([row, row], path, name)
@@ -217,7 +217,7 @@ def test_an_outcome_is_held_or_counted_under_its_name(name, outcome, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("payload", [None, {"image": "a.png"}, 3])
-def test_a_vote_without_text_is_left_out_where_text_is_all_there_is(name, payload, tmp_path):
+def test_a_vote_without_text_is_skipped_by_formats_of_texts(name, payload, tmp_path):
     row = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first=payload, payload_second="two")
     report = write([row], tmp_path / "file", name)
     assert report.skipped == ({"without text": 1} if name in NEEDS_TEXT else {})
@@ -253,7 +253,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_path):
+def test_unsupported_fields_are_counted_and_all_others_come_back(name, tmp_path):
     report, (back,) = round_trip(name, [FULL], tmp_path / "file")
     assert report.lost == dict.fromkeys(LOST[name], 1)
     kept = [field.name for field in fields(Comparison) if field.name not in LOST[name]]
@@ -262,7 +262,7 @@ def test_fields_without_a_place_are_counted_and_all_others_come_back(name, tmp_p
     assert {field: getattr(back, field) for field in kept} == {field: getattr(FULL, field) for field in kept}
 
 
-def test_what_is_counted_is_said(tmp_path):
+def test_a_report_is_one_sentence(tmp_path):
     assert str(write([FULL, replace(FULL, outcome=Outcome.TIE)], tmp_path / "p.jsonl", "openai")) == (
         "1 row written; 1 skipped (tie); without rater (1), context (1), voted_at (1), response_seconds (1), source (1), "
         "chosen_by (1), propensity (1), reason (1), criterion (1)"
@@ -281,8 +281,8 @@ def test_what_is_counted_is_said(tmp_path):
     assert write([with_more], tmp_path / "p.jsonl", "trl").changed == {"payload_first as its text alone": 1}
 
 
-def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
-    """Of one shape in every row they have a column of their own; the others lie together in one text."""
+def test_extra_fields_of_some_rows_come_back(tmp_path):
+    """Fields of one type in every row get a column each; the others are packed into one text."""
     rows = [
         replace(FULL, extra={"turn": 1, "late": {"x": 1}, "mixed": 3}),
         replace(FULL, extra={"turn": 2, "mixed": "3"}),
@@ -300,7 +300,7 @@ def test_extra_fields_that_only_some_have_come_back_too(tmp_path):
     )
 
 
-def test_comparisons_that_can_be_gone_through_only_once_are_written_alike(tmp_path):
+def test_an_iterator_is_written_like_a_list(tmp_path):
     rows = [FULL, replace(FULL, extra={"late": 1}, payload_first=[{"role": "assistant", "content": "1"}] * 2)]
     for name in FORMATS:
         write(rows, tmp_path / "list", name)
@@ -315,14 +315,14 @@ json_or_nothing = st.none() | json_values
 @given(
     rows=st.lists(comparisons(payloads=json_or_nothing, extra_values=json_values, log=True), max_size=4), data=st.data()
 )
-def test_csv_keeps_messages_empty_texts_and_anything_json_holds(rows, data, tmp_path):
+def test_csv_keeps_messages_empty_texts_and_any_json(rows, data, tmp_path):
     rows = [replace(row, prompt=data.draw(json_or_nothing), extra=row.extra | {"left": 1}) for row in rows]
     report, back = round_trip("csv", rows, tmp_path / "votes.csv")
     assert back == rows
     assert (report.rows, report.skipped, report.lost) == (len(rows), {}, {})
 
 
-def test_unpaired_labels_say_who_was_good(tmp_path):
+def test_unpaired_labels_say_which_answer_was_good(tmp_path):
     path = tmp_path / "k.jsonl"
     pair = {"prompt": "p", "payload_first": "one", "payload_second": "two"}
     write([Comparison("a", "b", o, **pair) for o in (Outcome.SECOND, Outcome.BOTH_BAD)], path, "trl-unpaired")
@@ -336,7 +336,7 @@ def test_unpaired_labels_say_who_was_good(tmp_path):
     assert all(set(r) == {"prompt", "completion", "label"} for r in rows)
 
 
-def test_a_file_of_trl_is_of_one_kind(tmp_path):
+def test_a_trl_file_has_texts_or_messages(tmp_path):
     plain = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first="1", payload_second="2")
     chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     chatty = Comparison("a", "b", Outcome.FIRST, prompt="p", payload_first=chat, payload_second="2")
@@ -352,7 +352,7 @@ def test_a_file_of_trl_is_of_one_kind(tmp_path):
 # -- votes of a study --------------------------------------------------------------------
 
 
-def test_a_vote_goes_out_and_comes_back(tmp_path):
+def test_a_vote_survives_a_round_trip(tmp_path):
     voted_at = datetime(2026, 5, 4, 12, 30, tzinfo=timezone(timedelta(hours=2)))
     vote = Vote(7, 3, Outcome.SECOND, "ana", voted_at, "a", "b", "c", Source.MODEL, 1.5, True, 5, ChosenBy.RANDOM, 0.25,
                 "so", "style")  # fmt: skip

@@ -1,4 +1,4 @@
-"""The scorer of a study: the fit to its votes, for arms that nobody has seen; and the command that writes it."""
+"""The scorer of a study, fitted to its votes and applicable to new items, and the command that writes it."""
 
 from pathlib import Path
 
@@ -29,8 +29,8 @@ def voted(storage: str = "memory", votes: int = 150, **settings: object) -> dl.s
 
 
 @pytest.mark.parametrize("policy", [None, "VACDB"])
-def test_it_is_the_fit_to_the_votes_that_stand(policy: str | None) -> None:
-    """Each counted once, whatever the policy makes of it."""
+def test_a_scorer_is_fitted_to_the_current_votes(policy: str | None) -> None:
+    """Each vote counts once, whatever the policy's weights are."""
     study = voted(repeat_pairs=9, policy=policy)
     scorer = study.scorer()
     z, won = [], []
@@ -44,7 +44,7 @@ def test_it_is_the_fit_to_the_votes_that_stand(policy: str | None) -> None:
     assert np.corrcoef(scorer.score(FEATURES), UTILITY)[0, 1] > 0.9
 
 
-def test_what_it_needs() -> None:
+def test_requirements_of_a_scorer() -> None:
     study = create_study("empty", "memory")
     study.add_arms(["a", "b"], np.eye(2)[:, :1] + [[0.0], [0.5]])
     with pytest.raises(dl.InvalidInput, match="there is none yet"):
@@ -55,7 +55,7 @@ def test_what_it_needs() -> None:
         without.scorer()
 
 
-def test_a_command_writes_it(tmp_path: Path) -> None:
+def test_a_command_writes_a_scorer(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     study = voted(storage, 40)
     out = tmp_path / "learned.npz"
@@ -71,7 +71,7 @@ RAW = np.column_stack([np.linspace(60.0, 390.0, 20), np.tile([1.5, 3.0, 4.5, 2.0
 
 
 def voted_table(folder: Path, storage: str = "memory") -> dl.study.Study:
-    """A study made from a table, with votes by what the table says."""
+    """Return a study created from a table, with votes that follow its columns."""
     rows = [f"H{k},{price},{stars},{opened}" for k, (price, stars, opened) in enumerate(RAW)]
     (folder / "hotels.csv").write_text("\n".join(["name,price,stars,opened", *rows]))
     study = create_study("hotels", storage, goal="learn", items=plan_items(folder / "hotels.csv"))
@@ -84,8 +84,8 @@ def voted_table(folder: Path, storage: str = "memory") -> dl.study.Study:
     return study
 
 
-def test_of_a_table_it_takes_the_columns_as_the_table_has_them(tmp_path: Path) -> None:
-    """The study keeps them centred and scaled, and whoever has a scorer's file does not know by what."""
+def test_a_scorer_takes_the_columns_of_the_file_in_their_units(tmp_path: Path) -> None:
+    """The study stores standardized columns, and a scorer's file does not have their means and scales."""
     study = voted_table(tmp_path)
     scorer = study.scorer()
     kept = (RAW - RAW.mean(axis=0)) / RAW.std(axis=0)
@@ -104,7 +104,7 @@ def test_of_a_table_it_takes_the_columns_as_the_table_has_them(tmp_path: Path) -
         scorer.score(RAW[:, :2])
 
 
-def test_names_of_columns_are_kept_where_numbers_are_features_as_they_are(tmp_path: Path) -> None:
+def test_a_scorer_keeps_the_names_of_columns(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("id,x,y\na,1,20\nb,3,10\nc,2,50\n")
     study = create_study("given", "memory", goal="learn")
     study.apply(plan_items(tmp_path / "arms.csv"))
@@ -114,7 +114,7 @@ def test_names_of_columns_are_kept_where_numbers_are_features_as_they_are(tmp_pa
     np.testing.assert_allclose(scorer.centre, [2.0, 80.0 / 3.0])
 
 
-def test_of_texts_it_says_what_it_takes(tmp_path: Path) -> None:
+def test_a_scorer_of_text_features_describes_them(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("id,text\na,less is more\nb,more is more\nc,enough is enough\n")
     study = create_study(
         "slogans",
@@ -130,7 +130,7 @@ def test_of_texts_it_says_what_it_takes(tmp_path: Path) -> None:
     np.testing.assert_allclose(scorer.score(np.asarray(made)), scorer.score(study.features()[:1]), rtol=1e-6)
 
 
-def test_the_command_says_which_columns(tmp_path: Path) -> None:
+def test_the_command_names_the_columns(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     study = voted_table(tmp_path, storage)
     out = tmp_path / "learned.json"

@@ -1,4 +1,4 @@
-"""Items and votes from files: `duelist study create NAME FILE`, `add-arms` and `import`."""
+"""Import items and votes from files in the shell."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def show_items(plan: ItemPlan) -> None:
 
 
 def show_votes(plan: VotePlan) -> None:
-    """Show what a plan would import: its format, how many votes it has, and the first of them."""
+    """Show the format of a plan, how many votes it has, and the first of them."""
     found: dict[str, Any] = plan.preview()
     say(f"{plan.path}, as {plan.format}: {found['votes']} votes on {found['items']} items")
     for vote in found["examples"][:_SHOWN]:

@@ -77,7 +77,10 @@ async def create(
 async def add(
     study: schemas.StudyId, server: ServerDep, caller: StudyAdmin, file: Files, plan: Plan = "{}"
 ) -> schemas.AddedArmsResponse:
-    """Add the items of files to a study, with features made as those of its first items were."""
+    """Add the items of files to a study.
+
+    Their features are made as those of its first items were.
+    """
     await server.require_study(study)
     file_plan = _parse_plan(plan)
     async with temporary_folder() as folder:

@@ -1,4 +1,4 @@
-"""File formats for votes: those of other tools, and duelist's own, which loses nothing.
+"""File formats for votes: those of other tools, and duelist's own.
 
     from duelist.study.formats import read, write
 
@@ -37,7 +37,10 @@ __all__ = [
 
 
 class Format(NamedTuple):
-    """A file format; `read` is None if its files cannot be turned back into comparisons."""
+    """A file format.
+
+    `read` is None if its files cannot be turned back into comparisons.
+    """
 
     name: str
     read: Callable[..., Iterator[Comparison]] | None
@@ -93,7 +96,10 @@ def detect_format(path: str | Path) -> str:
 
 
 def default_format(path: str | Path) -> str:
-    """Return the name of the format to write by a file's name: csv for tables, jsonl for .jsonl and names without a suffix."""
+    """Return the name of the format to write, by the name of the file.
+
+    Tables are csv, and .jsonl and names without a suffix are jsonl.
+    """
     file = Path(path)
     if is_table(file):
         return "csv"
@@ -105,9 +111,9 @@ def default_format(path: str | Path) -> str:
 
 
 def read(path: str | Path, format: str | None = None, **options: Any) -> Iterator[Comparison]:  # noqa: A002
-    """Read the comparisons of a file, one at a time; the format is detected unless it is given.
+    """Read the comparisons of a file, one at a time.
 
-    `options` are those of the format's own `read`.
+    The format is detected unless it is given. `options` are those of the format's own `read`.
     """
     name = detect_format(path) if format is None else format
     reader = get_format(name).read
@@ -127,9 +133,9 @@ def write(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> ExportReport:
-    """Write comparisons into a file, all or nothing; the name of the file decides the format unless it is given.
+    """Write comparisons into a file, all or nothing.
 
-    `options` are those of the format's own `write`.
+    The name of the file decides the format unless it is given. `options` are those of the format's own `write`.
     """
     name = default_format(path) if format is None else format
     writer = get_format(name).write

@@ -1,12 +1,14 @@
-"""Battles as LMSYS and LMArena publish them: `model_a, model_b, winner`, with `judge`, `tstamp` and the conversations.
+"""Battles as LMSYS and LMArena publish them: `model_a, model_b, winner`.
 
-`winner` is `model_a`, `model_b`, `tie`, or, where both were bad, `tie (bothbad)` (older dumps) or `both_bad` (newer ones). A file is
-JSON lines, one JSON array, or a table. `question_id` is the context, and every other column (`turn`, `language`, ...) is kept. In a
-table a conversation is written as JSON.
+Further columns are `judge`, `tstamp` and the conversations. `winner` is `model_a`, `model_b`, `tie`, or, where both
+were bad, `tie (bothbad)` (older dumps) or `both_bad` (newer ones). A file is JSON lines, one JSON array, or a table.
+`question_id` is the context, and every other column (`turn`, `language`, ...) is kept. In a table a conversation is
+written as JSON.
 
-Every record has the same fields, each of one type: an unknown judge or question is written as an empty text, an unknown time as 0,
-and an unknown conversation as two empty messages if any conversation is known. They are read as unknown. `anony`, which FastChat's
-report requires, says that the judge did not know the models: true unless an extra field says otherwise.
+Every record has the same fields, each of one type: an unknown judge or question is written as an empty text, an unknown
+time as 0, and an unknown conversation as two empty messages if any conversation is known. They are read as unknown.
+`anony`, which FastChat's report requires, says that the judge did not know the models: true unless an extra field says
+otherwise.
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ _TRUE: Final = (True, "true", "True", "TRUE")
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """Yield the battles of a file; `columns` maps fields to columns of the file, as in `{"judge": "user"}`."""
+    """Yield the battles of a file.
+
+    `columns` maps fields to columns of the file, as in `{"judge": "user"}`.
+    """
     tabular = is_table(path)
     for row in read_rows(
         path, REQUIRED, {NAMES.get(ours, ours): theirs for ours, theirs in (columns or {}).items()}, encoding
@@ -91,9 +96,10 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
 
 
 def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH_BAD_WORDS[0]) -> ExportReport:
-    """Write battles, without skips, as CSV, as a JSON array (.json), or as JSON lines (any other name).
+    """Write battles, without skips.
 
-    `both_bad` is the word for that outcome: "tie (bothbad)", which FastChat reads, or "both_bad".
+    The name of the file decides: CSV, a JSON array (.json), or JSON lines (any other name). `both_bad` is the word for
+    that outcome: "tie (bothbad)", which FastChat reads, or "both_bad".
     """
     if both_bad not in BOTH_BAD_WORDS:
         raise InvalidInput(
@@ -147,7 +153,10 @@ def _battle(comparison: Comparison, winner: str, survey: Survey) -> dict[str, An
 
 
 def _pair_of_conversations(comparison: Comparison) -> tuple[list[Any], list[Any]] | None:
-    """Return prompt and answer of each side; None unless both answers are known and everything is text."""
+    """Return prompt and answer of each side.
+
+    None unless both answers are known and everything is text.
+    """
     start = [] if comparison.prompt is None else as_messages(comparison.prompt, "user")
     one = as_messages(comparison.payload_first, "assistant")
     other = as_messages(comparison.payload_second, "assistant")
@@ -159,7 +168,7 @@ def _lost(comparison: Comparison) -> Iterable[str]:
 
 
 def _conversations(row: Row) -> tuple[Any, Any, Any]:
-    """Return the prompt, which is what the two conversations share, and how each continues."""
+    """Return the prompt that two conversations share, and how each continues."""
     a, b = (_conversation(row, name) for name in ("conversation_a", "conversation_b"))
     if a is None or b is None or a == b == _UNKNOWN:
         return None, None, None

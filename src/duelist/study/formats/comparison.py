@@ -1,4 +1,7 @@
-"""`Comparison`: one vote on two items as files know it, the value that every format is read into and written from."""
+"""`Comparison`: one vote on two items, as files know it.
+
+Every format is read into comparisons and written from them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ Message = dict[str, Any]
 class Comparison:
     """A vote on two items, with everything a file may say about it.
 
-    `first` was shown on the left. `prompt` and the payloads are a text, a list of messages (`role`, `content`), or any JSON value.
-    `extra` holds the columns of the file that have no field here. An outcome of None undoes the vote that it `revises`.
+    `first` was shown on the left. `prompt` and the payloads are a text, a list of messages (`role`, `content`), or any
+    JSON value. `extra` holds the columns of the file that have no field here. An outcome of None undoes the vote that
+    it `revises`.
     """
 
     first: str
@@ -46,11 +50,17 @@ class Comparison:
 
     @classmethod
     def from_vote(cls, vote: Vote, **content: Any) -> Comparison:
-        """Return a vote of a study as a comparison; `content` is its prompt, payloads and extra fields."""
+        """Return a vote of a study as a comparison.
+
+        `content` is its prompt, payloads and extra fields.
+        """
         return cls(**{name: getattr(vote, name) for name in _SHARED_WITH_VOTE}, **content)
 
     def to_vote(self, sequence: int, duel_id: int, voted_at: datetime | None = None) -> Vote:
-        """Return the comparison as a vote of a study; `voted_at` is the default for an unknown time."""
+        """Return the comparison as a vote of a study.
+
+        `voted_at` is the default for an unknown time.
+        """
         shared = {name: getattr(self, name) for name in _SHARED_WITH_VOTE}
         return Vote(**shared | {"sequence": sequence, "duel_id": duel_id, "voted_at": self.voted_at or voted_at})
 
@@ -90,7 +100,9 @@ _LONGEST_START: Final = 40
 
 
 def arm_id(content: Any) -> str:
-    """Return an id for content that came without one: the same content has the same id in every file.
+    """Return an id for content without one.
+
+    The same content has the same id in every file.
 
     >>> arm_id("It is blue.") == arm_id([{"role": "assistant", "content": "It is blue."}])
     True
@@ -99,7 +111,9 @@ def arm_id(content: Any) -> str:
 
 
 def context_id(prompt: Any) -> str:
-    """Return a name for a context that is known by its prompt: the prompt, or its first words and a digest.
+    """Return a name for a context that is known by its prompt.
+
+    It is the prompt, or its first words and a digest.
 
     >>> context_id("Why?") == context_id([{"role": "user", "content": "Why?"}])
     True
@@ -127,7 +141,10 @@ def _digest(content: Any, role: str) -> str:
 
 
 def as_text(content: Any, role: str = "assistant") -> str | None:
-    """Return the text of a string, of a payload `{"text": ...}`, or of a single message of that role; else None."""
+    """Return the text of some content, or None.
+
+    Strings, payloads `{"text": ...}` and single messages of that role have a text.
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping) and isinstance(content.get("text"), str):
@@ -139,7 +156,7 @@ def as_text(content: Any, role: str = "assistant") -> str | None:
 
 
 def as_messages(content: Any, role: str) -> list[Message] | None:
-    """Return a list of messages as it is, or a text as one message of that role; else None."""
+    """Return messages as they are, a text as one message of that role, or None."""
     if is_messages(content):
         return list(content)
     text = as_text(content, role)
@@ -147,7 +164,7 @@ def as_messages(content: Any, role: str) -> list[Message] | None:
 
 
 def is_messages(content: Any) -> bool:
-    """Return whether this is a conversation: a list of objects that each have a role and a content."""
+    """Return whether this is a list of objects with a role and a content."""
     return (
         isinstance(content, list)
         and len(content) > 0
@@ -156,13 +173,16 @@ def is_messages(content: Any) -> bool:
 
 
 def simplify_messages(content: Any, role: str) -> Any:
-    """Return the text of a single plain message of that role, and anything else as it is."""
+    """Return a single plain message of that role as its text, else the content."""
     text = as_text(content, role)
     return content if text is None or not isinstance(content, list) else text
 
 
 def shared_prefix_length(a: list[Any], b: list[Any]) -> int:
-    """Return how many leading messages two conversations share, leaving each at least its last one."""
+    """Return how many leading messages two conversations share.
+
+    Each keeps at least its last message.
+    """
     most = max(min(len(a), len(b)) - 1, 0)
     return next((k for k in range(most) if a[k] != b[k]), most)
 

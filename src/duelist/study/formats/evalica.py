@@ -1,4 +1,4 @@
-"""CSV for evalica's command line: `left, right, winner`, where winner is `left`, `right` or `tie`.
+"""CSV for evalica's command line: `left, right, winner`.
 
 evalica rejects any other word. So "both bad" is written as a tie and counted as changed, and skips are omitted.
 """

@@ -1,4 +1,7 @@
-"""Parse fields of a row; errors name the file, the line, the field, its value, and what to give instead."""
+"""Parse the fields of a row.
+
+Errors name the file, the line, the field, its value, and what to give instead.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _TYPES: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an
 _SOURCES: Final = tuple(map(str, Source))
 _CHOSEN_BY: Final = tuple(map(str, ChosenBy))
 EXTRA: Final = "extra"
-"""The field for values without a column of their own: an object, as JSON in a text."""
+"""The field for values without a column: an object, as JSON in a text."""
 
 
 def field_error(row: Row, name: str, expected: str) -> InvalidInput:
@@ -97,7 +100,7 @@ def _choice(row: Row, name: str, words: tuple[str, ...], default: str) -> str:
 
 
 def optional_time(row: Row, name: str) -> datetime | None:
-    """Return a time in ISO 8601 with its offset from UTC, or None where the field is missing, null or empty."""
+    """Return a time in ISO 8601, or None where the field is missing, null or empty."""
     value = row.fields.get(name)
     if value in (None, ""):
         return None
@@ -111,7 +114,7 @@ def optional_time(row: Row, name: str) -> datetime | None:
 
 
 def optional_epoch(row: Row, name: str) -> datetime | None:
-    """Return a time in seconds since 1970, or None where the field is missing, null or empty."""
+    """Return a time in seconds since 1970, or None where the field is empty."""
     seconds = optional_number(row, name)
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
@@ -131,7 +134,7 @@ def to_iso(time: datetime | None) -> str | None:
 
 
 def extra_fields(row: Row, known: Iterable[str]) -> dict[str, Any]:
-    """Return the fields that the format does not know, with those that were packed into `extra` unpacked."""
+    """Return the fields that the format does not know, unpacking `extra`."""
     names = frozenset(known)
     found = {name: value for name, value in row.fields.items() if name not in names}
     packed = found.get(EXTRA)

@@ -1,7 +1,7 @@
-"""duelist's own format: JSON lines that hold every field of a comparison, after a line that names the version.
+"""duelist's own format: JSON lines with every field, after a version line.
 
-    {"format": "duelist.votes", "version": 1}
-    {"first": "a", "second": "b", "outcome": "tie", "voted_at": "2026-01-31T12:00:00+00:00", "rater": "ana"}
+    {"format": "duelist.votes", "version": 1} {"first": "a", "second": "b", "outcome": "tie", "voted_at":
+    "2026-01-31T12:00:00+00:00", "rater": "ana"}
 
 Fields with their default values are omitted. A vote that was undone has the outcome null.
 """
@@ -119,7 +119,10 @@ def _comparison(row: Row) -> Comparison:
 
 
 def _optional_text(row: Row, name: str) -> str | None:
-    """Return a text, which may be empty in this format; None where the field is missing or null."""
+    """Return a text, which may be empty in this format.
+
+    None where the field is missing or null.
+    """
     return "" if row.fields.get(name) == "" else optional_id(row, name)
 
 

@@ -1,8 +1,9 @@
-"""Label Studio's pairwise results: tasks with `data` and `annotations`, each with a result of type `pairwise`.
+"""Label Studio's pairwise results: tasks with `data` and `annotations`.
 
-`value.selected` is `left` or `right`. An annotation that was cancelled, or has nothing selected, is read as a skip. The labelling
-configuration decides which keys of `data` hold the two items; the defaults are those of Label Studio's own template, `$text1` and
-`$text2`. `completed_by` is the rater and `lead_time` the response time.
+Each annotation has a result of type `pairwise`. `value.selected` is `left` or `right`. An annotation that was
+cancelled, or has nothing selected, is read as a skip. The labelling configuration decides which keys of `data` hold the
+two items; the defaults are those of Label Studio's own template, `$text1` and `$text2`. `completed_by` is the rater and
+`lead_time` the response time.
 """
 
 from __future__ import annotations
@@ -49,12 +50,13 @@ _DATA: Final = (LEFT, RIGHT, PROMPT, f"{LEFT}_id", f"{RIGHT}_id", "context")
 
 
 def read(path: Path, *, left: str = LEFT, right: str = RIGHT, prompt: str = PROMPT) -> Iterator[Comparison]:
-    """Yield the annotations of an export; `left`, `right` and `prompt` are keys of a task's `data`.
+    """Yield the annotations of an export.
 
-    Ids are `<left>_id` and `<right>_id` of `data` where it has them, and derived from the contents otherwise (`arm_id`).
+    `left`, `right` and `prompt` are keys of a task's `data`. Ids are `<left>_id` and `<right>_id` of `data` where it
+    has them, and derived from the contents otherwise (`arm_id`).
     """
     for task in read_json(path):
-        data = Row(f"{task.where}, data", require(task, "data", dict, "an object with what was compared"))
+        data = Row(f"{task.where}, data", require(task, "data", dict, "an object with the two items"))
         for name in (left, right):
             if data.fields.get(name) is None:
                 raise field_error(
@@ -68,9 +70,10 @@ def read(path: Path, *, left: str = LEFT, right: str = RIGHT, prompt: str = PROM
 
 
 def write(comparisons: Iterable[Comparison], path: Path) -> ExportReport:
-    """Write one task with one annotation for each win and each skip, without ties and votes without text.
+    """Write one task with one annotation for each win and each skip.
 
-    Label Studio identifies raters by number or e-mail address; any other rater is lost.
+    Ties and votes without text are skipped. Label Studio identifies raters by number or e-mail address; any other rater
+    is lost.
     """
     with (
         surveying(comparisons, (*_WORDS, Outcome.SKIP)) as (survey, rows),

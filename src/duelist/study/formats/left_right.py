@@ -1,8 +1,8 @@
-"""CSV with one row per vote: `left, right, winner`, and further columns for what else is known.
+"""CSV with one row per vote: `left, right, winner`, and further columns.
 
-`winner` is `left`, `right`, `tie`, `both_bad` or `skip`. An empty cell is an unknown value; other columns are kept as text. What a
-cell cannot hold as it is (messages, an empty text, a number that is not text) is written as JSON, and the last column, `json`, names
-those cells of its row; without such cells there is no such column.
+`winner` is `left`, `right`, `tie`, `both_bad` or `skip`. An empty cell is an unknown value; other columns are kept as
+text. What a cell cannot hold as it is (messages, an empty text, a number that is not text) is written as JSON, and the
+last column, `json`, names those cells of its row; without such cells there is no such column.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ _OUTCOMES: Final = {_WORDS.get(outcome, str(outcome)): outcome for outcome in Ou
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """Yield the votes of a file; `columns` maps fields to columns of the file, as in `{"rater": "worker"}`."""
+    """Yield the votes of a file.
+
+    `columns` maps fields to columns of the file, as in `{"rater": "worker"}`.
+    """
     ours = {NAMES.get(name, name): theirs for name, theirs in (columns or {}).items()}
     for found in read_table(path, REQUIRED, ours, encoding):
         row = _with_rater(found)
@@ -115,7 +118,10 @@ def _with_rater(row: Row) -> Row:
 
 
 def _content(row: Row, cell: str) -> Any:
-    """Return a text, or a value decoded from JSON; an empty cell is None unless it was JSON."""
+    """Return a text, or a value decoded from JSON.
+
+    An empty cell is None unless it was JSON.
+    """
     value = row.fields.get(cell)
     return None if value == "" and cell not in row.json_cells else value
 

@@ -1,7 +1,8 @@
-"""OpenAI's preference fine-tuning: JSON lines with `input.messages`, `preferred_output` and `non_preferred_output`.
+"""OpenAI's format for preference fine-tuning.
 
-`tools` and `parallel_tool_calls` of the input are kept as extra fields and written back. The preferred output is read as the first of
-the pair, and ids are derived from the contents (`arm_id`).
+It is JSON lines with `input.messages`, `preferred_output` and `non_preferred_output`. `tools` and `parallel_tool_calls`
+of the input are kept as extra fields and written back. The preferred output is read as the first of the pair, and ids
+are derived from the contents (`arm_id`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""TRL's preference format: `prompt, chosen, rejected`, as texts or as lists of messages.
+"""TRL's preference format: `prompt, chosen, rejected`, as texts or messages.
 
-The prompt may be implicit: then it is the common beginning of `chosen` and `rejected`. A row says which answer won and nothing about
-sides, so the chosen answer is read as the first of the pair, and ids are derived from the contents (`arm_id`).
+The prompt may be implicit: then it is the common beginning of `chosen` and `rejected`. A row says which answer won and
+nothing about sides, so the chosen answer is read as the first of the pair, and ids are derived from the contents
+(`arm_id`).
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
 def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> ExportReport:
     """Write the wins, without those that have no text.
 
-    All rows of a file are texts, or all are lists of messages (`conversational`; default: if any comparison has messages). Texts
-    become messages where needed; a conversation cannot be written into a file of texts.
+    All rows of a file are texts, or all are lists of messages (`conversational`; default: if any comparison has
+    messages). Texts become messages where needed; a conversation cannot be written into a file of texts.
     """
     with surveying(comparisons, WINS) as (survey, rows):
         style = survey.has_messages if conversational is None else conversational
@@ -118,7 +119,10 @@ def _content(row: Row, name: str) -> Any:
 
 
 def _shared_text(chosen: str, rejected: str) -> int:
-    """Return the length of the common beginning of two texts; a space before the difference belongs to the answers, as in TRL."""
+    """Return the length of the common beginning of two texts.
+
+    A space before the difference belongs to the answers, as in TRL.
+    """
     end = next((k for k, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), None)
     if end is None:
         return min(len(chosen), len(rejected))

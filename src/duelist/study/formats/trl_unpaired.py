@@ -1,7 +1,7 @@
-"""TRL's unpaired preference format: `prompt, completion, label`, one row per answer with whether it is good.
+"""TRL's unpaired preference format: `prompt, completion, label`.
 
-A win becomes two rows, `true` for the winner and `false` for the loser; "both bad" becomes two rows with `false`. The pair is lost,
-so such a file cannot be read back into comparisons.
+Each row has one answer and whether it is good. A win becomes two rows, `true` for the winner and `false` for the loser;
+"both bad" becomes two rows with `false`. The pair is lost, so such a file cannot be read back into comparisons.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _LABELS: Final = {Outcome.FIRST: (True, False), Outcome.SECOND: (False, True), O
 
 
 def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool | None = None) -> ExportReport:
-    """Write two rows per comparison, without ties, skips and votes without text; see `trl.write`."""
+    """Write two rows per comparison.
+
+    Ties, skips and votes without text are skipped; see `trl.write`.
+    """
     with surveying(comparisons, _LABELS) as (survey, rows):
         style = survey.has_messages if conversational is None else conversational
         layout = Layout(HOLDS, COLUMNS, survey, changes=reduced_to_text)

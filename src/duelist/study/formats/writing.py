@@ -1,7 +1,8 @@
-"""Write comparisons in any format: survey the whole file first, then write each row and count what the format cannot hold.
+"""Write comparisons in any format: survey all of them, then write each row.
 
-Programs that read a file by columns infer their types from its first rows. So every record has the same fields, all values of a
-column have one type, and extra fields that only some comparisons have, or that vary in type, are packed as JSON into one text.
+What a format cannot hold is counted. Programs that read a file by columns infer their types from its first rows. So
+every record has the same fields, all values of a column have one type, and extra fields that only some comparisons
+have, or that vary in type, are packed as JSON into one text.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _REPORTED: Final = (
     "reason",
     "criterion",
 )
-"""Fields whose loss is reported. The numbers of a log (`sequence`, `duel_id`, ...) are not: no other tool has a place for them."""
+"""Fields whose loss is reported. That of numbers of a log (`sequence`, `duel_id`, ...) is not."""
 _UNSET: Final = (None, Source.IMPORT, ChosenBy.IMPORT)
 CONTENTS: Final = ("prompt", "payload_first", "payload_second")
 WINS: Final = (Outcome.FIRST, Outcome.SECOND)
@@ -68,7 +69,7 @@ class Survey:
 def surveying(
     comparisons: Iterable[Comparison], outcomes: Collection[Outcome]
 ) -> Iterator[tuple[Survey, Iterable[Comparison]]]:
-    """Survey the comparisons that have one of these outcomes, and return all of them to be written.
+    """Survey the comparisons with these outcomes, and return all of them.
 
     An iterator, which can be read only once, is stored in a temporary file meanwhile.
     """
@@ -104,7 +105,10 @@ def _survey(comparisons: Iterable[Comparison], outcomes: Collection[Outcome]) ->
 
 
 def _type_of(value: Any) -> Any:
-    """Return a value that is equal for values of one inferred column type; None where no type can be inferred."""
+    """Return a value that is equal for values of one inferred column type.
+
+    None where no type can be inferred.
+    """
     if isinstance(value, Mapping):
         parts = {name: _type_of(part) for name, part in value.items()}
         return None if not parts or None in parts.values() else ("object", tuple(sorted(parts.items())))
@@ -198,7 +202,10 @@ def _is_set(value: Any) -> bool:
 
 
 def first_won(comparison: Comparison) -> bool:
-    """Return whether the first won; raise `UnsupportedComparison` unless one of them did."""
+    """Return whether the first won.
+
+    Raise `UnsupportedComparison` unless one of them did.
+    """
     if comparison.outcome not in WINS:
         raise UnsupportedComparison(outcome_name(comparison.outcome))
     return comparison.outcome is Outcome.FIRST

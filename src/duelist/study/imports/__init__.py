@@ -1,7 +1,7 @@
 """Import files into a study: plan, preview, apply.
 
 plan = plan_items("answers.csv")          # or plan_votes("battles.json")
-print(plan.preview())                     # nothing is written
+print(plan.preview())                     # writes nothing
 study.apply(plan)                         # one transaction
 """
 

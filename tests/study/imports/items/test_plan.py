@@ -239,7 +239,7 @@ def test_a_corrected_price_does_not_make_a_new_item(plan):
 
 
 def test_a_text_is_recognized_whatever_its_features(plan):
-    """Features made from a text say nothing that the text does not, so updating them does not make it another item."""
+    """Features made from a text do not identify an item, so updating them does not make it another one."""
     texts = "text,z\nred car,q\nblue car,q\n"
     study = create_study("s", "memory", items=plan("a.csv", texts, features={"kind": "hashed", "size": 8}))
     study.update_features(["1"], [[1.0] * 8])

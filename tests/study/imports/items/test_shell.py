@@ -65,7 +65,7 @@ def standardised(columns):
         ("0.5\n1.5\n4\n", [("1", None, None), ("2", None, None), ("3", None, None)], [[0.5], [1.5], [4.0]]),
     ],
 )  # fmt: skip
-def test_a_table_means_the_same_to_create_and_to_add_arms(shell, tmp_path, text, arms, features):
+def test_create_and_add_arms_read_a_table_alike(shell, tmp_path, text, arms, features):
     made, given = both_ways(shell, tmp_path, text)
     assert described(made) == described(given) == arms
     assert given.features() == pytest.approx(np.array(features, np.float32))
@@ -207,7 +207,7 @@ def test_items_with_numeric_columns_have_arm_effects(tmp_path):
     assert not create_study("plain", "memory", items=items, arm_effects=False).settings.arm_effects
 
 
-def test_arm_effects_can_be_asked_for_with_a_file(shell, tmp_path):
+def test_arm_effects_are_an_option_with_a_file(shell, tmp_path):
     Path("arms.jsonl").write_text('{"id": "a", "features": [1]}\n{"id": "b", "features": [2]}\n')
     shell("create", "terms", "arms.jsonl", "--arm-effects")
     assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.arm_effects
@@ -257,8 +257,8 @@ def test_a_bad_file_of_items_is_named(tmp_path, name, text, said):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
-def test_a_messy_spreadsheet_does_the_four_jobs(shell, tmp_path, encoding):
-    """Semicolons, decimal commas, a byte-order mark, an empty cell, two items of one name: all is noted, and nothing is lost."""
+def test_a_messy_spreadsheet_works_for_every_goal(shell, tmp_path, encoding):
+    """Semicolons, decimal commas, a byte-order mark, an empty cell, two items of one name: all items are kept, with notes."""
     text = "Name;Überschrift;Preis;Länge\r\nä;Grüße;1,5;10\r\nb;Hallo;;20\r\nb;Servus;2;30\r\n;Moin;3;40\r\n"
     Path("arms.csv").write_bytes(text.encode(encoding))
     for goal in ("best", "rank", "learn", "serve"):
@@ -287,7 +287,7 @@ def test_top_is_an_option_of_the_shell(shell, tmp_path):
 
 
 def test_outliers_are_named_by_their_ids_in_the_study(shell, tmp_path):
-    """The third row of a file without ids is arm 6 of the study, and a file that adds nothing is not mentioned again."""
+    """The third row of a file without ids is arm 6 of the study, and a file without new items adds no note."""
     Path("one.csv").write_text("price,weight\n1.1,2\n3.3,4\n5.5,6\n7,7\n9,1\n")
     Path("two.csv").write_text("price,weight\n1.1,2\n3.3,4\n99999,6\n-1,7\n")
     shell("create", "s", "one.csv", "--goal", "best", "--features", "columns")

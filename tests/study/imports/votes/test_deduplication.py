@@ -1,4 +1,4 @@
-"""Files that come again, have grown, or were joined: twice is once."""
+"""Files that are imported again, have grown, or were concatenated."""
 
 import tracemalloc
 from collections import Counter
@@ -14,15 +14,15 @@ import duelist as dl
 from duelist.study import Outcome, VoteImportReport, load_study
 from duelist.study.formats import Comparison, write
 from tests.helpers.busy_study import rebuilt
-from tests.helpers.study_files import PROMPT, READABLE, START, calm, counts, empty, filled
+from tests.helpers.study_files import PROMPT, READABLE, START, counts, empty_study, few_examples, study_with_votes
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_a_file_that_is_imported_twice_counts_once(tmp_path, name, url):
-    """Whether its votes have times or not; by another process too; and again only if that is asked for."""
-    study, _ = filled(votes=30, context_payloads={"q17": PROMPT})
+def test_a_file_that_is_imported_twice_is_counted_once(tmp_path, name, url):
+    """With and without times, in another process, and with `skip_duplicates=False`."""
+    study, _ = study_with_votes(votes=30, context_payloads={"q17": PROMPT})
     study.export(tmp_path / "votes", name)
-    again = empty(storage=url)
+    again = empty_study(storage=url)
     assert counts(again.import_votes(tmp_path / "votes", name)) == (30, 0)
     before = again.policy().snapshot()
     repeated = load_study("again", url).import_votes(tmp_path / "votes", name)
@@ -35,9 +35,9 @@ def test_a_file_that_is_imported_twice_counts_once(tmp_path, name, url):
 
 
 @pytest.mark.parametrize("name", ["jsonl", "csv"])
-def test_a_file_that_has_grown_brings_what_is_new(tmp_path, name):
-    study, _ = filled(votes=20)
-    again = empty()
+def test_a_file_that_has_grown_adds_its_new_votes(tmp_path, name):
+    study, _ = study_with_votes(votes=20)
+    again = empty_study()
     again.add_arms([arm.id for arm in study.arms()], study.features())
     for votes in (0, 5, 5):
         for k in range(votes):
@@ -50,10 +50,10 @@ def test_a_file_that_has_grown_brings_what_is_new(tmp_path, name):
 
 
 def test_equal_votes_of_one_file_all_count(tmp_path):
-    """The same rater may say the same of the same pair in the same second: what repeats within a file is meant."""
+    """The same vote may occur several times in a file, even with the same time."""
     path = tmp_path / "votes.csv"
     timed = "a,b,left,ana,2026-01-01T00:00:00+00:00\n"
-    study = empty()
+    study = empty_study()
     for rows, added in ((2, 2), (3, 1), (1, 0)):
         path.write_text("left,right,winner,rater,voted_at\n" + timed * rows)
         assert study.import_votes(path, "csv").added == added
@@ -65,7 +65,7 @@ def test_equal_votes_of_one_file_all_count(tmp_path):
     assert study.import_votes(path, "csv").added == 1  # without times, another file is another file
 
 
-said = st.builds(
+timed_or_untimed_votes = st.builds(
     Comparison,
     first=st.sampled_from(["a", "b"]),
     second=st.sampled_from(["c", "d"]),
@@ -73,71 +73,75 @@ said = st.builds(
     rater=st.sampled_from([None, "ana"]),
     voted_at=st.none() | st.integers(0, 3).map(lambda k: START + timedelta(microseconds=k)),
 )
-untimed = said.map(lambda vote: replace(vote, voted_at=None))
+untimed = timed_or_untimed_votes.map(lambda vote: replace(vote, voted_at=None))
 
 
-def ready():
-    study = empty()
+def study_of_four():
+    study = empty_study()
     study.add_arms(["a", "b", "c", "d"], np.eye(4))
     return study
 
 
-def key(vote):
+def identity(vote):
     return vote.first, vote.second, vote.outcome, vote.rater, vote.voted_at
 
 
-def taken(study, votes, path):
+def import_all(study, votes, path):
     write(votes, path, "jsonl")
     imported = study.import_votes(path, "jsonl")
     assert imported.added + imported.duplicates == len(votes)
     return imported
 
 
-@calm
-@given(files=st.lists(st.lists(said.filter(lambda vote: vote.voted_at is not None), max_size=6), max_size=4))
-def test_of_votes_with_times_the_log_has_as_many_as_the_file_that_has_most(files, tmp_path):
-    study = ready()
+@few_examples
+@given(
+    files=st.lists(
+        st.lists(timed_or_untimed_votes.filter(lambda vote: vote.voted_at is not None), max_size=6), max_size=4
+    )
+)
+def test_equal_votes_with_times_are_as_many_as_in_the_file_with_most(files, tmp_path):
+    study = study_of_four()
     expected = Counter()
     for votes in files:
-        taken(study, votes, tmp_path / "v.jsonl")
-        expected |= Counter(map(key, votes))
-        assert Counter(map(key, study.votes())) == expected
+        import_all(study, votes, tmp_path / "v.jsonl")
+        expected |= Counter(map(identity, votes))
+        assert Counter(map(identity, study.votes())) == expected
 
 
-@calm
+@few_examples
 @given(votes=st.lists(untimed, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=4).map(sorted))
-def test_a_file_without_times_that_grows_ends_up_in_the_log_once(votes, cuts, tmp_path):
-    study = ready()
+def test_a_growing_file_without_times_is_in_the_log_once(votes, cuts, tmp_path):
+    study = study_of_four()
     for cut in [*cuts, len(votes)]:
-        taken(study, votes[:cut], tmp_path / "v.jsonl")
-    assert list(map(key, study.votes())) == list(map(key, votes))
+        import_all(study, votes[:cut], tmp_path / "v.jsonl")
+    assert list(map(identity, study.votes())) == list(map(identity, votes))
 
 
-@calm
+@few_examples
 @given(first=st.lists(untimed, min_size=1, max_size=6), second=st.lists(untimed, min_size=1, max_size=6))
-def test_another_file_without_times_counts_whatever_it_says(first, second, tmp_path):
-    study = ready()
-    taken(study, first, tmp_path / "v.jsonl")
-    imported = taken(study, second, tmp_path / "w.jsonl")
-    begins = list(map(key, second[: len(first)])) == list(map(key, first))
+def test_another_file_without_times_is_counted_even_if_it_says_the_same(first, second, tmp_path):
+    study = study_of_four()
+    import_all(study, first, tmp_path / "v.jsonl")
+    imported = import_all(study, second, tmp_path / "w.jsonl")
+    begins = list(map(identity, second[: len(first)])) == list(map(identity, first))
     assert counts(imported) == ((len(second) - len(first), len(first)) if begins else (len(second), 0))
 
 
-@calm
+@few_examples
 @given(
-    votes=st.lists(said, max_size=8),
+    votes=st.lists(timed_or_untimed_votes, max_size=8),
     numbers=st.lists(st.none() | st.integers(1, 8), min_size=8, max_size=8, unique_by=lambda n: n or object()),
 )
-def test_numbers_of_rows_make_no_difference(votes, numbers, tmp_path):
-    """Rows with and without numbers, in any order: a number is a name for revisions, and nothing else."""
+def test_sequence_numbers_make_no_difference(votes, numbers, tmp_path):
+    """A sequence number only serves to refer to a row."""
     numbered = [replace(vote, sequence=number) for vote, number in zip(votes, numbers, strict=False)]
-    study = ready()
-    assert taken(study, numbered, tmp_path / "v.jsonl").added == len(votes)
-    assert list(map(key, study.votes())) == list(map(key, votes))
+    study = study_of_four()
+    assert import_all(study, numbered, tmp_path / "v.jsonl").added == len(votes)
+    assert list(map(identity, study.votes())) == list(map(identity, votes))
 
 
-def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
-    one, other = filled(votes=10)[0], filled(votes=10)[0]
+def test_concatenated_exports_add_the_votes_of_both(tmp_path):
+    one, other = study_with_votes(votes=10)[0], study_with_votes(votes=10)[0]
     for study, name in ((one, "one"), (other, "other")):
         votes = study.votes()
         study.tell(votes[2].duel_id, "tie", rater=votes[2].rater, revise=True)
@@ -146,7 +150,7 @@ def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
     lines = [(tmp_path / name).read_text().splitlines(keepends=True) for name in ("one", "other")]
     for joined in ([*lines[0], *lines[1]], [*lines[0], *lines[1][1:]]):
         (tmp_path / "joined").write_text("".join(joined))
-        study = empty()
+        study = empty_study()
         imported = study.import_votes(tmp_path / "joined", "jsonl")
         assert (counts(imported), imported.skipped) == ((18, 0), {"revised": 2, "undone": 2})
         assert Counter(v.outcome for v in study.votes()) == Counter(
@@ -154,21 +158,21 @@ def test_exports_that_were_joined_bring_the_votes_of_both(tmp_path):
         )
 
 
-def test_the_same_export_twice_in_a_file_is_one(tmp_path):
-    study, _ = filled(votes=4)
+def test_the_same_export_twice_in_a_file_is_counted_once(tmp_path):
+    study, _ = study_with_votes(votes=4)
     study.export(tmp_path / "early", "jsonl")
     votes = study.votes()
     study.tell(votes[0].duel_id, "tie", rater=votes[0].rater, revise=True)
     study.export(tmp_path / "late", "jsonl")
     (tmp_path / "both").write_text((tmp_path / "early").read_text() + (tmp_path / "late").read_text())
-    again = empty()
+    again = empty_study()
     assert counts(again.import_votes(tmp_path / "both", "jsonl")) == (4, 4)
     assert [v.outcome for v in again.votes()] == [v.outcome for v in dl.study.current_votes(study.votes())]
 
 
-def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
-    study, _ = filled(votes=6)
-    again = empty(storage=url)
+def test_a_later_file_revises_imported_votes(tmp_path, url):
+    study, _ = study_with_votes(votes=6)
+    again = empty_study(storage=url)
     again.add_arms([arm.id for arm in study.arms()], study.features())
     study.export(tmp_path / "v.jsonl", "jsonl")
     again.import_votes(tmp_path / "v.jsonl", "jsonl")
@@ -179,20 +183,20 @@ def test_a_revision_that_comes_later_revises_what_was_imported(tmp_path, url):
     imported = again.import_votes(tmp_path / "later.jsonl", "jsonl")
     assert imported == VoteImportReport(added=0, duplicates=4, revised=2)
     assert "2 votes of the log revised" in str(imported)
-    for file in ("later.jsonl", "v.jsonl"):  # nothing of it is new, and what is older changes nothing
+    for file in ("later.jsonl", "v.jsonl"):  # it has no new votes, and older revisions change nothing
         assert again.import_votes(tmp_path / file, "jsonl").added == 0
-    assert [key(v) for v in dl.study.current_votes(again.votes())] == [
-        key(v) for v in dl.study.current_votes(study.votes())
+    assert [identity(v) for v in dl.study.current_votes(again.votes())] == [
+        identity(v) for v in dl.study.current_votes(study.votes())
     ]
     assert again.policy().snapshot() == rebuilt(again).snapshot()
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path, monkeypatch):
     from duelist.study.imports import apply
 
     path = tmp_path / "v.csv"
     path.write_text("left,right,winner\na,b,left\n")
-    study = empty()
+    study = empty_study()
     real = vars(apply)["add_new"]
 
     def meanwhile(*given):
@@ -206,7 +210,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_texts(tmp_path):
-    """Eight times as many votes, each with a text of 8 kB that compresses to nothing: 28 MB of text, a few of memory more."""
+    """Eight times as many votes with texts of 8 kB, which compress well: 28 MB more of text, less than 10 MB more of memory."""
 
     def votes(n):
         for k in range(n):
@@ -214,7 +218,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
 
     def peak(n):
         write(votes(n), tmp_path / f"{n}.jsonl", "jsonl")
-        study = empty(f"s{n}", f"sqlite:///{tmp_path / 'studies.db'}")
+        study = empty_study(f"s{n}", f"sqlite:///{tmp_path / 'studies.db'}")
         study.add_arms(["a", "b"], np.eye(2), ["A", "B"])
         tracemalloc.start()
         try:
@@ -239,11 +243,11 @@ moves = st.one_of(
 )
 
 
-@settings(calm, max_examples=20)
+@settings(few_examples, max_examples=20)
 @given(done=st.lists(moves, max_size=14))
-def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path):
-    """Whatever was voted, revised and undone between two exports, in whatever order."""
-    study, copy = ready(), ready()
+def test_a_copy_that_imports_every_export_has_the_same_current_votes(done, tmp_path):
+    """Votes, revisions and undos in any order between two exports."""
+    study, copy = study_of_four(), study_of_four()
     told = []
     for what, which, outcome in [*done, ("export", 0, None)]:
         if what == "vote":
@@ -258,8 +262,8 @@ def test_a_copy_that_is_fed_with_exports_has_the_votes_that_stand(done, tmp_path
         elif what == "export":
             study.export(tmp_path / "v.jsonl", "jsonl")
             copy.import_votes(tmp_path / "v.jsonl", "jsonl")
-            assert Counter(map(key, dl.study.current_votes(copy.votes()))) == Counter(
-                map(key, dl.study.current_votes(study.votes()))
+            assert Counter(map(identity, dl.study.current_votes(copy.votes()))) == Counter(
+                map(identity, dl.study.current_votes(study.votes()))
             )
             again = copy.import_votes(tmp_path / "v.jsonl", "jsonl")
             assert (again.added, again.revised) == (0, 0)

@@ -1,4 +1,4 @@
-"""Imports that make nobody wait: all of one or nothing, whoever is killed, while others ask and tell."""
+"""Staged imports: atomic even if the process is killed, and without blocking raters."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ WHEN = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Stopped(Exception):
-    """The importer was killed here."""
+    """The importing process was killed here."""
 
 
 def votes(count: int, n_arms: int = 6) -> list[Vote]:
@@ -33,12 +33,12 @@ def votes(count: int, n_arms: int = 6) -> list[Vote]:
     return made
 
 
-def said(rows: list[Vote]) -> list[tuple]:
+def contents(rows: list[Vote]) -> list[tuple]:
     return [(v.first, v.second, v.outcome, v.rater, v.voted_at) for v in rows]
 
 
 def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Import, and be killed when so many parts are in the log."""
+    """Import votes, killed after this number of parts."""
     moved = []
     original = staging.move_part
 
@@ -54,21 +54,19 @@ def killed_after(parts: int, study: Study, new: list[Vote], monkeypatch: pytest.
             study.add_votes(new)
 
 
-def test_an_import_of_many_parts_is_in_the_log_as_one(url: str) -> None:
+def test_all_parts_of_an_import_are_one_batch(url: str) -> None:
     study = filled(storage=url, policy="VACDB")
     new = votes(2 * staging.PART + 100)
     assert study.add_votes(new) == len(new)
-    assert said(study.votes()) == said(new)
+    assert contents(study.votes()) == contents(new)
     assert study.policy().snapshot() == rebuilt(study).snapshot()
     with study._reading() as tx:
         assert {row.batch for row in tx.votes_since(0)} == {1}
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2])
-def test_half_of_an_import_is_shown_to_nobody_and_the_rest_comes(
-    url: str, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The importer is killed; readers see nothing of it, raters go on, and what was accepted is in the log in the end."""
+def test_a_partial_import_is_invisible_and_is_finished(url: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the importing process is killed, readers see none of its votes, raters continue, and other writers finish it."""
     study = filled(storage=url)
     study.tell(study.ask("ana").id, "first", "ana")
     new = votes(2 * staging.PART + 100)
@@ -87,7 +85,7 @@ def test_half_of_an_import_is_shown_to_nobody_and_the_rest_comes(
         assert rounds < 20, "the import is stuck"
         other.tell(other.ask("cleo").id, "tie", "cleo")
     log = other.votes()
-    assert sorted(said(current_votes(log)), key=str) == sorted([*said(new), *said(live(log))], key=str)
+    assert sorted(contents(current_votes(log)), key=str) == sorted([*contents(new), *contents(live(log))], key=str)
     assert [row.sequence for row in log] == list(range(1, len(log) + 1))
     assert other.policy().snapshot() == rebuilt(other).snapshot()
     assert other.leaderboard().votes == sum(v.outcome != Outcome.SKIP for v in log)
@@ -97,7 +95,7 @@ def live(log: list[Vote]) -> list[Vote]:
     return [vote for vote in log if vote.source is not Source.IMPORT]
 
 
-def test_the_next_import_finishes_the_last(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_the_next_import_finishes_the_previous_one(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     study = filled(storage=url)
     new = votes(2 * staging.PART)
     source = filled("source", storage="memory")
@@ -110,7 +108,7 @@ def test_the_next_import_finishes_the_last(url: str, monkeypatch: pytest.MonkeyP
     assert len(study) == len(new)
 
 
-def test_what_is_wrong_with_one_of_many_is_said_before_anything_is_written(url: str) -> None:
+def test_one_invalid_vote_rejects_the_import(url: str) -> None:
     study = filled(storage=url)
     new = votes(2 * staging.PART)
     alike = Vote(9999, 9999, Outcome.FIRST, None, WHEN, "a1", "a1")
@@ -124,7 +122,7 @@ def test_what_is_wrong_with_one_of_many_is_said_before_anything_is_written(url: 
         assert tx.next_staged() is None
 
 
-def test_two_imports_of_one_file_at_once_count_once(url: str, tmp_path) -> None:
+def test_concurrent_imports_of_one_file_are_counted_once(url: str, tmp_path) -> None:
     source = filled("source", storage="memory")
     source.add_votes(votes(3 * staging.PART))
     file = tmp_path / "votes.jsonl"
@@ -143,7 +141,9 @@ def test_two_imports_of_one_file_at_once_count_once(url: str, tmp_path) -> None:
     assert len(load_study("study", url)) == 3 * staging.PART
 
 
-def test_an_archive_of_half_an_import_goes_on(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_a_partial_import_is_finished_in_a_restored_archive(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
     study = filled(storage=sqlite_url)
     new = votes(2 * staging.PART)
     killed_after(1, study, new, monkeypatch)
@@ -152,11 +152,11 @@ def test_an_archive_of_half_an_import_goes_on(sqlite_url: str, monkeypatch: pyte
     restored = load_study(restore_archive(path, storage, "again"), storage)
     assert len(restored) == 0
     restored._finish_imports()
-    assert said(restored.votes()) == said(new)
+    assert contents(restored.votes()) == contents(new)
 
 
-def test_raters_go_on_while_an_import_moves(url: str) -> None:
-    """Votes that were acknowledged meanwhile are there, and the log is what the policy has learned."""
+def test_raters_continue_during_an_import(url: str) -> None:
+    """Votes that raters gave meanwhile are in the log, and the policy has learned all of it."""
     study = filled(storage=url, n_arms=30, policy="MaxInP")
     waits: list[float] = []
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""Read any supported file into rows: tables (CSV, Excel), JSON, JSON lines and plain text.
+"""Read tables (CSV, Excel), JSON, JSON lines and plain text into rows.
 
 Every reader yields `Row` values one at a time, so that memory does not grow with the file.
 """
@@ -19,7 +19,7 @@ __all__ = ["Row", "is_table", "read_rows", "read_table", "suffix_of"]
 def read_rows(
     path: Path, required: Sequence[str] = (), columns: Mapping[str, str] | None = None, encoding: str | None = None
 ) -> Iterator[Row]:
-    """Yield the rows of a table, or of a JSON file where the name is not that of a table.
+    """Yield the rows of a table, or else of a JSON file.
 
     `columns` maps names of the format to names of the file.
     """

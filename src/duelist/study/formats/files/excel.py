@@ -1,4 +1,4 @@
-"""Read the first sheet of an Excel file, and report what the file holds besides it."""
+"""Read the first sheet of an Excel file, and find what else the file holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _FORMULA: Final = "f"
 
 
 def read_sheet_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of the first sheet that have content, numbered, with each cell as CSV would have it."""
+    """Yield the numbered rows of the first sheet that have content.
+
+    Cells are texts as in CSV.
+    """
     width = 0
     with _open_workbook(path) as book:
         for line, values in enumerate(_rows(book.worksheets[0]), start=1):

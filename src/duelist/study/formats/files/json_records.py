@@ -1,4 +1,4 @@
-"""Read and write JSON lines and JSON arrays, one record at a time, plain or gzipped."""
+"""Read and write JSON lines and JSON arrays, one record at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class RowWriter(Protocol):
 
 
 def read_json(path: Path) -> Iterator[Row]:
-    """Yield the objects of a file of JSON lines or of one JSON array; the first character tells which it is."""
+    """Yield the objects of a file of JSON lines or of one JSON array.
+
+    The first character tells which it is.
+    """
     with open_text(path) as file:
         start = _first_character(file)
         file.seek(0)
@@ -38,7 +41,10 @@ def read_json(path: Path) -> Iterator[Row]:
 
 
 def read_json_texts(path: Path) -> list[str] | None:
-    """Return the strings of a JSON array, or of JSON lines, of strings; None if the first record is not a string."""
+    """Return the strings of a JSON array or of JSON lines.
+
+    None if the first record is not a string.
+    """
     with open_text(path) as file:
         head = file.read(_CHUNK)
         file.seek(0)
@@ -74,7 +80,7 @@ def _read_lines(path: Path, file: IO[str]) -> Iterator[Row]:
 
 
 def _read_array(path: Path, file: IO[str]) -> Iterator[Row]:
-    """Yield the objects of a JSON array, holding little more than one of them in memory."""
+    """Yield the objects of a JSON array, with about one of them in memory."""
     window = _Window(file)
     window.skip("[")
     while (character := window.next_character()) != "]":
@@ -118,7 +124,10 @@ class _Window:
         self.line = 1
 
     def next_character(self) -> str:
-        """Return the next character that is not white space without consuming it; "" at the end."""
+        """Return the next character that is not white space, or "" at the end.
+
+        The character is not consumed.
+        """
         while True:
             while self._at < len(self._text):
                 character = self._text[self._at]
@@ -168,7 +177,10 @@ def _checked_object(where: str, value: Any) -> dict[str, Any]:
 
 @contextmanager
 def writing_json(path: Path, *, array: bool | None = None) -> Iterator[RowWriter]:
-    """Write JSON lines, or one array (by default if the name ends in .json); the file appears when the block succeeds."""
+    """Write JSON lines, or an array, by default if the name ends in .json.
+
+    The file appears when the block succeeds.
+    """
     is_array = suffix_of(path) == ".json" if array is None else array
     with replacing_gzip(path) as file:
         count = 0
@@ -189,7 +201,7 @@ def writing_json(path: Path, *, array: bool | None = None) -> Iterator[RowWriter
 
 @contextmanager
 def replacing_gzip(path: Path) -> Iterator[IO[bytes]]:
-    """Replace `path` when the block succeeds, with gzipped content if its name ends in .gz."""
+    """Replace `path` when the block succeeds, gzipped if its name ends in .gz."""
     with atomic_write(path) as file:
         if path.suffix == ".gz":
             # Without a name and a time stamp the same content always gives the same bytes.

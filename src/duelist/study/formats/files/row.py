@@ -1,4 +1,4 @@
-"""One row of a file, and what all readers share: opening a text file and naming values in messages."""
+"""One row of a file, and functions that all readers share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d+")
 class Row(NamedTuple):
     """One row of a file, with its location for messages.
 
-    In tables with a `decimal_comma` numbers may be written as 0,5. `json_cells` are the table cells that were decoded from JSON.
+    In tables with a `decimal_comma` numbers may be written as 0,5. `json_cells` are the table cells that were decoded
+    from JSON.
     """
 
     where: str
@@ -33,7 +34,10 @@ class Row(NamedTuple):
     json_cells: frozenset[str] = frozenset()
 
     def parse_number(self, value: Any) -> float | None:
-        """Return a finite number, parsed from text as this file writes numbers; None for anything else."""
+        """Return a finite number, parsed from text as this file writes numbers.
+
+        None for anything else.
+        """
         if isinstance(value, str) and "_" in value:
             return None  # Python accepts 1_000, people do not write it
         if self.decimal_comma and isinstance(value, str) and value.count(",") == 1:

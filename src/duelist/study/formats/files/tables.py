@@ -1,7 +1,7 @@
-"""Read tables (CSV as RFC 4180 or a spreadsheet saves it, Excel) row by row, and write CSV.
+"""Read tables (CSV, Excel) row by row, and write CSV.
 
-The delimiter is whichever of comma, semicolon, tab and bar splits the header into the most columns. Byte-order marks, a first line
-`sep=;`, and empty columns without a name are skipped.
+The delimiter is whichever of comma, semicolon, tab and bar splits the header into the most columns. Byte-order marks, a
+first line `sep=;`, and empty columns without a name are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ JSON_CELLS: Final = "json"
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file is a table by its name: .csv, .tsv, .tab (or any of these with .gz), or .xlsx."""
+    """Return whether a file is a table by its name.
+
+    Tables end in .csv, .tsv or .tab, which .gz may follow, or in .xlsx.
+    """
     return suffix_of(path) in _SUFFIXES
 
 
@@ -180,7 +183,7 @@ def _no_such_column(path: Path, ours: str, theirs: str, names: Sequence[str]) ->
 
 
 def _detect_delimiter(file: IO[str]) -> tuple[str, int]:
-    """Return the delimiter and the number of lines before the header, and rewind the file."""
+    """Return the delimiter and the number of lines before the header."""
     head = file.read(_HEADER_LENGTH)
     file.seek(0)
     first = head.splitlines()[0] if head else ""
@@ -211,7 +214,10 @@ def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Itera
 
 
 def _decode_json_cells(row: Row) -> Row:
-    """Decode the cells that the column `json` names; a column of that name with other content is kept as it is."""
+    """Decode the cells that the column `json` names.
+
+    A column of that name with other content is kept as it is.
+    """
     listed = row.fields.get(JSON_CELLS)
     if listed is None:
         return row
@@ -229,7 +235,10 @@ def _decode_json_cells(row: Row) -> Row:
 
 @contextmanager
 def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
-    """Write CSV (RFC 4180, UTF-8), or tab-separated values by the name of the file; None is an empty cell."""
+    """Write CSV (RFC 4180, UTF-8), or tab-separated values if the name says so.
+
+    A value of None becomes an empty cell.
+    """
     if suffix_of(path) == _EXCEL:
         raise InvalidInput("Excel files cannot be written.", "Give a name that ends in .csv.", field="path")
     with replacing_gzip(path) as file:
@@ -261,7 +270,7 @@ def fits_cell(value: Any) -> bool:
 
 
 def encode_json_cells(record: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Encode as JSON those of the named cells that need it, and add the column that names them."""
+    """Encode the named cells that need it as JSON, and list them in a column."""
     encoded = [name for name in names if name in record and not fits_cell(record[name])]
     if not encoded:
         return record

@@ -1,6 +1,6 @@
-"""Column mapping: which columns of a file are the id, the payload, the context and the prompt of its items.
+"""Map columns of a file to the id, payload, context and prompt of its items.
 
-Columns are recognized by their names first, then by their contents; whoever imports the file may map any of them.
+Columns are recognized by their names first, then by their contents. Any of them can be mapped explicitly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EXAMPLE_LENGTH: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a file: what it is used as, whether it is numeric, and its first cells."""
+    """A column of a file: its use, whether it is numeric, and its first cells."""
 
     name: str
     role: str
@@ -54,9 +54,9 @@ def map_columns(
 ) -> tuple[list[FileColumn], dict[str, str]]:
     """Return the columns of a file with their roles, and the column of each target.
 
-    `given` takes precedence over what is recognized, and None means that there is no such column. One column may have several
-    targets if it was given so: a text that is also the id, a number that is also a feature. A numeric column becomes id or payload
-    only by its name, or if it was given.
+    `given` takes precedence over recognized columns, and None means that there is no such column. One column may have
+    several targets if it was given so: a text that is also the id, a number that is also a feature. A numeric column
+    becomes id or payload only by its name, or if it was given.
     """
     for target, name in given.items():
         if target not in TARGETS:
@@ -114,7 +114,7 @@ def _recognize(
 
 
 def is_recognized_by_name(target: str, column: str) -> bool:
-    """Return whether the name of a column, and not its content, maps it to this target."""
+    """Return whether the name of a column maps it to this target."""
     return _normalize(column) in _NAMES[target]
 
 
@@ -135,7 +135,10 @@ def _could_be_id(sheet: Sheet, name: str) -> bool:
 
 
 def _check_complete(sheet: Sheet, names: list[str]) -> None:
-    """Reject an id column with empty cells: numbering those items would give them other ids than the next file does."""
+    """Reject an id column with empty cells.
+
+    Generated ids would differ from those in the next file.
+    """
     for name in names:
         empty = [row for row in sheet.rows if row.fields.get(name) in (None, "")]
         if 0 < len(empty) < len(sheet.rows):

@@ -1,4 +1,4 @@
-"""Detect the encoding of a text file: by its byte-order mark, as UTF-8, or by what its bytes look like."""
+"""Detect the encoding of a text file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _detect_by_content(path: Path, sample: bytes) -> str:
         from charset_normalizer import from_bytes
     except ImportError as error:
         raise MissingExtra(
-            f"{path.name} is not UTF-8, and nothing is installed that detects other encodings.",
+            f"{path.name} is not UTF-8, and charset-normalizer, which detects other encodings, is not installed.",
             "Save it as UTF-8, name its encoding, or install what detects it: `pip install 'duelist[server]'`.",
             code="missing_extra.encoding",
         ) from error
@@ -53,7 +53,7 @@ def _detect_by_content(path: Path, sample: bytes) -> str:
 
 
 def _looks_western(sample: bytes) -> bool:
-    """Return whether few bytes are beyond ASCII, and these are letters and signs of western Europe.
+    """Return whether the few bytes beyond ASCII are western European characters.
 
     Spreadsheets there save files in that encoding, and detection by frequencies fails on files of a few lines.
     """

@@ -1,4 +1,7 @@
-"""Generate ids for items of files without ids: known items are recognized by their content, new ones get the next numbers."""
+"""Generate ids for items of files without ids.
+
+Known items are recognized by their content; new ones get the next numbers.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ def are_numbers(ids: AbstractSet[str]) -> bool:
 
 
 def generate_ids(arms: KnownArms, items: Sequence[Content], features: Floats | None) -> list[str]:
-    """Return the id of each item: that of the numbered arm with the same payload, context and features (of any version), or a new one.
+    """Return the id of each item: that of the same item in the study, or a new one.
 
-    Equal rows of a file are different items, so no id is used twice. Items without any content are new. An item whose content is
-    known with other features is an error: it may be the known item, corrected, or another one.
+    The same item has a number as its id, and the same payload, context and features (of any version). Equal rows of a
+    file are different items, so no id is used twice. Items without any content are new. An item whose content is known
+    with other features is an error: it may be the known item, corrected, or another one.
     """
     numbered = np.array([k for k in range(len(arms)) if arms.id_of(k).isdecimal()], np.int64)
     vectors = np.zeros((len(items), 0)) if features is None else np.asarray(features, np.float64)
@@ -46,7 +50,7 @@ def generate_ids(arms: KnownArms, items: Sequence[Content], features: Floats | N
 
 
 def generated_id_notes(ids: Sequence[str], known: AbstractSet[str], recognizable: bool) -> list[Note]:
-    """Return what to say about generated ids: nothing if they are the numbers of the rows."""
+    """Return notes on generated ids, unless they are the numbers of the rows."""
     new = [int(name) for name in ids if name not in known]
     if not new:
         return [Note("all_items_exist")]
@@ -63,7 +67,10 @@ def is_blank(payload: Any) -> bool:
 
 
 def _index(arms: KnownArms, numbers: Ints, by_features: bool) -> _Index:
-    """Return ids by content: arms that have it now are used before arms that had its features once."""
+    """Return ids by content.
+
+    Arms with these features are used before arms that had them in an older version.
+    """
     rows = arms.rows_of(numbers) if by_features else arms.newest_rows(numbers)
     vectors = arms.vectors(rows) if by_features else np.zeros((len(rows), 0))
     index: _Index = {}
@@ -93,13 +100,17 @@ def _first_free(index: _Index, key: Any, taken: AbstractSet[str]) -> str | None:
 
 
 def _check_not_known(index: _Index, new: Sequence[Content], taken: AbstractSet[str]) -> None:
-    """Reject new items with the content of a known item that is not in the file: a corrected price makes no new item."""
+    """Reject new items with the content of a known item that is not in the file.
+
+    A corrected price does not make a new item.
+    """
     for item in new:
         name = None if is_blank(item[0]) else _first_free(index, _key(item, np.zeros(0)), taken)
         if name is not None:
             raise InvalidInput(
                 f"Item {name!r} is already in this study, with the same content and other features.",
-                "Name the items in a column named id if this is another one, or change its features with `update_features`.",
+                "Name the items in a column named id if this is another one, or change its features with "
+                "`update_features`.",
                 code="invalid_input.same_content",
                 arm=name,
             )

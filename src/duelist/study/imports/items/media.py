@@ -18,7 +18,10 @@ _SUFFIXES: Final = {
 
 
 def media_kind(name: str) -> str | None:
-    """Return "image", "audio" or "video" by the suffix of a name; None for anything else."""
+    """Return "image", "audio" or "video" by the suffix of a name.
+
+    None for anything else.
+    """
     suffix = Path(name).suffix.lower()
     return next((kind for kind, suffixes in _SUFFIXES.items() if suffix in suffixes), None)
 
@@ -41,7 +44,10 @@ class MediaFiles:
         return unique
 
     def find(self, row: Row, reference: str) -> Path | None:
-        """Return the file that a cell names: of those with that name, the one with the most folders in common."""
+        """Return the file that a cell names.
+
+        Of several with that name, it is the one with the most folders in common.
+        """
         parts = _parts(reference)
         candidates = self._by_name.get(parts[-1], []) if parts else []
         if len(candidates) < 2:

@@ -1,4 +1,4 @@
-"""Options of an import of items, given as plain data and checked before anything is read."""
+"""Options of an import of items."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from duelist.study.formats.files.row import shorten
 class ItemOptions:
     """What not to guess about a file of items.
 
-    `columns` maps "id", "payload", "context" and "prompt" to columns of the file, or to None if there is no such column. `features`
-    has the `kind` of features, and may have the `columns` and the `size`; a text is the kind alone.
+    `columns` maps "id", "payload", "context" and "prompt" to columns of the file, or to None if there is no such
+    column. `features` has the `kind` of features, and may have the `columns` and the `size`; a text is the kind alone.
     """
 
     columns: Mapping[str, str | None] = field(default_factory=dict)
@@ -25,7 +25,10 @@ class ItemOptions:
 
     @classmethod
     def checked(cls, columns: Any = None, features: Any = None, encoding: Any = None) -> ItemOptions:
-        """Return the options, or raise InvalidInput; names of columns are checked against the file later."""
+        """Return the options, or raise InvalidInput.
+
+        Names of columns are checked against the file later.
+        """
         wanted = {"kind": features} if isinstance(features, str) else features
         for name, value in (("columns", columns), ("features", wanted)):
             if value is not None and not isinstance(value, Mapping):

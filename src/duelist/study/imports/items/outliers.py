@@ -1,4 +1,4 @@
-"""Notes on outliers: items so far from all others in a feature that the others seem nearly equal in it."""
+"""Notes on outliers, beside which all other items seem nearly equal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from duelist.study.imports.notes import Note
 def outlier_notes(
     features: Mapping[str, ArrayLike], ids: Sequence[str], ignored: AbstractSet[str] = frozenset()
 ) -> list[Note]:
-    """Return a note for each feature, by its label, with outliers other than those in `ignored`."""
+    """Return a note for each feature with outliers that are not `ignored`.
+
+    `features` maps labels to columns.
+    """
     reported = np.array([name not in ignored for name in ids], np.bool_)
     notes = []
     for label, column in features.items():
         values = np.asarray(column, np.float64)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # numbers that are too large are rejected when the plan is applied
+        # Numbers that are too large are rejected when the plan is applied.
+        with np.errstate(over="ignore", invalid="ignore"):
             far = find_outliers(values)
             is_reported = (far & reported).any() and inflates_variance(values, far)
         if is_reported:
@@ -33,7 +35,10 @@ def outlier_notes(
 
 
 def labelled_features(recipe: Mapping[str, Any] | None, features: Floats) -> dict[str, Floats]:
-    """Return the features of a study by label, in the units of the file; none if they were made from texts."""
+    """Return the features of a study by label, in the units of the file.
+
+    Features made from texts have no labels.
+    """
     kind = "given" if recipe is None else recipe["kind"]
     if recipe is not None and kind == "columns":
         columns = features * np.array(recipe["scale"]) + np.array(recipe["mean"])

@@ -1,8 +1,7 @@
-"""`plan_items`: read files of items into an `ItemPlan`, which can be previewed and applied to a study.
+"""Plan an import of items: read files into an `ItemPlan`.
 
-plan = plan_items("answers.csv")
-print(plan.preview())                                    # nothing is written
-study = create_study("answers", items=plan)              # or: study.apply(plan)
+plan = plan_items("answers.csv") print(plan.preview())                                    # writes nothing study =
+create_study("answers", items=plan)              # or: study.apply(plan)
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _SYSTEM_FILES: Final = ("thumbs.db", "desktop.ini", "ds_store", "icon\r")
 
 @dataclass(frozen=True)
 class ItemPlan:
-    """Items read from files, with every choice that was given or guessed; nothing is written before the plan is applied."""
+    """Items read from files, with every choice that was given or guessed."""
 
     kind: str
     """"table" or "media"."""
@@ -108,7 +107,10 @@ class ItemPlan:
         return choices
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan for JSON; `from_dict` returns the same plan, as long as its media files are in place."""
+        """Return the plan for JSON.
+
+        `from_dict` returns the same plan, as long as its media files are in place.
+        """
         described: dict[str, Any] = plain(self)
         return described
 
@@ -125,7 +127,7 @@ class ItemPlan:
         return self.kind != "table" or self.options.columns.get("id") is not None
 
     def without_guessed_id(self) -> ItemPlan:
-        """Return the plan with its guessed id column ignored, so that the items are numbered."""
+        """Return the plan with numbered items, ignoring the guessed id column."""
         column = self.options.columns["id"]
         return replace(
             self,
@@ -176,7 +178,7 @@ class ItemPlan:
         return np.array(self.features, np.float64)
 
     def raw_features(self) -> Floats | None:
-        """Return the numbers of the file as they are: the columns that were chosen, or the lists of features."""
+        """Return the chosen columns, or the lists of features, as they are."""
         if self.feature_kind == "columns":
             return self._matrix(self.feature_columns)
         return None if self.features is None else np.array(self.features, np.float64)
@@ -219,8 +221,8 @@ def plan_items(
     columns
         Maps "id", "payload", "context" and "prompt" to columns of the file; those not given are recognized.
     features
-        The kind of features (see `FEATURE_KINDS`), or a mapping with the `kind`, the `columns` and the `size`; default: what suits
-        the file.
+        The kind of features (see `FEATURE_KINDS`), or a mapping with the `kind`, the `columns` and the `size`; default:
+        what suits the file.
     encoding
         The encoding of a text file; default: detected.
     """
@@ -236,7 +238,7 @@ def plan_items(
 
 
 def _sort_files(files: Sequence[Path]) -> tuple[MediaFiles, list[Path], list[Note]]:
-    """Return media files and tables, and a note on other files, since folders hold more than what was meant."""
+    """Return media files and tables, and a note on the other files of a folder."""
     meant = [path for path in files if not _is_system_file(path.name)] or list(files)
     media = MediaFiles(path for path in meant if media_kind(path.name))
     others = [path for path in meant if not media_kind(path.name)]
@@ -246,7 +248,7 @@ def _sort_files(files: Sequence[Path]) -> tuple[MediaFiles, list[Path], list[Not
 
 
 def _is_system_file(name: str) -> bool:
-    """Return whether Windows, macOS or a spreadsheet puts files of this name into folders."""
+    """Return whether an operating system or a spreadsheet created this file."""
     return name.lower() in _SYSTEM_FILES or name.startswith((".", "~$"))
 
 

@@ -24,7 +24,7 @@ _MARKDOWN: Final = re.compile(
 )
 """Fences, headings, tables, bold words and lists: what people hardly write except in Markdown."""
 _MARKDOWN_ONE_IN: Final = 5
-"""Texts are Markdown if at least one in so many has some."""
+"""Texts are Markdown if at least one in five has some."""
 _SAMPLE: Final = 4096
 """Characters of a text that are searched for Markdown."""
 _LONGEST_PATH: Final = 1000
@@ -32,7 +32,10 @@ _LONGEST_PATH: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class PlannedItem:
-    """An item of a plan. `text` is what features are made from, `media` the path of a file to store with the study."""
+    """An item of a plan.
+
+    Features are made from `text`; `media` is the path of a file to store with the study.
+    """
 
     id: str
     payload: Any
@@ -42,7 +45,10 @@ class PlannedItem:
 
 
 def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, str], media: MediaFiles) -> PlannedItem:
-    """Return the item of a row; its payload is a media file if it names one of those that came with the table."""
+    """Return the item of a row.
+
+    Its payload is a media file if it names one of those that came with the table.
+    """
     payload = row.fields.get(mapping["payload"]) if "payload" in mapping else None
     file = media.find(row, payload) if isinstance(payload, str) and len(payload) < _LONGEST_PATH else None
     if file is not None:
@@ -87,7 +93,7 @@ def looks_like_markdown(items: Sequence[PlannedItem]) -> bool:
 def find_ids(
     rows: Sequence[Row], mapping: Mapping[str, str], contexts: Sequence[str | None]
 ) -> tuple[list[str], list[Note]]:
-    """Return the id of each item: that of the file, made unique by its context or its line."""
+    """Return the id of each item, made unique by its context or its line."""
     if "id" not in mapping:
         return [str(k) for k in range(1, len(rows) + 1)], [Note("generated_ids")]
     notes = []
@@ -106,7 +112,10 @@ def find_ids(
 
 
 def _make_unique(ids: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Add the number of the row to ids that occur more than once, or a later number if the result is taken."""
+    """Add the number of the row to ids that occur more than once.
+
+    If the result is taken, a later number is used.
+    """
     taken = set(ids)
     unique = []
     for k, name in enumerate(ids, start=1):

@@ -1,4 +1,7 @@
-"""Read any supported file of items into columns and rows: tables, JSON, JSON lines, and plain text with one item per line."""
+"""Read any supported file of items into columns and rows.
+
+These are tables, JSON, JSON lines, and plain text with one item per line.
+"""
 
 from __future__ import annotations
 

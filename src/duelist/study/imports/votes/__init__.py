@@ -1,1 +1,1 @@
-"""Import votes: plan a file, find out which of its votes are new, and append them to the log."""
+"""Import votes: plan a file, find its new votes, and append them to the log."""

@@ -1,4 +1,4 @@
-"""Append imported votes to the log: each with a duel of its own, and with contexts that the study does not have yet."""
+"""Append imported votes to the log, each with its own duel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from duelist.study.validation import checked_text
 
 
 def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
-    """Reject a vote that a log cannot hold; `arms` are the ids of the study, or None if it adopts those of the file."""
+    """Reject a vote that a log cannot hold.
+
+    `arms` are the ids of the study, or None if it adopts those of the file.
+    """
     for name in ("rater", "context", "reason", "criterion"):
         text = getattr(vote, name)
         if text is not None:
@@ -31,10 +34,10 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
 
 
 def append_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:
-    """Append votes that were checked, each with a duel of its own.
+    """Append checked votes, each with its own duel.
 
-    `now` is the time of asking where it is unknown, and `batch` the number of the import. The policy places each vote after those
-    before it, so that imported votes teach as if they had been asked for.
+    `now` is the time of asking where it is unknown, and `batch` the number of the import. The policy places each vote
+    after those before it, so that imported votes teach as if they had been asked for.
     """
     policy = known.fold.follow(tx, known.arms)
     before = tx.counters.n_votes
@@ -101,7 +104,10 @@ def _lesson(duel: DuelRow, row: VoteRow) -> Lesson:
 
 
 def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
-    """Return what votes say besides the payloads of their arms and contexts; new contexts get their prompts."""
+    """Return what votes say besides the payloads of their arms and contexts.
+
+    Contexts that are new to the study get their prompts.
+    """
     prompts: dict[str, Any] = {}
     for vote in votes:
         if vote.context is not None and vote.prompt is not None:

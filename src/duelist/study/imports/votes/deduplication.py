@@ -1,15 +1,16 @@
 """Find out which votes of a file are already in the log.
 
-A vote is identified by its two items, outcome, rater, context, criterion and time. As many votes of a file as the log has with the same
-identity are duplicates; the others are new. So votes that repeat within a file all count.
+A vote is identified by its two items, outcome, rater, context, criterion and time. As many votes of a file as the log
+has with the same identity are duplicates; the others are new. So votes that repeat within a file all count.
 
-A vote without a time is identified by its place in the file. If the votes without times of a file begin, in order, with all those that
-one earlier import appended, these are duplicates; if they continue with all those of a later import, these too. So a file that has grown
-adds what is new, and another file counts even if it says the same.
+A vote without a time is identified by its place in the file. If the votes without times of a file begin, in order, with
+all those that one earlier import appended, these are duplicates; if they continue with all those of a later import,
+these too. So a file that has grown adds its new votes, and another file counts even if it says the same.
 
-Rows of duelist's own format may revise earlier ones. Together they are one vote, which is a duplicate if its last row is in the log; if
-only an earlier row is, the vote in the log is revised. A number refers to the nearest row above that has it and is about the same pair
-and rater, so that concatenated files do not affect each other. Rows that agree in everything, number and time included, are one row.
+Rows of duelist's own format may revise earlier ones. Together they are one vote, which is a duplicate if its last row
+is in the log; if only an earlier row is, the vote in the log is revised. A number refers to the nearest row above that
+has it and is about the same pair and rater, so that concatenated files do not affect each other. Rows that agree in
+everything, number and time included, are one row.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def row_fingerprint(row: Comparison) -> Fingerprint:
 
 
 class ScannedRow(NamedTuple):
-    """What is kept in memory of a row of a file."""
+    """The identity of a row of a file."""
 
     fingerprint: Fingerprint
     has_time: bool
@@ -108,7 +109,7 @@ class FileScan:
     def _find_root(self, sequence: int, scanned: ScannedRow, here: int) -> int:
         revised = self._row_of_sequence.get(sequence)
         if revised is None or self.rows[revised].subject != scanned.subject:
-            return here  # the file does not have what it revises, so it is a vote of its own
+            return here  # the file does not have what it revises, so it is a separate vote
         return self._root_of_row.get(revised, revised)
 
 
@@ -117,7 +118,7 @@ class FileScan:
 
 @dataclass
 class LogIndex:
-    """The identities of the votes of a log, brought up to date by reading its new rows."""
+    """The identities of the votes of a log, updated by reading its new rows."""
 
     sequence: int = 0
     """The last row that was read."""
@@ -150,7 +151,7 @@ class LogIndex:
             self.untimed.setdefault(vote.batch or 0, []).append(vote_fingerprint(*identity, None))
 
     def is_current(self, tx: Transaction, arms: KnownArms, scan: FileScan) -> bool:
-        """Return whether nothing was appended to the log that changes which votes of the file are new."""
+        """Read new rows of the log, and return whether the same votes are new."""
         before = self.sequence, len(self.untimed), len(self.latest)
         self.update(tx, arms)
         sequence, *counts = before
@@ -186,7 +187,7 @@ def ranges(numbers: Iterable[int], gap: int = CHUNK) -> list[tuple[int, int]]:
     return found
 
 
-# -- what is new -------------------------------------------------------------------------
+# -- new votes -------------------------------------------------------------------------
 
 
 @dataclass
@@ -254,7 +255,7 @@ def _match(
     root: int,
     rows: list[int],
 ) -> None:
-    """Add one vote that has a time: as a duplicate, as a revision of a vote in the log, or as new."""
+    """Add one vote that has a time, as a duplicate, a revision, or as new."""
     matches = [_pop_match(unmatched, scan.rows[row]) for row in rows]
     if matches[-1] is not None:
         update.duplicates += 1

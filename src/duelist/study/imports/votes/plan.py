@@ -1,11 +1,11 @@
-"""`plan_votes`: name a file of votes and its format in a `VotePlan`, which can be previewed and applied to a study.
+"""Plan an import of votes: name a file and its format in a `VotePlan`.
 
     plan = plan_votes("battles.json")
-    print(plan.preview())                                    # nothing is written
+    print(plan.preview())                                    # writes nothing
     print(study.apply(plan))
 
-The plan does not hold the votes. Applying it reads the file twice, once for the identities of its votes and once for those that are new,
-so that memory does not grow with its texts.
+The plan does not hold the votes. Applying it reads the file twice, once for the identities of its votes and once for
+those that are new, so that memory does not grow with its texts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class VotePlan:
     """Whether votes that the log has already are skipped."""
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Read the votes of the file, naming contexts that are known only by their prompts."""
+        """Read the votes of the file, naming contexts by their prompts if necessary."""
         for one in read(self.path, self.format, **self.options):
             is_unnamed = one.context is None and one.prompt is not None
             yield replace(one, context=context_id(one.prompt)) if is_unnamed else one
@@ -107,7 +107,7 @@ class VoteImportReport:
     revised: int = 0
     """Votes of the log that the file revises or undoes."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Rows that are not votes of their own: `revised` by a later row, or `undone`."""
+    """Rows that are not counted as votes: `revised` by a later row, or `undone`."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Fields that a log cannot hold, and how many of the votes had a value there."""
     not_counted: Mapping[str, int] = field(default_factory=dict)
@@ -151,7 +151,8 @@ class FileItems:
     def describe(self) -> list[Described]:
         """Return id, payload and context of each item.
 
-        An item that occurs in one context (an answer to a prompt) belongs to it; one that occurs in several (a model) to none.
+        An item that occurs in one context (an answer to a prompt) belongs to it; one that occurs in several (a model)
+        to none.
         """
         return [
             (item, self.payloads.get(item), context if self.have_one_context else None)
@@ -163,14 +164,18 @@ class FileItems:
         count = len(self.contexts)
         if count > MOST_OWN:
             raise InvalidInput(
-                f"The file compares {count} items, too many for the policy of this study, which needs one feature per item.",
+                f"The file compares {count} items, too many for the policy of this study, which needs one feature per "
+                "item.",
                 "Add the items with features first, or choose a policy that does not need features.",
             )
         return np.eye(count, dtype=np.float32)
 
 
 def select_new(plan: VotePlan, scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
-    """Read the file again and yield its new votes, with their last outcome, in the order in which they were first given."""
+    """Read the file again and yield its new votes.
+
+    They have their last outcome, in the order in which they were first given.
+    """
     fingerprints = [row.fingerprint for row in scan.rows]
     count = 0
     for place, row in enumerate(plan.comparisons()):

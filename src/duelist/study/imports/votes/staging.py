@@ -1,12 +1,14 @@
-"""Staging: imports that do not block raters, accepted at once and then moved into the log part by part.
+"""Stage imports, so that they move into the log without blocking raters.
 
-Learning from a vote takes longer than writing it, and depends on every vote before: for a hundred thousand votes it takes many seconds,
-in which nobody else could write. So an import is packed first and stored as a whole beside the log, in one short transaction. With that
-it is accepted, and all of it will be in the log even if the process is killed. It then moves into the log in parts, one short
-transaction each, between which raters ask and vote. Until the last part has moved, readers see the log as it was when the import was
-accepted: all of an import, or nothing. The policy learns from each part as it moves.
+Learning from a vote takes longer than writing it, and depends on every vote before: for a hundred thousand votes it
+takes many seconds, during which no other process could write. So an import is packed first and stored as a whole beside
+the log, in one short transaction. With that it is accepted, and all of it will be in the log even if the process is
+killed. It then moves into the log in parts, one short transaction each, between which raters ask and vote. Until the
+last part has moved, readers see the log as it was when the import was accepted: all of an import, or nothing. The
+policy learns from each part as it moves.
 
-The importing process moves the parts. If none moves for a while, because that process was killed, every other writer moves one.
+The importing process moves the parts. If none moves for a while, because that process was killed, every other writer
+moves one.
 """
 
 from __future__ import annotations
@@ -112,7 +114,10 @@ class Staging(ABC):
         """Begin a transaction that writes."""
 
     def _stage(self, tx: Transaction, new: PackedVotes, revisions: Mapping[int, Comparison]) -> None:
-        """Accept an import, while no other is staged: small ones move into the log at once."""
+        """Accept an import while no other is staged.
+
+        A small one moves into the log at once.
+        """
         known = self._writer.known
         bodies = list(new.parts)
         if revisions:
@@ -132,7 +137,7 @@ class Staging(ABC):
             pass
 
     def _move_next_part(self) -> bool:
-        """Move the next part in a transaction of its own, and return whether there was one."""
+        """Move the next part in its own transaction, and return whether there was one."""
         with self._writing() as tx:
             staged = tx.next_staged()
             if staged is not None:
@@ -148,5 +153,6 @@ class Staging(ABC):
             self._next_part = waiting.part, now
         elif now - self._next_part[1] > STALLED_SECONDS:
             self._next_part = None
-            with contextlib.suppress(DuelistError):  # whoever wrote has been served, and the next writer tries again
+            # This caller's own write succeeded, and the next writer tries again.
+            with contextlib.suppress(DuelistError):
                 self._move_next_part()

@@ -1,1 +1,4 @@
-"""Number parsing: columns of numbers as people and spreadsheets write them. A column is read only where its meaning is certain."""
+"""Parse columns of numbers as people and spreadsheets write them.
+
+A column is used only where its meaning is certain.
+"""

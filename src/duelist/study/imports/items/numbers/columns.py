@@ -96,7 +96,7 @@ def is_missing(cell: Any) -> bool:
 
 
 class _Cells(NamedTuple):
-    """The cells of a column, those that are text stripped, and the decimal signs that these allow."""
+    """The cells of a column, with stripped texts and possible decimal signs."""
 
     name: str
     rows: Sequence[Row]
@@ -115,7 +115,7 @@ class _Cells(NamedTuple):
         )
 
     def succeed(self, values: list[float | None], note: Note | None = None) -> NumberColumn:
-        """Return the column with these values, or the first cell that has none as its problem."""
+        """Return the column with these values, or with a problem if one is missing."""
         holes = [k for k, value in enumerate(values) if value is None]
         if not holes:
             return NumberColumn([value or 0.0 for value in values], note=note)
@@ -152,7 +152,7 @@ def _parse(column: _Cells, others_use_comma: bool) -> NumberColumn | None:
 
 
 def _unclear_cell(column: _Cells) -> int:
-    """Return a cell that shows why the decimal sign is unclear: one with a comma, if there is one."""
+    """Return a cell whose decimal sign is unclear, preferably with a comma."""
     texts = ["" if each is None or not find_decimal_signs([each.text]).numbers else each.text for each in column.texts]
     with_sign = [k for k, text in enumerate(texts) if set(text) & {",", "."}]
     return next((k for k in with_sign if "," in texts[k]), with_sign[0])
@@ -164,7 +164,10 @@ def _parse_cell(column: _Cells, k: int, sign: str) -> float | None:
 
 
 def _apply_unit(column: _Cells, values: list[float | None]) -> NumberColumn:
-    """Return a column that has at most one unit; percentages are hundredths, as in spreadsheets."""
+    """Return a column that has at most one unit.
+
+    Percentages are hundredths, as in spreadsheets.
+    """
     units = [
         None if value is None else text.unit if text else "" for value, text in zip(values, column.texts, strict=True)
     ]
@@ -196,7 +199,7 @@ def _parse_flags(column: _Cells) -> NumberColumn | None:
 
 
 def _ambiguous(column: _Cells) -> NumberColumn | None:
-    """Return a column that mostly looks like numbers, such as (3), which may mean 3 or -3."""
+    """Return a column of ambiguous numbers, such as (3), which may be 3 or -3."""
     looks = [
         isinstance(cell, str) and bool(find_decimal_signs([strip_modifiers(cell).text]).numbers)
         for cell in column.cells
@@ -212,7 +215,7 @@ def _ambiguous(column: _Cells) -> NumberColumn | None:
 
 
 def parse_feature_lists(rows: Sequence[Row]) -> list[list[float]] | None:
-    """Return the features of each item where the file has lists of numbers, all of one length; None if no item has one."""
+    """Return the list of features of each item, or None if no item has one."""
     lists = [_feature_list(row) for row in rows]
     if not any(lists):
         return None

@@ -1,4 +1,7 @@
-"""Decide the decimal sign of a column of numbers: once per column, and only where its cells leave no doubt."""
+"""Decide the decimal sign of a column of numbers.
+
+It is decided once per column, and only where its cells leave no doubt.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,17 @@ _NUMBERS: Final = {
 
 
 class DecimalSigns(NamedTuple):
-    """The decimal signs that the cells of a column require, those that they may have, and how many cells are numbers."""
+    """Required and possible decimal signs of a column, and its count of numbers."""
 
     certain: frozenset[str]
     possible: frozenset[str]
     numbers: int
 
     def choose(self, other_columns_use_comma: bool) -> str | None:
-        """Return the decimal sign; None where the cells leave it open, or contradict each other."""
+        """Return the decimal sign.
+
+        None where the cells leave it open, or contradict each other.
+        """
         if len(self.certain) == 1:
             return next(iter(self.certain))
         if self.certain or "," in self.possible or (self.possible and other_columns_use_comma):
@@ -35,7 +41,10 @@ class DecimalSigns(NamedTuple):
 
 
 def find_decimal_signs(texts: Iterable[str]) -> DecimalSigns:
-    """Return the decimal signs of a column: 12,5 and 1.234,5 have a decimal comma, while 1,234 may also be over a thousand."""
+    """Return the decimal signs of a column.
+
+    12,5 and 1.234,5 have a decimal comma; 1,234 may have one, or be over a thousand.
+    """
     readings = [(text, [sign for sign, form in _NUMBERS.items() if form.fullmatch(text)]) for text in texts]
     certain = {signs[0] for text, signs in readings if len(signs) == 1 and ("," in text or "." in text)}
     possible = {sign for text, signs in readings if len(signs) == 2 for sign in _OTHER if sign in text}

@@ -1,4 +1,4 @@
-"""Strip a number of what people write around its digits: currency symbols, percent signs, spaces between thousands."""
+"""Strip currency symbols, percent signs and thousands spaces from numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MINUS: Final = "\u2212"
 _GROUPS: Final = re.compile(r"[1-9]\d{0,2}([ \u00a0\u2009\u202f'\u2019])\d{3}(?:\1\d{3})*(?!\d)")
 """Groups of three digits separated by an ordinary, no-break or thin space, or by an apostrophe."""
 _MODIFIERS: Final = "()[]<>=~*+- \u2212\u2013\u2248\u2264\u2265\u00b0\u2030"
-"""Characters around a number that may change its meaning, such as dashes, "about", "at most" and per mille, so they are not stripped."""
+"""Characters that may change the meaning of a number, such as dashes and signs for "about" and "at most"."""
 
 
 class NumberText(NamedTuple):
@@ -24,7 +24,9 @@ class NumberText(NamedTuple):
 
 
 def strip_number(cell: str) -> NumberText:
-    """Return a cell without its unit and without spaces between thousands if that leaves digits, else unchanged.
+    """Return a cell without its unit and spaces between thousands.
+
+    Cells that are not numbers are returned unchanged.
 
     >>> strip_number("−1 234,50 €")
     NumberText(text='-1234,50', unit='€')
@@ -43,7 +45,7 @@ def strip_number(cell: str) -> NumberText:
 
 
 def strip_modifiers(cell: str) -> NumberText:
-    """Return a cell without anything that may stand around a number, even if it changes the meaning."""
+    """Return a cell without any characters that may modify a number."""
     return strip_number(cell.strip().strip(_MODIFIERS))
 
 
