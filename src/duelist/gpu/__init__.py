@@ -169,7 +169,7 @@ def _resolve_ties(x: torch.Tensor, chosen: on_device.BestPairs, theta: Floats, f
 
 
 def _arms(arms: ArrayLike | torch.Tensor, device: torch.device, wanted: str, axes: int) -> torch.Tensor:
-    """Arms on the device in float32 or float64; `_require_finite` checks them later, by what is computed from them."""
+    """Arms on the device in float32 or float64; `_require_finite` checks them later, by the result."""
     x = arms if isinstance(arms, torch.Tensor) else torch.from_numpy(check_finite("arms", arms, wanted))
     if x.ndim != axes or 0 in x.shape:
         raise InvalidInput(f"arms have shape {tuple(x.shape)}.", f"Give {wanted}.")

@@ -25,8 +25,8 @@ class GreedyUniform(Reference):
         partners = {i: listed for i, listed in others.items() if listed}
         if not partners:
             allowed.raise_no_pair()
-        luck = self.draws.uniform()
+        u = self.draws.uniform()
         drawn = np.zeros((n, n))
         for i, listed in partners.items():
-            drawn[i, listed[min(int(luck * len(listed)), len(listed) - 1)]] = 1.0
+            drawn[i, listed[min(int(u * len(listed)), len(listed) - 1)]] = 1.0
         return champion_pair(utilities(arms, self.layer(1).theta), drawn, partners)

@@ -99,7 +99,7 @@ class RuleContract(SimulationContract):
     def make(self, random_state: int) -> NativePolicy:
         """Return a new policy with this random state and always the same hyperparameters."""
 
-    # -- what is learned -----------------------------------------------------------------
+    # -- learning -------------------------------------------------------------------
 
     def test_ask_learns_nothing(self) -> None:
         """Asking does not change the estimate or the precision by a bit."""

@@ -100,7 +100,7 @@ class StorageContract:
             assert not any(read_everything(tx))
 
     def test_study_ids_are_not_reused(self, storage: Storage, study: int) -> None:
-        """Ids of deleted studies are never reused, so that nobody writes to a later study by mistake."""
+        """Ids of deleted studies are never reused, so that no caller writes to a later study by mistake."""
         storage.delete_study(study)
         assert storage.create_study("one", SETTINGS, NOW) != study
         with pytest.raises(UnknownStudy), storage.writing(study):
@@ -328,14 +328,14 @@ class StorageContract:
             ]
             tx.add_votes(votes)
             assert (tx.first_vote_of("ben"), tx.first_vote_of("x")) == (2, None)
-            tx.erase_rater("ben", "nobody")
+            tx.erase_rater("ben", "erased-1")
         with storage.reading(study) as tx:
-            gone = [vote._replace(rater="nobody", reason=None) for vote in votes[1:]]
+            gone = [vote._replace(rater="erased-1", reason=None) for vote in votes[1:]]
             assert tx.votes_since(0) == [votes[0], *gone]
             assert tx.details(1, 3) == [DetailRow(1, {"extra": {}}), DetailRow(2, {"prompt": "why?"})]
-            assert [row.name for row in tx.raters()] == ["ana", "nobody"]
-            assert (tx.leases_of("ben"), tx.first_vote_of("ben"), tx.first_vote_of("nobody")) == ([], None, 2)
-            assert [lease.duel for lease in tx.leases_of("nobody")] == [1]
+            assert [row.name for row in tx.raters()] == ["ana", "erased-1"]
+            assert (tx.leases_of("ben"), tx.first_vote_of("ben"), tx.first_vote_of("erased-1")) == ([], None, 2)
+            assert [lease.duel for lease in tx.leases_of("erased-1")] == [1]
 
     # -- duels and leases ----------------------------------------------------------------
 
@@ -471,7 +471,7 @@ class StorageContract:
                 SeenRow(4, 1, None, 1, 0, 1),
             ]
             assert [row.sequence for row in tx.seen_by("ana", 1)] == [3, 4]
-            assert tx.seen_by("nobody", 0) == []
+            assert tx.seen_by("erased-1", 0) == []
             assert sorted(tx.sides_since(1).tolist()) == [[2, 7], [5, 4]]
             assert tx.sides_since(3).shape == (0, 2)
 
