@@ -69,12 +69,12 @@ def start(storage: str, log: Path, *options: str, port: int = 0) -> Running:
         )
     assert process.stdout is not None
     line = process.stdout.readline()
-    if not line.startswith("duelist serves http"):
+    if not line.startswith("Serving http"):
         process.kill()
         process.wait()
         close(process)
         raise AssertionError(f"the server did not start: {line}{log.read_text()}")
-    running = Running(line.split()[2].rstrip(";"), token, process, log)
+    running = Running(line.split()[1].rstrip("."), token, process, log)
     wait_for(running.address)
     return running
 
