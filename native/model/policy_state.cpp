@@ -71,9 +71,9 @@ void PolicyState::rescale(const AlignedDoubles& squared, SolverWorkspace& worksp
     // The ridge shrank by more than the precision of the factor, so informed features keep their scale.
     layers = std::move(kept);
     for (i64 k = 0; k < dim; k++) {
-        bool told =
+        bool is_informed_in_any =
             std::any_of(layers.begin(), layers.end(), [&](const Layer& at) { return is_informed(at, k, before[k]); });
-        if (told) scale.squared[k] = std::max(squared[k], before[k]);
+        if (is_informed_in_any) scale.squared[k] = std::max(squared[k], before[k]);
     }
     rescale_layers(before, workspace);
 }

@@ -51,8 +51,8 @@ FoundPair best_pair_with(const ArmView& view, const std::vector<bool>& inside, c
         kernels->squared_widths(view.v, view.stride, view.dim, i, i + 1, view.n, line);
         for (i64 j = i + 1; j < view.n; j++) {
             if (!(inside[static_cast<std::size_t>(i)] || inside[static_cast<std::size_t>(j)])) continue;
-            double worth = value(i, j, line[j - i - 1]);
-            if ((found.first < 0 || worth > found.value) && constraints.allows(i, j)) found = {i, j, worth};
+            double here = value(i, j, line[j - i - 1]);
+            if ((found.first < 0 || here > found.value) && constraints.allows(i, j)) found = {i, j, here};
         }
     }
     return found;

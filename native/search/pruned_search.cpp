@@ -144,10 +144,10 @@ std::vector<i64> largest_keys(const std::vector<double>& key) {
     std::vector<double> pool = key;
     std::nth_element(pool.begin(), pool.begin() + (CLIMBERS - 1), pool.end(), std::greater<>());
     double least = pool[CLIMBERS - 1];
-    i64 room = CLIMBERS - std::count_if(key.begin(), key.end(), [least](double k) { return k > least; });
+    i64 places_left = CLIMBERS - std::count_if(key.begin(), key.end(), [least](double k) { return k > least; });
     std::vector<i64> chosen;
     for (std::size_t i = 0; i < key.size(); i++)
-        if (key[i] > least || (key[i] == least && room-- > 0)) chosen.push_back(static_cast<i64>(i));
+        if (key[i] > least || (key[i] == least && places_left-- > 0)) chosen.push_back(static_cast<i64>(i));
     return picked(chosen, descending(picked(key, chosen)));
 }
 
